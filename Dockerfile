@@ -4,6 +4,9 @@ ARG NODE_IMAGE=node:20-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY lib/protocol/package.json lib/protocol/
+COPY lib/runner/package.json lib/runner/
+COPY lib/conformance/package.json lib/conformance/
 RUN npm ci --include=dev --ignore-scripts
 COPY . .
 # To be beneath a path of a shared host: --build-arg INTERLUDE_BASE_PATH=/interlude

@@ -1,14 +1,14 @@
+import { placed } from '@interlude/protocol/base-path.mjs';
+import { AppError, withErrors } from '@interlude/protocol/errors';
 import { type NextRequest, NextResponse } from 'next/server';
-import { accessSettings } from '@/lib/access/access-settings';
-import { contentPolicy, makeNonce } from '@/lib/access/content-policy';
-import { embedOrigins } from '@/lib/access/embed-origins';
-import { EMBED_HEADER, isEmbedPage } from '@/lib/access/embed-path';
-import { checkHost } from '@/lib/access/host';
-import { nextPath } from '@/lib/access/next-path';
-import { pageRefusal } from '@/lib/access/page-refusal.mjs';
-import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/access/sign-in';
-import { placed } from '@/lib/protocol/base-path.mjs';
-import { AppError, withErrors } from '@/lib/protocol/errors';
+import { accessSettings } from '@/lib/server/access/access-settings';
+import { contentPolicy, makeNonce } from '@/lib/server/access/content-policy';
+import { embedOrigins } from '@/lib/server/access/embed-origins';
+import { EMBED_HEADER, isEmbedPage } from '@/lib/server/access/embed-path';
+import { checkHost } from '@/lib/server/access/host';
+import { nextPath } from '@/lib/server/access/next-path';
+import { pageRefusal } from '@/lib/server/access/page-refusal.mjs';
+import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/server/access/sign-in';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /**

@@ -1,4 +1,4 @@
-import { placed } from '@/lib/protocol/base-path.mjs';
+import { placed } from '@interlude/protocol/base-path.mjs';
 
 export default function NotFound() {
   return (

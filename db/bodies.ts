@@ -1,5 +1,5 @@
-import type { InboxItem, InboxMarks } from '@/lib/protocol/inbox';
-import type { AgentSummary, Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
+import type { InboxItem, InboxMarks } from '@interlude/protocol/inbox';
+import type { AgentSummary, Obligation, SessionSummary, Task } from '@interlude/protocol/read-models';
 
 /** The JSON part of a row in the fleet's tables: everything that has no column. */
 

@@ -1,6 +1,6 @@
+import { AppError } from '@interlude/protocol/errors';
+import type { Position } from '@interlude/protocol/position';
 import { defaultUrl, fileUrl, openFile, pathOf, readMigration } from '#open-file';
-import { AppError } from '@/lib/protocol/errors';
-import type { Position } from '@/lib/protocol/position';
 import { Damage } from './damage';
 import { databaseErrorCode } from './database-error';
 import { forgetCommits } from './forget-commits';

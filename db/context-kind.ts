@@ -1,4 +1,4 @@
-import { AppError } from '@/lib/protocol/errors';
+import { AppError } from '@interlude/protocol/errors';
 
 /**
  * What a server may count on, chosen once, at the start.

@@ -1,5 +1,5 @@
-import { AppError } from '@/lib/protocol/errors';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { AppError } from '@interlude/protocol/errors';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { damaged, databaseErrorCode, databaseFailure, databaseFault, isReadFailure } from './database-error';
 import { pauseIdly } from './next-turn';
 

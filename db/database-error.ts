@@ -1,5 +1,5 @@
+import { AppError } from '@interlude/protocol/errors';
 import { LibsqlError } from '@libsql/client';
-import { AppError } from '@/lib/protocol/errors';
 import { RunAgain } from './writes';
 
 /**

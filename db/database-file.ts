@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { LibsqlError } from '@libsql/client';
-import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 
 /**
  * The file that was opened as the database. SQLite goes on writing to a file that was deleted or replaced, and past the

@@ -1,8 +1,8 @@
+import { reporterOf } from '@interlude/protocol/agent-status';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { agentText, sessionText } from '@interlude/protocol/list-search';
+import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { reporterOf } from '@/lib/protocol/agent-status';
-import type { InboxItem } from '@/lib/protocol/inbox';
-import { agentText, sessionText } from '@/lib/protocol/list-search';
-import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { agents, inbox, obligations, producers, sessions, tasks } from './schema';
 import { shapeOf } from './table-rows';
 

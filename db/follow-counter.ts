@@ -1,4 +1,4 @@
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { pauseIdly } from './next-turn';
 
 /**

@@ -1,6 +1,6 @@
+import { utf8Length } from '@interlude/protocol/log-text';
+import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement } from '@libsql/client';
-import { utf8Length } from '@/lib/protocol/log-text';
-import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { Pace } from './next-turn';
 import type { ResultRows } from './reader';
 import type { WriteTransaction } from './writes';

@@ -1,5 +1,5 @@
-import { AppError } from '@/lib/protocol/errors';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { AppError } from '@interlude/protocol/errors';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { databaseErrorCode } from './database-error';
 import type { Lease } from './lease';
 

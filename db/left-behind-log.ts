@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 
 /**
  * SQLite keeps the newest commits in a log beside the database (`-wal`) and at the next start applies whatever log it

@@ -1,5 +1,5 @@
+import { AppError } from '@interlude/protocol/errors';
 import type { InStatement } from '@libsql/client';
-import { AppError } from '@/lib/protocol/errors';
 import type { DatabaseFile } from './database-file';
 import type { LocalConnection, Place } from './local-connection';
 import { Pace } from './next-turn';

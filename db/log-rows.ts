@@ -1,6 +1,6 @@
+import { positionFromNumber } from '@interlude/protocol/position';
+import type { LogLine } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { positionFromNumber } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { logLines } from './schema';
 import { shapeOf } from './table-rows';
 

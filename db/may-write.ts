@@ -1,5 +1,5 @@
+import { AppError } from '@interlude/protocol/errors';
 import type { InStatement, InValue } from '@libsql/client';
-import { AppError } from '@/lib/protocol/errors';
 
 /**
  * Whether this version may still write to a database, looked at in the transaction that writes: while it runs, a newer one

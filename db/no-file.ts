@@ -1,4 +1,4 @@
-import { AppError } from '@/lib/protocol/errors';
+import { AppError } from '@interlude/protocol/errors';
 import type { Opened } from './opened';
 
 /** What stands in the place of `open-file.ts` where there are no files. */

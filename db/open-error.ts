@@ -1,4 +1,4 @@
-import { AppError } from '@/lib/protocol/errors';
+import { AppError } from '@interlude/protocol/errors';
 import { databaseErrorCode } from './database-error';
 
 /**

@@ -1,7 +1,7 @@
-import { AppError } from '@/lib/protocol/errors';
-import type { Position } from '@/lib/protocol/position';
-import { positionFromNumber } from '@/lib/protocol/position';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { AppError } from '@interlude/protocol/errors';
+import type { Position } from '@interlude/protocol/position';
+import { positionFromNumber } from '@interlude/protocol/position';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure } from './database-error';
 import { Lookalike } from './drafted-positions';

@@ -1,5 +1,5 @@
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement, InValue } from '@libsql/client';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
 import { isInputsFault } from './database-error';
 import type { Reader } from './reader';
 

@@ -1,16 +1,16 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { SessionState } from '@interlude/protocol/agent-state';
+import type { NewAuditEntry } from '@interlude/protocol/audit';
+import type { CommandState, CommandType, WakeRule } from '@interlude/protocol/commands';
+import type { LogMarker } from '@interlude/protocol/envelope';
+import type { InboxClaim, InboxKind } from '@interlude/protocol/inbox';
+import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { Insight, Obligation, ParkedState, Task, TaskStatus } from '@interlude/protocol/read-models';
+import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
+import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
+import type { WebhookDeliveryState } from '@interlude/protocol/webhook';
 import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { SessionState } from '@/lib/protocol/agent-state';
-import type { NewAuditEntry } from '@/lib/protocol/audit';
-import type { CommandState, CommandType, WakeRule } from '@/lib/protocol/commands';
-import type { LogMarker } from '@/lib/protocol/envelope';
-import type { InboxClaim, InboxKind } from '@/lib/protocol/inbox';
-import type { LogLevel } from '@/lib/protocol/log-levels';
-import type { Insight, Obligation, ParkedState, Task, TaskStatus } from '@/lib/protocol/read-models';
-import type { CredentialKind, Role, Scope } from '@/lib/protocol/scope';
-import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@/lib/protocol/turn-places';
-import type { WebhookDeliveryState } from '@/lib/protocol/webhook';
 import type { AgentBody, InboxBody, ObligationBody, SessionBody, TaskBody } from './bodies';
 
 /**
@@ -697,7 +697,7 @@ export const access = sqliteTable('access', {
 
 /**
  * Sessions whose runner calls them by an id that a session of another agent has: `alias`. To everybody else they go by
- * `sessionId`. See lib/ingest/session-aliases.ts.
+ * `sessionId`. See lib/server/ingest/session-aliases.ts.
  */
 export const sessionAliases = sqliteTable(
   'session_aliases',

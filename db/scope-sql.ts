@@ -1,4 +1,4 @@
-import { listedScope, type Scope } from '@/lib/protocol/scope';
+import { listedScope, type Scope } from '@interlude/protocol/scope';
 import { columnText } from './column-text';
 
 /**

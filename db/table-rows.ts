@@ -1,7 +1,7 @@
+import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { getTableColumns } from 'drizzle-orm';
 import { getTableConfig, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { stringifyWellFormed } from '@/lib/protocol/well-formed';
 import { columnText } from './column-text';
 import { inPieces } from './json-pieces';
 import type { ResultRows } from './reader';

@@ -1,6 +1,6 @@
-import { AppError } from '@/lib/protocol/errors';
-import type { Position } from '@/lib/protocol/position';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { AppError } from '@interlude/protocol/errors';
+import type { Position } from '@interlude/protocol/position';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure, databaseFault } from './database-error';
 import { allowed, forbidden } from './may-write';

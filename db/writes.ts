@@ -1,5 +1,5 @@
+import type { Position } from '@interlude/protocol/position';
 import type { InStatement } from '@libsql/client';
-import type { Position } from '@/lib/protocol/position';
 import type { ResultRows } from './reader';
 
 /**

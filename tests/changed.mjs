@@ -65,9 +65,9 @@ const PARTS = [
   ],
   [['components/tasks/'], 'task-output other-kinds'],
   [['components/settings/', 'components/access/', inConsole('settings')], 'settings'],
-  [['components/embed/', 'app/(embed)/', 'public/embed', 'lib/access/embed'], 'embed'],
+  [['components/embed/', 'app/(embed)/', 'public/embed', 'lib/server/access/embed'], 'embed'],
   [
-    ['lib/access/', 'app/sign-', 'app/signed-out', 'lib/server/routes', 'components/access/'],
+    ['lib/server/access/', 'app/sign-', 'app/signed-out', 'lib/server/routes', 'components/access/'],
     'sign-in-link newcomer settings embed browser-state',
   ],
   [
@@ -77,9 +77,9 @@ const PARTS = [
     ],
     'live-is-reloaded session-state inbox one-connection',
   ],
-  [['lib/commands/', 'lib/log-store/', 'lib/webhook/'], 'composer interruption log-level inbox'],
-  [['lib/retention/', 'lib/maintenance/'], 'settings'],
-  [['lib/launch/', 'lib/runner/', 'lib/adapters/', 'lib/agui/'], 'first-commands newcomer'],
+  [['lib/server/commands/', 'lib/server/log-store/', 'lib/server/webhook/'], 'composer interruption log-level inbox'],
+  [['lib/server/retention/', 'lib/server/maintenance/'], 'settings'],
+  [['lib/launch/', 'lib/runner/', 'lib/runner/adapters/', 'lib/server/agui/'], 'first-commands newcomer'],
   [['README.md', 'docs/'], 'first-commands'],
 ];
 
@@ -108,8 +108,11 @@ const PROGRAMS = [
     ['cli', 'hooks', 'logger', 'outbox', 'conformance'].map((room) => `lib/runner/${room}/`),
     'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',
   ],
-  [['app/api/', 'lib/server/', 'lib/access/', 'proxy.ts', 'next.config'], 'contract/live integration/canary'],
-  [['app/', 'lib/server/', 'lib/access/', 'lib/launch/', 'proxy.ts'], 'faults/attack/pages faults/attack/raw-http'],
+  [['app/api/', 'lib/server/', 'lib/server/access/', 'proxy.ts', 'next.config'], 'contract/live integration/canary'],
+  [
+    ['app/', 'lib/server/', 'lib/server/access/', 'lib/launch/', 'proxy.ts'],
+    'faults/attack/pages faults/attack/raw-http',
+  ],
   [['tests/mutants/'], 'unit/mutants'],
   [['components/'], 'unit/ui/browser-imports unit/ui/over-the-page'],
 ];

@@ -24,7 +24,7 @@ import { agentsFolder, ensureRealAgents, installedAgents, REAL_AGENTS } from './
  * @typedef {Tally & { job: Job, seconds: number }} Row
  */
 
-const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.mjs', 'proxy.ts'];
+const OUR_CODE = ['app', 'components', 'lib', 'db', 'instrumentation.ts', 'next.config.ts', 'proxy.ts'];
 
 /** No agent of its own, and large: only with `npm run test:agents -- all`. */
 const ON_REQUEST = 'copilotkit';

@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
 import { MayActProvider } from '@/components/access/may-act';
 import { PagePerson } from '@/components/access/page-person';
-import { commandPlace } from '@/lib/access/command-place';
-import { may } from '@/lib/access/principal';
-import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/queries/read-sessions';
+import { commandPlace } from '@/lib/server/access/command-place';
+import { may } from '@/lib/server/access/principal';
+import { readSessionPage, SESSIONS_IN_PAGE } from '@/lib/server/queries/read-sessions';
 import { readInTurn, visitor } from './read-in-turn';
 import { Shell } from './shell';
 import { TopLinks } from './top-links';

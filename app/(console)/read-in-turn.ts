@@ -1,13 +1,13 @@
+import { AppError } from '@interlude/protocol/errors';
 import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { cache } from 'react';
-import type { Principal } from '@/lib/access/principal';
-import { shownDigests } from '@/lib/access/shown-digests';
-import { type Sight, sightOf } from '@/lib/access/sight';
-import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
-import { AppError } from '@/lib/protocol/errors';
-import { toldModel } from '@/lib/queries/told-model';
+import type { Principal } from '@/lib/server/access/principal';
+import { shownDigests } from '@/lib/server/access/shown-digests';
+import { type Sight, sightOf } from '@/lib/server/access/sight';
+import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { theServer } from '@/lib/server/process-server.mjs';
+import { toldModel } from '@/lib/server/queries/told-model';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**

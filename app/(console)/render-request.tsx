@@ -1,8 +1,8 @@
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { useMemo } from 'react';
 import { RequestCard } from '@/components/requests/request-card';
 import { inputParts, inputSize } from '@/components/transcript/input-parts';
 import { InputParts } from '@/components/transcript/tool-input';
-import type { RequestItem } from '@/lib/protocol/read-models';
 
 /** A request with what it is about, shown as the transcript shows what tools are given. */
 export function renderRequest(item: RequestItem, pinned?: { onDismiss: () => void }) {

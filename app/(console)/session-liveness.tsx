@@ -1,10 +1,10 @@
 'use client';
 
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { goneWord } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
-import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 
 /**
  * Tells everything that shows a session whether what it shows still goes on, and what its agent does not act on.

@@ -1,5 +1,6 @@
 'use client';
 
+import type { SessionList } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useParams, usePathname, useRouter } from 'next/navigation';
 import type { ReactNode } from 'react';
@@ -11,8 +12,7 @@ import { CommandSettingProvider } from '@/components/sessions/command-setting';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { CommandPlace } from '@/lib/access/command-place';
-import type { SessionList } from '@/lib/protocol/read-models';
+import type { CommandPlace } from '@/lib/server/access/command-place';
 import { transcriptCode } from './sessions/[sessionId]/transcript-on-demand';
 import { TopBar } from './top-bar';
 

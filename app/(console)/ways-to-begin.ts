@@ -1,4 +1,4 @@
-import type { CommandPlace } from '@/lib/access/command-place';
+import type { CommandPlace } from '@/lib/server/access/command-place';
 
 export interface Way {
   what: string;

@@ -1,9 +1,9 @@
 'use client';
 
+import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { CopyButton } from '@/components/ui/copy-button';
 import { useHydrated } from '@/components/ui/now';
-import type { CommandPlace } from '@/lib/access/command-place';
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
+import type { CommandPlace } from '@/lib/server/access/command-place';
 import { waysToBegin } from './ways-to-begin';
 
 /** What to do when no session has ever come in. */

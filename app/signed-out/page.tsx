@@ -1,9 +1,9 @@
 import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { Logo } from '@/components/ui/logo';
-import { accessSettings } from '@/lib/access/access-settings';
-import { ownAddress } from '@/lib/access/own-address';
-import { wasSignedIn } from '@/lib/access/sign-in';
+import { accessSettings } from '@/lib/server/access/access-settings';
+import { ownAddress } from '@/lib/server/access/own-address';
+import { wasSignedIn } from '@/lib/server/access/sign-in';
 import { providerName } from '../provider-name';
 import { ClearStorage } from './clear-storage';
 import { SignInWays } from './sign-in-ways';

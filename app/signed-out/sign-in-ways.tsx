@@ -1,6 +1,6 @@
+import { placed } from '@interlude/protocol/base-path.mjs';
 import type { ReactNode } from 'react';
-import type { SignInTrouble } from '@/lib/access/sign-in';
-import { placed } from '@/lib/protocol/base-path.mjs';
+import type { SignInTrouble } from '@/lib/server/access/sign-in';
 
 /** How to come in: with the provider that is set, else with what this machine knows. */
 export function SignInWays(props: { next: string; reason: SignInTrouble | null; provider: string | null }) {

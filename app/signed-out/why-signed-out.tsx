@@ -1,4 +1,4 @@
-import type { SignInTrouble } from '@/lib/access/sign-in';
+import type { SignInTrouble } from '@/lib/server/access/sign-in';
 
 const WORDS: Record<SignInTrouble, { what: string; todo: string } | null> = {
   ended: {

@@ -1,7 +1,7 @@
 'use client';
 
+import type { AgentList } from '@interlude/protocol/read-models';
 import { useStart } from '@/components/live/use-fleet';
-import type { AgentList } from '@/lib/protocol/read-models';
 import { BoardTable } from './board-table';
 import { useAgents } from './use-agents';
 import { useWholeBoard } from './use-whole-board';

@@ -1,10 +1,10 @@
+import type { CommandAnswer, RetireAnswer } from '@interlude/protocol/commands';
+import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { Ask } from '@/components/live/ask';
 import { fetchJson, postJson, putJson } from '@/components/live/fetch-json';
 import { asShown, SOMETHING_NEW } from '@/components/live/mark-items';
 import { plural } from '@/components/ui/duration';
-import type { CommandAnswer, RetireAnswer } from '@/lib/protocol/commands';
-import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import type { AgentJob } from './use-each-agent';
 
 const PAGE = 100;

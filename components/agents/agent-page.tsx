@@ -1,5 +1,7 @@
 'use client';
 
+import type { AgentDetail } from '@interlude/protocol/read-models';
+import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/told-of-agent';
 import type { ReactNode } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';
@@ -9,8 +11,6 @@ import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { AgentDetail } from '@/lib/protocol/read-models';
-import { commandsOf, limitsOf, outageOf, troubleOf } from '@/lib/protocol/told-of-agent';
 import { CommandList } from './command-list';
 import { DeliveryLedger } from './delivery-ledger';
 import { FailureList, MarkAsSeen } from './failure-list';

@@ -1,8 +1,8 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { glyphOf, STATE_WORD } from '@/components/sessions/session-words';
 import { Glyph } from '@/components/ui/glyph';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { missingOf, standingCounts, urgentStanding } from './board-agent';
 
 export function Cell({

@@ -1,6 +1,6 @@
-import { SESSION_STATES } from '@/lib/protocol/agent-state';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import type { AgentSummary } from '@/lib/protocol/read-models';
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { hostOf, missingOf, providerOf, urgentStanding } from './board-agent';
 import { byName } from './by-name';
 

@@ -1,10 +1,10 @@
 'use client';
 
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useMemo } from 'react';
 import { StateChips } from '@/components/sessions/state-chips';
 import { nameText } from '@/components/ui/verbatim';
-import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { hostOf, providerOf, standingCounts } from './board-agent';
 import type { BoardQuery } from './board-query';
 import { byName } from './by-name';

@@ -1,10 +1,10 @@
 'use client';
 
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import { placed } from '@interlude/protocol/base-path.mjs';
+import { agentText, searchWords } from '@interlude/protocol/list-search';
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useEffect, useState } from 'react';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
-import { placed } from '@/lib/protocol/base-path.mjs';
-import { agentText, searchWords } from '@/lib/protocol/list-search';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { hostOf, providerOf, standingCounts } from './board-agent';
 import { SORTS, type Sort } from './board-columns';
 

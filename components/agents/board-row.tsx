@@ -1,5 +1,6 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { memo } from 'react';
 import { Ago } from '@/components/ui/clock';
@@ -7,7 +8,6 @@ import { plural } from '@/components/ui/duration';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { hostOf, missingOf, providerOf } from './board-agent';
 import { AgentState, Cell, Count, Ledger, None } from './board-cells';
 

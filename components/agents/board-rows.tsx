@@ -1,8 +1,8 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState } from 'react';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { BoardRow } from './board-row';
 
 /** Of a row with two lines. Each is measured once it is there. */

@@ -1,5 +1,6 @@
 'use client';
 
+import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { useSearchParams } from 'next/navigation';
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from 'react';
 import { FoundRows } from '@/components/live/found-rows';
@@ -12,7 +13,6 @@ import { ListSearch } from '@/components/ui/list-search';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { BoardActivity } from './board-activity';
 import { BoardSorter, SORT_WORD } from './board-columns';
 import { BoardFilter } from './board-filter';

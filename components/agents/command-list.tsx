@@ -1,12 +1,12 @@
 'use client';
 
+import type { NamedCommand } from '@interlude/protocol/told-of-agent';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { plural } from '@/components/ui/duration';
 import { Icon } from '@/components/ui/icon';
 import { Name, Words } from '@/components/ui/name';
 import { useDisclosure } from '@/components/ui/unfold';
-import type { NamedCommand } from '@/lib/protocol/told-of-agent';
 
 /** What people can have the agent do by its name, folded. */
 export function CommandList({ commands }: { commands: readonly NamedCommand[] }) {

@@ -1,13 +1,13 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
+import type { ProducerSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { ProducerSummary } from '@/lib/protocol/read-models';
 
 const COLUMNS = ['Outbox', 'Verified', 'Sent twice', 'Gaps refused', 'Quarantined', 'Lost', 'Clock', 'Last heard'];
 

@@ -1,9 +1,9 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
+import type { Insight } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import type { Position } from '@/lib/protocol/position';
-import type { Insight } from '@/lib/protocol/read-models';
 import { InsightList } from './insight-list';
 import { SeenWhileShown, seeFailures, unseenOf } from './seen-while-shown';
 import type { LiveAgent } from './use-agents';

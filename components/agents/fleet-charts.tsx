@@ -1,11 +1,11 @@
 'use client';
 
+import type { Activity, DurationStep } from '@interlude/protocol/activity';
+import { MINUTE_MS } from '@interlude/protocol/limits';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { plural } from '@/components/ui/duration';
-import type { Activity, DurationStep } from '@/lib/protocol/activity';
-import { MINUTE_MS } from '@/lib/protocol/limits';
 import { BarChart } from './bar-chart';
 
 const AGAIN_MS = 15_000;

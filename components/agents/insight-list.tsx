@@ -1,3 +1,5 @@
+import type { Insight, SessionSummary } from '@interlude/protocol/read-models';
+import { isOfHook } from '@interlude/protocol/signals';
 import { clsx } from 'clsx';
 import { type ReactNode, useRef } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
@@ -5,8 +7,6 @@ import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
-import type { Insight, SessionSummary } from '@/lib/protocol/read-models';
-import { isOfHook } from '@/lib/protocol/signals';
 import type { LiveAgent } from './use-agents';
 
 /** Of what was said with it. What nobody has to look at takes no more room than a paragraph: the log has all of it. */

@@ -1,5 +1,5 @@
-import { fieldsOf, textOf, textsOf } from '@/lib/protocol/fields';
-import type { QuarantinedRecord } from '@/lib/protocol/read-models';
+import { fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
+import type { QuarantinedRecord } from '@interlude/protocol/read-models';
 
 /** What one session told of one run of a task: it is assigned or discarded together. */
 export interface ParkedGroup {

@@ -1,5 +1,7 @@
 'use client';
 
+import type { ParkedAnswer } from '@interlude/protocol/commands';
+import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
@@ -12,8 +14,6 @@ import { PressTwice } from '@/components/ui/press-twice';
 import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { ParkedAnswer } from '@/lib/protocol/commands';
-import type { AgentSummary, QuarantinedRecord, SessionSummary } from '@/lib/protocol/read-models';
 import { groupParked, type ParkedGroup } from './parked-groups';
 
 interface ParkedListProps {

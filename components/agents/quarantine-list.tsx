@@ -1,11 +1,11 @@
 'use client';
 
+import type { QuarantinedRecord } from '@interlude/protocol/read-models';
 import { SessionLink } from '@/components/sessions/session-link';
 import { Ago } from '@/components/ui/clock';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { QuarantinedRecord } from '@/lib/protocol/read-models';
 
 /**
  * Records that could not be taken as they were, each with the reason; of a long one only the beginning.

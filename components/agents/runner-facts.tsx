@@ -1,14 +1,14 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import { waysOf } from '@interlude/protocol/told-of-agent';
 import { clsx } from 'clsx';
 import { Fragment, type ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { AgentSummary } from '@/lib/protocol/read-models';
-import { waysOf } from '@/lib/protocol/told-of-agent';
 import { outboxFacts, versionsOf } from './status-facts';
 
 const MOST_OF_VERSION = 80;

@@ -1,11 +1,11 @@
 'use client';
 
+import { comparePositions, type Position } from '@interlude/protocol/position';
+import type { AgentDetail, Insight, InsightsSeen } from '@interlude/protocol/read-models';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { postJson } from '@/components/live/fetch-json';
 import { RowsInSight, RowsInSightContext } from '@/components/ui/rows-in-sight';
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { AgentDetail, Insight, InsightsSeen } from '@/lib/protocol/read-models';
 
 /** A failure has been seen when it stood there at two looks, one so long after the other. */
 const LOOK_MS = 1_000;

@@ -1,10 +1,10 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
 import { LevelOfMany } from '@/components/logs/level-of-many';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { interruptAll, markSeen, retire, takeBack } from './agent-jobs';
 import { type AgentJob, useEachAgent } from './use-each-agent';
 

@@ -1,4 +1,4 @@
-import { fieldsOf, numberOf } from '@/lib/protocol/fields';
+import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 
 interface OutboxFacts {
   /** Records that wait to be delivered. */

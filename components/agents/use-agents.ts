@@ -1,12 +1,18 @@
 'use client';
 
+import { comparePositions } from '@interlude/protocol/position';
+import type {
+  AgentDetail,
+  AgentList,
+  AgentSummary,
+  SessionList,
+  SessionSummary,
+} from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { takeOf, useFleet, useFleetStores, useMorePages, useReading, useStart } from '@/components/live/use-fleet';
-import { comparePositions } from '@/lib/protocol/position';
-import type { AgentDetail, AgentList, AgentSummary, SessionList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** Its rows as they are now, the rest as it was read. */
 export type LiveAgent = Omit<AgentDetail, 'sessions'> & { sessions: readonly SessionSummary[] };

@@ -1,8 +1,8 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { fewAtOnce } from '@/components/live/few-at-once';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** What came of it for an agent, in words. */
 export interface Outcome {

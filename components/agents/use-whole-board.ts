@@ -1,9 +1,9 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useEffect, useEffectEvent } from 'react';
 import type { ShownList } from '@/components/live/row-table';
 import type { MorePages } from '@/components/live/use-fleet';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** Up to so many agents are loaded by themselves: only what is loaded can be sorted. */
 export const MOST_LOADED = 2_000;

@@ -1,9 +1,9 @@
 'use client';
 
+import { type AttachmentKind, IMAGE_TYPES } from '@interlude/protocol/attachments';
 import { Paperclip } from 'lucide';
 import { useRef } from 'react';
 import { Icon } from '@/components/ui/icon';
-import { type AttachmentKind, IMAGE_TYPES } from '@/lib/protocol/attachments';
 
 export const NOTHING_TAKEN = 'Nothing can be attached: this agent takes no images or files';
 

@@ -1,5 +1,7 @@
 'use client';
 
+import { attachmentPath, isImageType } from '@interlude/protocol/attachments';
+import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { FileText, RotateCw, X } from 'lucide';
 import { useSource } from '@/components/live/use-source';
@@ -7,8 +9,6 @@ import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import { attachmentPath, isImageType } from '@/lib/protocol/attachments';
-import { API_ADDRESS } from '@/lib/protocol/version';
 import type { Upload, UploadList } from './upload-list';
 
 /** What is attached to the message that is being written, and how far it has come. */

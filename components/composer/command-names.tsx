@@ -1,10 +1,10 @@
 'use client';
 
+import { commandsOf, type NamedCommand } from '@interlude/protocol/told-of-agent';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
 import { OVER } from '@/components/ui/in-view';
 import { Name, Words } from '@/components/ui/name';
-import { commandsOf, type NamedCommand } from '@/lib/protocol/told-of-agent';
 
 /** Most that are listed at once: who looks for another one types more of it. */
 const MOST = 50;

@@ -1,8 +1,8 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import type { Refusal } from '@interlude/protocol/takes';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import type { AgentSummary } from '@/lib/protocol/read-models';
-import type { Refusal } from '@/lib/protocol/takes';
 
 /** In the place of the composer where nobody would read what is written, before anybody has written it. */
 export function ComposerRefusal(props: {

@@ -1,9 +1,9 @@
 'use client';
 
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
+import { sendingTo } from '@interlude/protocol/sending';
 import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
-import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
-import { sendingTo } from '@/lib/protocol/sending';
 
 /** The one thing worth saying about writing here, the most pressing first. */
 export function ComposerStatus(props: {

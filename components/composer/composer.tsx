@@ -1,5 +1,7 @@
 'use client';
 
+import type { Attachment } from '@interlude/protocol/attachments';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ArrowUp } from 'lucide';
 import { type KeyboardEvent, useId, useImperativeHandle, useRef } from 'react';
@@ -9,8 +11,6 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { quoted } from '@/components/ui/verbatim';
-import type { Attachment } from '@/lib/protocol/attachments';
-import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
 import { AttachButton } from './attach-button';
 import { ComposerStatus } from './composer-status';
 import type { OutgoingMessage } from './draft-store';

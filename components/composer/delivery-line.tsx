@@ -1,11 +1,11 @@
 'use client';
 
+import type { MessageItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { Glyph } from '@/components/ui/glyph';
 import { Name } from '@/components/ui/name';
 import { useKnownUntil } from '@/components/ui/now';
 import { SettledButton } from '@/components/ui/settled-button';
-import type { MessageItem } from '@/lib/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
 interface DeliveryLineProps {

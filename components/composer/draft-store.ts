@@ -1,6 +1,6 @@
+import { type Attachment, readAttachments } from '@interlude/protocol/attachments';
+import { type Fields, fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { keysOf, storageKey } from '@/components/ui/browser-storage';
-import { type Attachment, readAttachments } from '@/lib/protocol/attachments';
-import { type Fields, fieldsOf, parseJson } from '@/lib/protocol/fields';
 
 /**
  * What a person has begun to write, and what they wrote that has not reached the server, kept by the browser for them

@@ -1,5 +1,6 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { Square } from 'lucide';
 import { useRef } from 'react';
 import { useActionState, useActions } from '@/components/live/actions';
@@ -9,7 +10,6 @@ import { Icon } from '@/components/ui/icon';
 import { useLiveness } from '@/components/ui/liveness';
 import { useSettled } from '@/components/ui/use-settled';
 import { useShownLongEnough } from '@/components/ui/use-shown-long-enough';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 
 export const interruptKey = (turnId: string) => `interrupt:${turnId}`;
 

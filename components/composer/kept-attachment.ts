@@ -1,5 +1,5 @@
+import { type AttachmentRef, attachmentPath } from '@interlude/protocol/attachments';
 import { askServer } from '@/components/live/ask-server';
-import { type AttachmentRef, attachmentPath } from '@/lib/protocol/attachments';
 
 /** Nobody waits for it. */
 const WITHIN_MS = 30_000;

@@ -1,6 +1,6 @@
+import type { Attachment } from '@interlude/protocol/attachments';
+import { retryDelayMs } from '@interlude/protocol/retry-delay';
 import { Store } from '@/components/live/store';
-import type { Attachment } from '@/lib/protocol/attachments';
-import { retryDelayMs } from '@/lib/protocol/retry-delay';
 import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
 
 export type SendOutcome =

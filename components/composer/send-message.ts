@@ -1,6 +1,6 @@
+import type { AttachmentRef } from '@interlude/protocol/attachments';
+import type { MessageAnswer } from '@interlude/protocol/commands';
 import { postJson, RequestError } from '@/components/live/fetch-json';
-import type { AttachmentRef } from '@/lib/protocol/attachments';
-import type { MessageAnswer } from '@/lib/protocol/commands';
 import type { OutgoingMessage } from './draft-store';
 import { isKept } from './kept-attachment';
 import type { SendOutcome } from './outgoing-queue';

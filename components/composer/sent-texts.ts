@@ -1,4 +1,4 @@
-import type { Turn } from '@/lib/protocol/read-models';
+import type { Turn } from '@interlude/protocol/read-models';
 import type { OutgoingMessage } from './draft-store';
 
 const MOST = 100;

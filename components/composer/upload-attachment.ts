@@ -1,9 +1,9 @@
+import { type Attachment, isImageType, isTextType } from '@interlude/protocol/attachments';
+import type { ErrorBody } from '@interlude/protocol/errors';
+import { fieldsOf, parseJson } from '@interlude/protocol/fields';
+import { API_ADDRESS } from '@interlude/protocol/version';
 import { askServer, page, pageHeaders } from '@/components/live/ask-server';
 import { leavePage } from '@/components/ui/leave-page';
-import { type Attachment, isImageType, isTextType } from '@/lib/protocol/attachments';
-import type { ErrorBody } from '@/lib/protocol/errors';
-import { fieldsOf, parseJson } from '@/lib/protocol/fields';
-import { API_ADDRESS } from '@/lib/protocol/version';
 
 export type UploadOutcome =
   | { kind: 'done'; attachment: Attachment }

@@ -1,12 +1,16 @@
-import { Store } from '@/components/live/store';
 import {
   type Attachment,
   type AttachmentKind,
   attachmentKind,
   isImageType,
   textInstead,
-} from '@/lib/protocol/attachments';
-import { MAX_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENT_BYTES, MAX_MESSAGE_ATTACHMENTS } from '@/lib/protocol/limits';
+} from '@interlude/protocol/attachments';
+import {
+  MAX_ATTACHMENT_BYTES,
+  MAX_MESSAGE_ATTACHMENT_BYTES,
+  MAX_MESSAGE_ATTACHMENTS,
+} from '@interlude/protocol/limits';
+import { Store } from '@/components/live/store';
 import type { UploadOutcome } from './upload-attachment';
 
 export interface Upload {

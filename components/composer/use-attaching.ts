@@ -1,8 +1,8 @@
 'use client';
 
+import { type AttachmentKind, takesAttachments } from '@interlude/protocol/attachments';
 import { type ClipboardEvent, type DragEvent, useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
 import { useRunnerStatus } from '@/components/live/refusals';
-import { type AttachmentKind, takesAttachments } from '@/lib/protocol/attachments';
 import { NOTHING_TAKEN } from './attach-button';
 import type { Draft } from './draft-store';
 import type { Upload, UploadList } from './upload-list';

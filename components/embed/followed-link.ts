@@ -1,4 +1,4 @@
-import { unplaced } from '@/lib/protocol/base-path.mjs';
+import { unplaced } from '@interlude/protocol/base-path.mjs';
 import type { EmbedPlace } from './port-messages';
 
 const PLACES: [RegExp, (id: string, anchor: string | null) => EmbedPlace][] = [

@@ -1,5 +1,5 @@
-import type { Me } from '@/lib/protocol/access';
-import { API_ADDRESS } from '@/lib/protocol/version';
+import type { Me } from '@interlude/protocol/access';
+import { API_ADDRESS } from '@interlude/protocol/version';
 
 /** What the server says of an embed token to whoever carries it. */
 export interface TokenLimits {

@@ -1,5 +1,6 @@
 'use client';
 
+import { placed, unplaced } from '@interlude/protocol/base-path.mjs';
 import { useRouter } from 'next/navigation';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { ALL } from '@/components/live/fleet-store';
@@ -9,7 +10,6 @@ import { onLeave } from '@/components/ui/leave-page';
 import { useServerNow } from '@/components/ui/now';
 import { readStored, writeStored } from '@/components/ui/use-stored';
 import { useStoredAnywhere } from '@/components/ui/use-stored-anywhere';
-import { placed, unplaced } from '@/lib/protocol/base-path.mjs';
 import { LOOK_KEY, lookOf, nextLook } from './notice-look';
 import { noteRefusal } from './notice-refusal';
 import { noticeText } from './notice-text';

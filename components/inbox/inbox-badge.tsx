@@ -1,10 +1,10 @@
 'use client';
 
+import { INBOX_KINDS, type InboxItem, isNews, placeOf } from '@interlude/protocol/inbox';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { INBOX_KINDS, type InboxItem, isNews, placeOf } from '@/lib/protocol/inbox';
 import { DesktopNotices } from './desktop-notices';
 import { markTab } from './mark-tab';
 import { useInbox } from './use-inbox';

@@ -1,5 +1,6 @@
 'use client';
 
+import type { InboxItem } from '@interlude/protocol/inbox';
 import { clsx } from 'clsx';
 import { useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
@@ -7,7 +8,6 @@ import { useAllowable } from '@/components/requests/request-board';
 import { plural } from '@/components/ui/duration';
 import { OVER } from '@/components/ui/in-view';
 import { SettledButton } from '@/components/ui/settled-button';
-import type { InboxItem } from '@/lib/protocol/inbox';
 import { ActionButton, type Mark, SnoozeMenu } from './item-actions';
 import { asksSomething, type RequestedItem } from './use-request';
 

@@ -1,10 +1,10 @@
 'use client';
 
+import type { InboxKind } from '@interlude/protocol/inbox';
 import type { ReactNode } from 'react';
 import { FoldButton } from '@/components/ui/fold-button';
 import { NEW_ROWS } from '@/components/ui/held-order';
 import { useStored } from '@/components/ui/use-stored';
-import type { InboxKind } from '@/lib/protocol/inbox';
 import { KIND_WORD } from './inbox-words';
 
 /** What a group of items is called by. */

@@ -1,7 +1,7 @@
+import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@interlude/protocol/inbox';
+import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
 import { RowCounts } from '@/components/live/row-counts';
-import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
-import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
 
 /** What needs a person, as far as it is loaded, with what is done of it; and how much there is. */
 export interface ListedItems {

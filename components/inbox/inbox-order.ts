@@ -1,8 +1,8 @@
+import { INBOX_KINDS, type InboxItem, type InboxKind } from '@interlude/protocol/inbox';
+import { inboxText, sessionText } from '@interlude/protocol/list-search';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';
 import type { RowGroup } from '@/components/ui/held-order';
-import { INBOX_KINDS, type InboxItem, type InboxKind } from '@/lib/protocol/inbox';
-import { inboxText, sessionText } from '@/lib/protocol/list-search';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 const GROUPS = [...INBOX_KINDS, 'snoozed'] as const;
 

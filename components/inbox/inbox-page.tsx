@@ -1,9 +1,9 @@
 'use client';
 
+import type { InboxList } from '@interlude/protocol/inbox';
 import { useStart } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
-import type { InboxList } from '@/lib/protocol/inbox';
 import { AnswerStoresProvider } from './answer-stores';
 import { itemsOf } from './inbox-items';
 import { InboxRows } from './inbox-rows';

@@ -1,5 +1,7 @@
 'use client';
 
+import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inbox';
+import type { Sending } from '@interlude/protocol/sending';
 import { clsx } from 'clsx';
 import { memo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
@@ -9,8 +11,6 @@ import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { nameText, quoted } from '@/components/ui/verbatim';
-import { type InboxItem, type InboxKind, placeOf } from '@/lib/protocol/inbox';
-import type { Sending } from '@/lib/protocol/sending';
 import { itemTitle, KIND_GLYPH } from './inbox-words';
 import { ItemActions, type Mark } from './item-actions';
 import { ItemOwner } from './item-owner';

@@ -1,5 +1,6 @@
 'use client';
 
+import { INBOX_KINDS, type InboxItem, isSnoozed, noItems } from '@interlude/protocol/inbox';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';
@@ -11,7 +12,6 @@ import { useServerNow } from '@/components/ui/now';
 import type { CodeOnDemand } from '@/components/ui/on-demand';
 import { useNewest } from '@/components/ui/use-newest';
 import { useSelection } from '@/components/ui/use-selection';
-import { INBOX_KINDS, type InboxItem, isSnoozed, noItems } from '@/lib/protocol/inbox';
 import { InboxBulk } from './inbox-bulk';
 import { InboxEnd } from './inbox-end';
 import { type GroupName, InboxGroup } from './inbox-group';

@@ -1,8 +1,8 @@
+import type { InboxItem, InboxKind } from '@interlude/protocol/inbox';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes } from '@/components/ui/verbatim';
-import type { InboxItem, InboxKind } from '@/lib/protocol/inbox';
 
 /** The headings of the inbox. */
 export const KIND_WORD: Record<InboxKind, string> = {

@@ -1,11 +1,11 @@
 'use client';
 
+import { type InboxItem, isSnoozed } from '@interlude/protocol/inbox';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useServerNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
-import { type InboxItem, isSnoozed } from '@/lib/protocol/inbox';
 import { itemTitle } from './inbox-words';
 
 /** What a person makes of items; of `claimed`, also those that somebody else has. */

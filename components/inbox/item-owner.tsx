@@ -1,9 +1,9 @@
 'use client';
 
+import type { InboxItem } from '@interlude/protocol/inbox';
 import { useFleet } from '@/components/live/use-fleet';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { Name, Quoted, Words } from '@/components/ui/name';
-import type { InboxItem } from '@/lib/protocol/inbox';
 
 /** Whose item it is: the agent, always, and its session. */
 export function ItemOwner({ item: { agentId, sessionId, from } }: { item: InboxItem }) {

@@ -1,8 +1,8 @@
 'use client';
 
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox';
 import { clsx } from 'clsx';
 import { Link } from '@/components/ui/link';
-import { INBOX_KINDS, type InboxKind } from '@/lib/protocol/inbox';
 import { sumOfItems } from './inbox-items';
 import { KIND_WORD } from './inbox-words';
 

@@ -1,4 +1,4 @@
-import { placed } from '@/lib/protocol/base-path.mjs';
+import { placed } from '@interlude/protocol/base-path.mjs';
 
 /** What a browser shows of a page in its tab, besides: drawn by the same hand as the icon of the app. */
 const NEWS_ICON = placed('/icon-news.svg');

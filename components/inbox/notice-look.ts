@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '@/lib/protocol/position';
+import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Notice } from './notices';
 
 /** The last look of this browser is kept under this name. */

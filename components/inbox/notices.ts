@@ -1,9 +1,9 @@
+import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@interlude/protocol/inbox';
+import type { Position } from '@interlude/protocol/position';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@/lib/protocol/inbox';
-import type { Position } from '@/lib/protocol/position';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 import { itemTitle, KIND_WORD } from './inbox-words';
 
 /** What a browser is told of them is kept under this name. */

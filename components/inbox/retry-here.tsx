@@ -1,10 +1,10 @@
 'use client';
 
+import type { TranscriptPage } from '@interlude/protocol/read-models';
+import type { Sending } from '@interlude/protocol/sending';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { SendHere } from '@/components/sessions/send-here';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
-import type { Sending } from '@/lib/protocol/sending';
 
 const NOT_KNOWN = 'What it was asked last is not among its newest turns. Write what to send:';
 const TOO_LONG = 'What it was asked last is too long to be shown whole here. Write what to send:';

@@ -1,9 +1,9 @@
 'use client';
 
+import type { InboxItem } from '@interlude/protocol/inbox';
 import type { RefObject } from 'react';
 import type { CardKeys } from '@/components/requests/card-keys';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { InboxItem } from '@/lib/protocol/inbox';
 
 const ROW = '[data-inbox-row]';
 

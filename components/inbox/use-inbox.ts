@@ -1,13 +1,13 @@
 'use client';
 
+import type { MarkInbox } from '@interlude/protocol/commands';
+import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { fetchJson, postJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { SOMETHING_NEW } from '@/components/live/mark-items';
 import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
-import type { MarkInbox } from '@/lib/protocol/commands';
-import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
 import { itemsOf } from './inbox-items';
 
 /** They are asked for again at most this often. */

@@ -1,12 +1,12 @@
 'use client';
 
+import type { InboxList } from '@interlude/protocol/inbox';
+import { comparePositions } from '@interlude/protocol/position';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { takeOf, useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { readStored } from '@/components/ui/use-stored';
-import type { InboxList } from '@/lib/protocol/inbox';
-import { comparePositions } from '@/lib/protocol/position';
 import { itemsOf } from './inbox-items';
 import { LOOK_KEY, lookOf } from './notice-look';
 

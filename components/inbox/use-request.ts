@@ -1,13 +1,13 @@
 'use client';
 
+import type { InboxItem, InboxRequest } from '@interlude/protocol/inbox';
+import type { RequestDetail } from '@interlude/protocol/read-models';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import type { ActionStore } from '@/components/live/actions';
 import { fetchJson } from '@/components/live/fetch-json';
 import { isUnderWay } from '@/components/requests/request-answer';
 import { requestKey } from '@/components/requests/request-key';
-import type { InboxItem, InboxRequest } from '@/lib/protocol/inbox';
-import type { RequestDetail } from '@/lib/protocol/read-models';
 
 /** An item that asks something. */
 export type RequestedItem = InboxItem & { sessionId: string; request: InboxRequest };

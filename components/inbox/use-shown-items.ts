@@ -1,13 +1,13 @@
 'use client';
 
+import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, isSnoozed } from '@interlude/protocol/inbox';
+import { searchWords } from '@interlude/protocol/list-search';
 import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';
 import { useFleet, useFleetStores } from '@/components/live/use-fleet';
 import { useListSearch } from '@/components/live/use-list-search';
 import { useServerNow } from '@/components/ui/now';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, isSnoozed } from '@/lib/protocol/inbox';
-import { searchWords } from '@/lib/protocol/list-search';
 import { itemsOf } from './inbox-items';
 import { inboxOrder, isFound } from './inbox-order';
 import { useInbox, useItemCounts } from './use-inbox';

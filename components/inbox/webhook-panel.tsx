@@ -1,19 +1,19 @@
 'use client';
 
-import { useQuery } from '@tanstack/react-query';
-import { useMayAct } from '@/components/access/may-act';
-import { useAsk } from '@/components/live/ask';
-import { fetchJson } from '@/components/live/fetch-json';
-import { Ago } from '@/components/ui/clock';
-import { plural } from '@/components/ui/duration';
-import { INBOX_KINDS } from '@/lib/protocol/inbox';
+import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type {
   WebhookDeliveries,
   WebhookDelivery,
   WebhookDeliveryState,
   WebhookStatus,
   WebhookTest,
-} from '@/lib/protocol/webhook';
+} from '@interlude/protocol/webhook';
+import { useQuery } from '@tanstack/react-query';
+import { useMayAct } from '@/components/access/may-act';
+import { useAsk } from '@/components/live/ask';
+import { fetchJson } from '@/components/live/fetch-json';
+import { Ago } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
 import { KIND_WORD } from './inbox-words';
 
 const AGAIN_MS = 5_000;

@@ -1,8 +1,8 @@
 'use client';
 
+import type { CommandAnswer } from '@interlude/protocol/commands';
 import { createContext, type ReactNode, useContext, useSyncExternalStore } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import type { CommandAnswer } from '@/lib/protocol/commands';
 import { Ask } from './ask';
 import { Store } from './store';
 

@@ -1,6 +1,6 @@
+import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/page-header';
+import { API_ADDRESS } from '@interlude/protocol/version';
 import { hasPageEnded, personId } from '@/components/ui/browser-storage';
-import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@/lib/protocol/page-header';
-import { API_ADDRESS } from '@/lib/protocol/version';
 
 /**
  * How this page asks the server. Null: as whoever has signed in by cookie. An embed puts its own way here before it asks

@@ -1,6 +1,6 @@
+import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
 import { leavePage } from '@/components/ui/leave-page';
 import { knownUntil } from '@/components/ui/now';
-import type { ErrorBody, ErrorCode } from '@/lib/protocol/errors';
 import { askServer } from './ask-server';
 
 /** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */

@@ -1,6 +1,6 @@
-import { noSessions, type SessionState } from '@/lib/protocol/agent-state';
-import type { InboxItem } from '@/lib/protocol/inbox';
-import { comparePositions, type Position } from '@/lib/protocol/position';
+import { noSessions, type SessionState } from '@interlude/protocol/agent-state';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { comparePositions, type Position } from '@interlude/protocol/position';
 import type {
   AgentDetail,
   AgentList,
@@ -12,7 +12,7 @@ import type {
   SessionSummary,
   Task,
   TaskList,
-} from '@/lib/protocol/read-models';
+} from '@interlude/protocol/read-models';
 import { RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';

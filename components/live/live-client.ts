@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '@/lib/protocol/position';
+import { comparePositions, type Position } from '@interlude/protocol/position';
 import { page } from './ask-server';
 import { type ConnectionState, initialConnectionState, nextConnectionState } from './connection-state';
 import { FrameQueue } from './frame-queue';

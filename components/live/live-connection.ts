@@ -1,5 +1,5 @@
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import { retryDelayMs } from '@/lib/protocol/retry-delay';
+import { comparePositions, type Position } from '@interlude/protocol/position';
+import { retryDelayMs } from '@interlude/protocol/retry-delay';
 import {
   type ConnectionEvent,
   type ConnectionState,

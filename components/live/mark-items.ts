@@ -1,5 +1,5 @@
-import type { MarkInbox } from '@/lib/protocol/commands';
-import type { InboxItem } from '@/lib/protocol/inbox';
+import type { MarkInbox } from '@interlude/protocol/commands';
+import type { InboxItem } from '@interlude/protocol/inbox';
 
 /** What a mark names: items as they stand on the screen, so that nothing is marked that nobody has seen. */
 export function asShown(items: readonly InboxItem[]): NonNullable<MarkInbox['items']> {

@@ -1,4 +1,4 @@
-import type { Position } from '@/lib/protocol/position';
+import type { Position } from '@interlude/protocol/position';
 import type { ConnectionState } from './connection-state';
 import type { RowFrame } from './row-frame';
 

@@ -1,6 +1,6 @@
+import type { FrameData } from '@interlude/protocol/frames';
+import type { Position } from '@interlude/protocol/position';
 import { createParser } from 'eventsource-parser';
-import type { FrameData } from '@/lib/protocol/frames';
-import type { Position } from '@/lib/protocol/position';
 import { askServer } from './ask-server';
 import { isRowFrameName, type RowFrame } from './row-frame';
 

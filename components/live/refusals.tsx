@@ -1,8 +1,8 @@
 'use client';
 
+import type { CommandType } from '@interlude/protocol/commands';
+import { type Refusal, refusalOf } from '@interlude/protocol/takes';
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
-import type { CommandType } from '@/lib/protocol/commands';
-import { type Refusal, refusalOf } from '@/lib/protocol/takes';
 
 /** What the runner of the agent shown says of the commands it acts on. */
 const StatusContext = createContext<Record<string, unknown> | null>(null);

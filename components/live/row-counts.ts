@@ -1,4 +1,4 @@
-import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
+import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 
 interface Change<Name> {
   at: Position;

@@ -1,5 +1,5 @@
-import type { Frame, FrameName } from '@/lib/protocol/frames';
-import type { Position } from '@/lib/protocol/position';
+import type { Frame, FrameName } from '@interlude/protocol/frames';
+import type { Position } from '@interlude/protocol/position';
 
 const ROW_FRAMES = [
   'session-event',

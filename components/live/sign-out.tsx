@@ -1,8 +1,8 @@
 'use client';
 
+import { placed } from '@interlude/protocol/base-path.mjs';
 import { usePagePerson } from '@/components/access/page-person';
 import { stopPage } from '@/components/ui/leave-page';
-import { placed } from '@/lib/protocol/base-path.mjs';
 
 /** Ends the sign-in of this page's person, here and on the server. A form, so that it needs no script. */
 export function SignOut(props: { label: string; className: string; formClassName?: string }) {

@@ -1,7 +1,7 @@
 'use client';
 
+import { placed } from '@interlude/protocol/base-path.mjs';
 import { usePathname, useSearchParams } from 'next/navigation';
-import { placed } from '@/lib/protocol/base-path.mjs';
 
 /** Said once, above everything, when the server no longer takes this browser's cookie. */
 export function SignedOutWords() {

@@ -1,4 +1,4 @@
-import { HEARTBEAT_MS } from '@/lib/protocol/limits';
+import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 
 /**
  * A server that has said nothing for this long is away, whatever TCP thinks: it would have said at least a heartbeat,

@@ -15,7 +15,7 @@ export function StateClock({ fleet }: { fleet: FleetStore }) {
     if (dueAt === null || dueAt === last.current) return;
     last.current = dueAt;
     // The rules come when they are needed for the first time. Without them the server tells all the same.
-    import('@/lib/projections/resolve-state').then(
+    import('@interlude/protocol/projections/resolve-state').then(
       ({ stateAt }) => fleet.passTime(dueAt, stateAt),
       () => {},
     );

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '@/lib/protocol/position';
+import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { ReceivedFrame } from './read-stream';
 import type { RowFrame } from './row-frame';
 

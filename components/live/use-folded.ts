@@ -1,8 +1,8 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
 import { skipToken, useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useSyncExternalStore } from 'react';
-import type { Position } from '@/lib/protocol/position';
 import type { FoldedSnapshot } from './folded-snapshot';
 import { useLiveClient } from './live-provider';
 import type { Store } from './store';

@@ -1,12 +1,12 @@
 'use client';
 
+import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import { isPosition, type Position } from '@interlude/protocol/position';
+import { searchesText } from '@interlude/protocol/projections/log-filter';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { useAddressAnchor } from '@/components/ui/address-anchor';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import { searchesText } from '@/lib/projections/log-filter';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import { isPosition, type Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { FirstLines } from './first-lines';
 import type { FirstLog } from './first-log';
 import { LogEmpty } from './log-empty';

@@ -1,6 +1,6 @@
+import type { LogLevelAnswer } from '@interlude/protocol/commands';
+import type { LogLevel } from '@interlude/protocol/log-levels';
 import { putJson, RequestError } from '@/components/live/fetch-json';
-import type { LogLevelAnswer } from '@/lib/protocol/commands';
-import type { LogLevel } from '@/lib/protocol/log-levels';
 
 export interface LevelChoice {
   /** Null: the runner's default. */

@@ -1,10 +1,10 @@
 'use client';
 
+import type { LogComponentList } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import type { LogComponentList } from '@/lib/protocol/read-models';
 import { FilterPopover } from './filter-popover';
 
 /** What writes into the log; any of those that are chosen. */

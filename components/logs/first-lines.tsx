@@ -1,7 +1,7 @@
+import type { Position } from '@interlude/protocol/position';
+import { searchesText } from '@interlude/protocol/projections/log-filter';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { useLayoutEffect, useRef } from 'react';
-import { searchesText } from '@/lib/projections/log-filter';
-import type { Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { type FirstLog, LINES_IN_MARKUP } from './first-log';
 import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';

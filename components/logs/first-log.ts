@@ -1,4 +1,4 @@
-import type { LogPage } from '@/lib/protocol/read-models';
+import type { LogPage } from '@interlude/protocol/read-models';
 import type { LogQuery } from './log-query';
 
 /** The newest page of a log, read with the page of the console: the first paint needs no further request. */

@@ -1,4 +1,4 @@
-import { isJson } from '@/lib/protocol/fields';
+import { isJson } from '@interlude/protocol/fields';
 
 /** Deeper than this the rest of it is not indented further. */
 const MOST_INDENT = 40;

@@ -1,8 +1,8 @@
 'use client';
 
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { clsx } from 'clsx';
 import { RadioGroup } from 'radix-ui';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 import { LEVEL_COLOUR } from './log-words';
 
 const WAYS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };

@@ -1,10 +1,10 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import { refusalOf } from '@interlude/protocol/takes';
 import { useState } from 'react';
 import { fewAtOnce } from '@/components/live/few-at-once';
 import { Name } from '@/components/ui/name';
-import type { AgentSummary } from '@/lib/protocol/read-models';
-import { refusalOf } from '@/lib/protocol/takes';
 import { askLevel, type LevelChoice } from './ask-level';
 import { LevelLine } from './level-line';
 import { LevelRadios } from './level-radios';

@@ -1,8 +1,8 @@
 'use client';
 
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useRef } from 'react';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
 
 /**
  * The levels, one of them asked for and one of them written. Arrow keys only move the focus: to press a level is to

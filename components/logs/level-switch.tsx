@@ -1,7 +1,7 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { LevelLimit } from './level-limit';
 import { LevelLine } from './level-line';
 import { LevelRadios } from './level-radios';

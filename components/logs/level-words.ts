@@ -1,7 +1,7 @@
+import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { agoInWords, formatClock } from '@/components/ui/duration';
 import { quoted } from '@/components/ui/verbatim';
-import type { DesiredLogLevel } from '@/lib/protocol/log-levels';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 
 /** What the page knows of one agent's level: what is written, and what was asked. */
 export type LevelSource = Pick<AgentSummary, 'logLevel' | 'connection' | 'connectedSince'>;

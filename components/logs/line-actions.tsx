@@ -1,10 +1,10 @@
 'use client';
 
+import type { LogLine } from '@interlude/protocol/read-models';
 import { ScanSearch } from 'lucide';
 import { page } from '@/components/live/ask-server';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { plainLine } from './log-words';
 
 /** What can be done with a line, over its end. */

@@ -1,8 +1,8 @@
+import type { Position } from '@interlude/protocol/position';
+import { type LogFilter, matchesLine } from '@interlude/protocol/projections/log-filter';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { inSlice } from '@/components/ui/render-time';
 import { whenIdle } from '@/components/ui/when-idle';
-import { type LogFilter, matchesLine } from '@/lib/projections/log-filter';
-import type { Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 
 export interface LiveLinesListener {
   /** All that match up to `to`. */

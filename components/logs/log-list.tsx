@@ -1,10 +1,10 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
+import type { LogFilter } from '@interlude/protocol/projections/log-filter';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { type Ref, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { useFollow } from '@/components/ui/use-follow';
-import type { LogFilter } from '@/lib/projections/log-filter';
-import type { Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { copyLines } from './copy-lines';
 import { LineSearch } from './line-search';
 import { LogRow } from './log-row';

@@ -1,12 +1,12 @@
 'use client';
 
+import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { memo, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
 import { nameText } from '@/components/ui/verbatim';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { indentJson, jsonTailAt } from './json-tail';
 import { LineActions } from './line-actions';
 import type { LineSearch } from './line-search';

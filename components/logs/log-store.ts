@@ -1,8 +1,8 @@
+import { ORIGIN, type Position } from '@interlude/protocol/position';
+import type { LogFilter } from '@interlude/protocol/projections/log-filter';
+import type { LogExtent, LogLine, LogPage } from '@interlude/protocol/read-models';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { RowFrame } from '@/components/live/row-frame';
-import type { LogFilter } from '@/lib/projections/log-filter';
-import { ORIGIN, type Position } from '@/lib/protocol/position';
-import type { LogExtent, LogLine, LogPage } from '@/lib/protocol/read-models';
 import { FIRST_LINES, type FirstLog } from './first-log';
 import { LiveLines } from './live-lines';
 import { filterOf, type LogQuery, narrows, paramsFromQuery } from './log-query';

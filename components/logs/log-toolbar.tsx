@@ -1,11 +1,11 @@
 'use client';
 
+import { API_ADDRESS } from '@interlude/protocol/version';
 import { Download } from 'lucide';
 import type { RefObject } from 'react';
 import { RequestError } from '@/components/live/fetch-json';
 import { Icon } from '@/components/ui/icon';
 import { countOf, sizeOf } from '@/components/ui/size-of';
-import { API_ADDRESS } from '@/lib/protocol/version';
 import { ComponentFilter } from './component-filter';
 import { LevelFilter } from './level-filter';
 import { type LogQuery, paramsFromQuery } from './log-query';

@@ -1,5 +1,5 @@
-import { comparePositions, laterPosition, ORIGIN, type Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
+import { comparePositions, laterPosition, ORIGIN, type Position } from '@interlude/protocol/position';
+import type { LogLine } from '@interlude/protocol/read-models';
 
 /** A stretch of the log that is known whole: `lines` are all of it that match, from `from` to `to`, ascending. */
 export interface Run {

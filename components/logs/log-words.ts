@@ -1,7 +1,7 @@
+import type { LogMarker } from '@interlude/protocol/envelope';
+import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { countOf, sizeOf } from '@/components/ui/size-of';
-import type { LogMarker } from '@/lib/protocol/envelope';
-import type { LogLevel } from '@/lib/protocol/log-levels';
-import type { LogLine } from '@/lib/protocol/read-models';
 
 export const LEVEL_COLOUR: Record<LogLevel, string> = {
   debug: 'text-ink-3',

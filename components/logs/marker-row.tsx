@@ -1,9 +1,9 @@
 'use client';
 
+import type { LogMarker } from '@interlude/protocol/envelope';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import type { LogMarker } from '@/lib/protocol/envelope';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { LineTime } from './line-time';
 import type { TimeStyle } from './log-time';
 import { markerWords } from './log-words';

@@ -1,7 +1,7 @@
 'use client';
 
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { askLevel, type LevelChoice } from './ask-level';
 
 interface Asking {

@@ -1,7 +1,7 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
 import { useState } from 'react';
-import type { Position } from '@/lib/protocol/position';
 import type { LogStore } from './log-store';
 import { useLogStore } from './use-log-store';
 

@@ -1,8 +1,8 @@
 'use client';
 
+import type { LogLine } from '@interlude/protocol/read-models';
 import { useEffect, useReducer } from 'react';
 import { inTurn } from '@/components/ui/in-turn';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
 
 /**

@@ -1,9 +1,10 @@
 'use client';
+
 /* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
 
+import type { Position } from '@interlude/protocol/position';
 import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useEffectEvent, useLayoutEffect, useState } from 'react';
-import type { Position } from '@/lib/protocol/position';
 import type { LogStore } from './log-store';
 import {
   BOTTOM_PX,

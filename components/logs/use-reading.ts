@@ -1,9 +1,9 @@
 'use client';
 
+import { formatTopic } from '@interlude/protocol/frames';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useLiveClient } from '@/components/live/live-provider';
 import { useHydrated } from '@/components/ui/now';
-import { formatTopic } from '@/lib/protocol/frames';
 import { type FirstLog, isFresh } from './first-log';
 import { filterOf, type LogQuery, paramsFromQuery } from './log-query';
 import { type LogPlace, LogStore } from './log-store';
@@ -82,7 +82,7 @@ export function useReading(
 async function openStore(agentId: string, query: LogQuery, place: LogPlace): Promise<LogStore> {
   let filter = filterOf(query, null);
   if (query.isRegex && query.text !== '') {
-    const { compileLogRegex } = await import('@/lib/projections/log-regex');
+    const { compileLogRegex } = await import('@interlude/protocol/projections/log-regex');
     const outcome = compileLogRegex(query.text);
     filter = filterOf(query, outcome.kind === 'compiled' ? outcome.regex : NOTHING);
   }

@@ -1,9 +1,9 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
+import type { LogLine } from '@interlude/protocol/read-models';
 import type { VirtualItem } from '@tanstack/react-virtual';
 import { type Ref, type RefObject, useEffectEvent, useImperativeHandle, useLayoutEffect, useRef } from 'react';
-import type { Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 import type { LogStore } from './log-store';
 import { type LogRows, rowOf } from './use-log-rows';
 

@@ -1,12 +1,12 @@
 'use client';
 
+import type { AcceptReplyAnswer } from '@interlude/protocol/commands';
+import type { ReplyCandidate } from '@interlude/protocol/read-models';
 import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { SettledButton } from '@/components/ui/settled-button';
-import type { AcceptReplyAnswer } from '@/lib/protocol/commands';
-import type { ReplyCandidate } from '@/lib/protocol/read-models';
 
 /** What the agent wrote without saying that it answers, and “That is the reply”, which is of this very text. */
 export function AcceptReply(props: { sessionId: string; messageId: string; candidate: ReplyCandidate }) {

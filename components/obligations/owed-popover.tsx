@@ -1,11 +1,11 @@
 'use client';
 
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import type { RefObject } from 'react';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
 import { Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 import { AcceptReply } from './accept-reply';
 import { SettledList } from './settled-list';
 import { useOwed } from './use-obligations';

@@ -1,9 +1,9 @@
 'use client';
 
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { useRef, useState } from 'react';
 import { plural } from '@/components/ui/duration';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./owed-popover')).OwedPopover);
 

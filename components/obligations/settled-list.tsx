@@ -1,9 +1,9 @@
 'use client';
 
+import type { ClearedBy, Obligation, SessionSummary } from '@interlude/protocol/read-models';
 import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import type { ClearedBy, Obligation, SessionSummary } from '@/lib/protocol/read-models';
 import { useSessionObligations } from './use-session-obligations';
 
 const CLEARED: Record<ClearedBy, string> = {

@@ -1,11 +1,11 @@
 'use client';
 
+import { comparePositions, ORIGIN } from '@interlude/protocol/position';
+import type { ObligationList, SessionSummary } from '@interlude/protocol/read-models';
 import { useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import type { OwedReply } from '@/components/live/fleet-store';
 import { useFleet, useReading } from '@/components/live/use-fleet';
-import { comparePositions, ORIGIN } from '@/lib/protocol/position';
-import type { ObligationList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** What an agent owes in a session, oldest first, read where it is looked at; undefined until it was. */
 export function useOwed({ agentId, id }: Pick<SessionSummary, 'agentId' | 'id'>, enabled: boolean) {

@@ -1,8 +1,8 @@
 'use client';
 
+import type { SessionObligations, SessionSummary } from '@interlude/protocol/read-models';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { SessionObligations, SessionSummary } from '@/lib/protocol/read-models';
 
 /** What is owed in a session and what was settled last, by the server, read again as the session changes. */
 export function useSessionObligations({ id, updatedPosition }: Pick<SessionSummary, 'id' | 'updatedPosition'>) {

@@ -1,10 +1,10 @@
 'use client';
 
+import type { WaiveAnswer } from '@interlude/protocol/commands';
 import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
-import type { WaiveAnswer } from '@/lib/protocol/commands';
 
 /** “No reply needed”, confirmed where it stands. The live row takes what is not owed any more off its list. */
 export function Waive({ sessionId, messageId }: { sessionId: string; messageId: string }) {

@@ -1,5 +1,5 @@
+import type { RequestItem } from '@interlude/protocol/read-models';
 import type { ActionState } from '@/components/live/actions';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { isUnderWay } from './request-answer';
 
 const expired = new WeakMap<RequestItem, RequestItem>();

@@ -1,4 +1,4 @@
-import type { RequestItem } from '@/lib/protocol/read-models';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { requestKey } from './request-key';
 
 /**

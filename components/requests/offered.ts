@@ -1,5 +1,5 @@
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import type { RequestItem } from '@/lib/protocol/read-models';
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestItem } from '@interlude/protocol/read-models';
 
 /** An answer to a permission; one with an empty id is ours and not the agent's. */
 const YES: RequestOption = { id: '', label: 'Allow', kind: 'allow' };

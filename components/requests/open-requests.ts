@@ -1,4 +1,4 @@
-import type { RequestItem, Turn } from '@/lib/protocol/read-models';
+import type { RequestItem, Turn } from '@interlude/protocol/read-models';
 import { requestKey } from './request-key';
 
 /**

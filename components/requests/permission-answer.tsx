@@ -1,10 +1,10 @@
 'use client';
 
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
 import { clsx } from 'clsx';
 import { type Ref, useId, useState } from 'react';
 import { Quoted } from '@/components/ui/name';
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
 import { wordsFor } from './offered';
 
 /** Longest reason the server takes. */

@@ -1,12 +1,12 @@
 'use client';
 
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useActions } from '@/components/live/actions';
 import { afterPress } from '@/components/ui/after-press';
 import { JumpLink } from '@/components/ui/jump';
 import { useServerNow } from '@/components/ui/now';
 import { SETTLE_MS } from '@/components/ui/stillness';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { asOfNow } from './as-of-now';
 import { nextPinned } from './next-pinned';
 import { goneWords } from './request-answer';

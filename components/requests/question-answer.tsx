@@ -1,9 +1,9 @@
 'use client';
 
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { type Ref, useId, useMemo } from 'react';
 import { NAME_CHARACTERS, Words } from '@/components/ui/name';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { answersOf, type Choice, hasTwins, isLonger, type Question, questionsOf, shownOf } from './questions';
 
 const NOTHING: Choice = { labels: [], other: '' };

@@ -1,6 +1,6 @@
+import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { NAME_CHARACTERS, nameElements } from '@/components/ui/name';
-import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import type { RequestItem } from '@/lib/protocol/read-models';
 
 export interface Question {
   /** By which its answer is known. */

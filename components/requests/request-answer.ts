@@ -1,6 +1,6 @@
+import type { RequestItem } from '@interlude/protocol/read-models';
 import type { ActionState } from '@/components/live/actions';
 import { quoted } from '@/components/ui/verbatim';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { chosenOption } from './offered';
 
 /** Whether an answer was given that has not failed. The request says so by itself once the server has told. */

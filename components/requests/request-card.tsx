@@ -1,5 +1,8 @@
 'use client';
 
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestItem } from '@interlude/protocol/read-models';
+import { optionFor } from '@interlude/protocol/request-options';
 import { clsx } from 'clsx';
 import {
   type KeyboardEvent,
@@ -21,9 +24,6 @@ import { useHasPassed } from '@/components/ui/now';
 import { isPress } from '@/components/ui/shortcuts/shortcut-list';
 import { useSettled } from '@/components/ui/use-settled';
 import { quoted } from '@/components/ui/verbatim';
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import type { RequestItem } from '@/lib/protocol/read-models';
-import { optionFor } from '@/lib/protocol/request-options';
 import { asOfNow } from './as-of-now';
 import { useCardKeys } from './card-keys';
 import { decisionOf, NO, offeredBy } from './offered';

@@ -1,11 +1,11 @@
+import { withoutQuotes } from '@interlude/protocol/quotes';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { RunningClock } from '@/components/ui/clock';
 import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
-import { withoutQuotes } from '@/lib/protocol/quotes';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { TITLE_CHARACTERS, TOOL_NAME_CHARACTERS } from './unseen-words';
 
 /**

@@ -1,4 +1,4 @@
-import type { RequestItem } from '@/lib/protocol/read-models';
+import type { RequestItem } from '@interlude/protocol/read-models';
 
 /**
  * What a request, and an answer to it, is known by on the page: its id, where it was opened, and what it asks for. One

@@ -1,7 +1,7 @@
+import { placed } from '@interlude/protocol/base-path.mjs';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { Name } from '@/components/ui/name';
 import { SettledButton } from '@/components/ui/settled-button';
-import { placed } from '@/lib/protocol/base-path.mjs';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { answerWords } from './request-answer';
 
 /** Why an open request can't be answered here, where it can't. */

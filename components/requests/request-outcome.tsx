@@ -1,12 +1,12 @@
+import { formatDuration } from '@interlude/protocol/duration';
+import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
+import { withoutQuotes } from '@interlude/protocol/quotes';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { quoted } from '@/components/ui/verbatim';
-import { formatDuration } from '@/lib/protocol/duration';
-import { MAX_OPTION_LABEL } from '@/lib/protocol/limits';
-import { withoutQuotes } from '@/lib/protocol/quotes';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { chosenOption, wordsFor } from './offered';
 
 const OUTCOME: Record<NonNullable<RequestItem['outcome']>, string> = {

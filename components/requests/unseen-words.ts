@@ -1,5 +1,5 @@
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import type { RequestItem } from '@/lib/protocol/read-models';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import type { InputGate } from './request-input';
 
 /**

@@ -1,15 +1,15 @@
 'use client';
 
+import type { Arrange } from '@interlude/protocol/commands';
+import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
+import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read-models';
+import { isSeen, standsSince } from '@interlude/protocol/session-standing';
 import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
 import { SignOut } from '@/components/live/sign-out';
 import { ButtonPopover } from '@/components/ui/button-popover';
 import { useLiveness } from '@/components/ui/liveness';
-import type { Arrange } from '@/lib/protocol/commands';
-import { MAX_SESSION_NAME } from '@/lib/protocol/limits';
-import type { ArrangementAnswer, SessionSummary } from '@/lib/protocol/read-models';
-import { isSeen, standsSince } from '@/lib/protocol/session-standing';
 import { EndSession } from './end-session';
 import { sessionTitle, standingOf } from './session-words';
 import { WakeSwitch } from './wake-switch';

@@ -1,5 +1,5 @@
+import type { SessionAway } from '@interlude/protocol/read-models';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
-import type { SessionAway } from '@/lib/protocol/read-models';
 
 /** `since 12:03 (4m), last heard 12:02:58` */
 export function Evidence({ away }: { away: SessionAway }) {

@@ -1,12 +1,12 @@
 'use client';
 
+import type { AgentSummary, SessionAway, SessionSummary } from '@interlude/protocol/read-models';
+import { isLost, isUnderWay } from '@interlude/protocol/session-standing';
+import { shellWord } from '@interlude/protocol/shell-word.mjs';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgentSummary, SessionAway, SessionSummary } from '@/lib/protocol/read-models';
-import { isLost, isUnderWay } from '@/lib/protocol/session-standing';
-import { shellWord } from '@/lib/protocol/shell-word.mjs';
 import { Evidence } from './away-evidence';
 import { useCommandSetting } from './command-setting';
 

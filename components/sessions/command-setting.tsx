@@ -1,8 +1,8 @@
 'use client';
 
+import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { createContext, type ReactNode, useContext } from 'react';
 import { useHydrated } from '@/components/ui/now';
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 
 const SettingContext = createContext<string | null>('');
 

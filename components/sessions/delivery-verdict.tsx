@@ -1,5 +1,6 @@
 'use client';
 
+import type { MissingRecords, ProducerSummary, SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { Ago } from '@/components/ui/clock';
@@ -7,7 +8,6 @@ import { plural } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
-import type { MissingRecords, ProducerSummary, SessionDelivery, SessionSummary } from '@/lib/protocol/read-models';
 
 /** Most losses that are listed here; the agent's page has them all. */
 const SHOWN = 5;

@@ -1,8 +1,8 @@
 'use client';
 
+import type { CommandAnswer } from '@interlude/protocol/commands';
 import { useEffect, useRef, useState } from 'react';
 import { useAsk } from '@/components/live/ask';
-import type { CommandAnswer } from '@/lib/protocol/commands';
 
 const ACTION = 'h-7 rounded border border-line px-2.5 hover:border-ink disabled:opacity-50';
 

@@ -1,5 +1,8 @@
 'use client';
 
+import type { EvidenceSource, Observations, StateRule } from '@interlude/protocol/agent-state';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { limitsOf, waysOf } from '@interlude/protocol/told-of-agent';
 import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
 import { useRunnerStatus } from '@/components/live/refusals';
@@ -7,9 +10,6 @@ import { ButtonPopover } from '@/components/ui/button-popover';
 import { Ago } from '@/components/ui/clock';
 import { Name, Words } from '@/components/ui/name';
 import { SentenceList } from '@/components/ui/sentence-list';
-import type { EvidenceSource, Observations, StateRule } from '@/lib/protocol/agent-state';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import { limitsOf, waysOf } from '@/lib/protocol/told-of-agent';
 import { DeliveryVerdict } from './delivery-verdict';
 import { describeState } from './session-words';
 

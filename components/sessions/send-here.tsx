@@ -1,10 +1,10 @@
 'use client';
 
+import type { MessageAnswer, SendMessage } from '@interlude/protocol/commands';
+import type { Sending } from '@interlude/protocol/sending';
 import { useEffect, useEffectEvent, useId, useState } from 'react';
 import { useAsk } from '@/components/live/ask';
 import { Name } from '@/components/ui/name';
-import type { MessageAnswer, SendMessage } from '@/lib/protocol/commands';
-import type { Sending } from '@/lib/protocol/sending';
 
 /**
  * A prepared message, editable before it is sent.

@@ -1,7 +1,7 @@
+import type { SessionState } from '@interlude/protocol/agent-state';
+import { searchWords, sessionText } from '@interlude/protocol/list-search';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { plainWords } from '@/components/ui/plain-words';
-import type { SessionState } from '@/lib/protocol/agent-state';
-import { searchWords, sessionText } from '@/lib/protocol/list-search';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 import { describeState, GROUP_WORD, GROUPS, type Group, groupOf, marksOf, sessionTitle } from './session-words';
 
 export interface SessionGroup {

@@ -1,11 +1,11 @@
 'use client';
 
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import type { SessionList } from '@interlude/protocol/read-models';
 import { FoundRows } from '@/components/live/found-rows';
 import { MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-fleet';
 import type { useListSearch } from '@/components/live/use-list-search';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
-import type { SessionList } from '@/lib/protocol/read-models';
 
 /** The end of the list of sessions: how much more there is of it, or of what was searched for. */
 export function SessionListEnd(props: {

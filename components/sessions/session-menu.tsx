@@ -1,12 +1,12 @@
 'use client';
 
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { Ellipsis } from 'lucide';
 import { useCallback, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 const menuCode = new CodeOnDemand(async () => (await import('./arrange-popover')).ArrangePopover);
 

@@ -1,5 +1,6 @@
 'use client';
 
+import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useSearchParams } from 'next/navigation';
 import { type KeyboardEvent, useDeferredValue, useMemo, useRef, useState } from 'react';
@@ -14,7 +15,6 @@ import { useServerNow } from '@/components/ui/now';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useHeldOrder } from '@/components/ui/use-held-order';
 import { useStored } from '@/components/ui/use-stored';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { SessionFilter } from './session-filter';
 import { groupSessions, type SessionGroup } from './session-groups';
 import { askedOf, EVERY_SESSION, paramsOf, passes, useSessionQuery } from './session-query';

@@ -1,9 +1,9 @@
 'use client';
 
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import { placed, unplaced } from '@interlude/protocol/base-path.mjs';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { useEffect, useState } from 'react';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
-import { placed, unplaced } from '@/lib/protocol/base-path.mjs';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */
 export interface SessionQuery {

@@ -1,5 +1,6 @@
 'use client';
 
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { Fragment, memo } from 'react';
 import { Ago, RunningClock, TimeOfDay } from '@/components/ui/clock';
@@ -8,7 +9,6 @@ import { useLastHeard } from '@/components/ui/last-heard';
 import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { useServerNow } from '@/components/ui/now';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 import {
   describeState,
   glyphOf,

@@ -1,9 +1,9 @@
+import type { SessionState, StateNote } from '@interlude/protocol/agent-state';
+import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
+import { hasBrokenOff, isAtWork, isLost, isSeen } from '@interlude/protocol/session-standing';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
-import type { SessionState, StateNote } from '@/lib/protocol/agent-state';
-import type { SessionAway, SessionSummary } from '@/lib/protocol/read-models';
-import { hasBrokenOff, isAtWork, isLost, isSeen } from '@/lib/protocol/session-standing';
 
 /**
  * How a session stands: its state, with two differences. A process that has failed stands with what has failed; a

@@ -1,7 +1,7 @@
 'use client';
 
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import { Glyph } from '@/components/ui/glyph';
-import { SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
 import { glyphOf, STATE_WORD } from './session-words';
 
 /** Which states are shown, any of them or all, with how many there are in each. Those without any are left out. */

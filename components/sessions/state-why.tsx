@@ -1,11 +1,11 @@
 'use client';
 
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { CircleQuestionMark } from 'lucide';
 import { useCallback, useRef, useState } from 'react';
 import { Icon } from '@/components/ui/icon';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 const popoverCode = new CodeOnDemand(async () => (await import('./evidence-popover')).EvidencePopover);
 

@@ -1,10 +1,10 @@
 'use client';
 
+import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { ALL } from '@/components/live/fleet-store';
 import { useFleet, useFleetStores, useMorePages, useReading } from '@/components/live/use-fleet';
-import type { SessionDetail, SessionList, SessionSummary } from '@/lib/protocol/read-models';
 
 /** Sessions of one page, and those that are added with each asking. */
 const PAGE = 100;

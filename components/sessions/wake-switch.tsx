@@ -1,10 +1,10 @@
 'use client';
 
+import type { WakeRule, WakeRuleAnswer } from '@interlude/protocol/commands';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
-import type { WakeRule, WakeRuleAnswer } from '@/lib/protocol/commands';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** Whether the session's agent is woken by itself whenever a background command ends, of which nobody tells it. */
 export function WakeSwitch({ session }: { session: Pick<SessionSummary, 'id' | 'wakeRule'> }) {

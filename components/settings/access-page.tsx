@@ -1,7 +1,7 @@
 'use client';
 
+import type { CredentialList, NewToken } from '@interlude/protocol/access';
 import { useState } from 'react';
-import type { CredentialList, NewToken } from '@/lib/protocol/access';
 import { EmbedList } from './embed-list';
 import { NewTokenNotice } from './new-token-notice';
 import { Section } from './section';

@@ -1,4 +1,4 @@
-import type { JsonSchema, Operation } from '@/lib/protocol/open-api';
+import type { JsonSchema, Operation } from '@interlude/protocol/open-api';
 
 /** How to ask for an operation from a shell that has `INTERLUDE_URL`, and `INTERLUDE_TOKEN` where it needs one. */
 export function curlOf(method: string, path: string, operation: Operation): string {

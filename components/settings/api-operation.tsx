@@ -1,9 +1,9 @@
+import { placed } from '@interlude/protocol/base-path.mjs';
+import type { Content, JsonSchema, Operation } from '@interlude/protocol/open-api';
+import { API_BASE } from '@interlude/protocol/version';
 import { ChevronRight } from 'lucide';
 import type { ReactNode } from 'react';
 import { Icon } from '@/components/ui/icon';
-import { placed } from '@/lib/protocol/base-path.mjs';
-import type { Content, JsonSchema, Operation } from '@/lib/protocol/open-api';
-import { API_BASE } from '@/lib/protocol/version';
 import { curlOf } from './api-curl';
 import { typePath } from './api-parts';
 import { Fields, SchemaFields, TypeWords } from './api-schema';

@@ -1,6 +1,6 @@
-import { placed } from '@/lib/protocol/base-path.mjs';
-import type { OpenApiDocument, Operation } from '@/lib/protocol/open-api';
-import { API_ADDRESS, API_BASE } from '@/lib/protocol/version';
+import { placed } from '@interlude/protocol/base-path.mjs';
+import type { OpenApiDocument, Operation } from '@interlude/protocol/open-api';
+import { API_ADDRESS, API_BASE } from '@interlude/protocol/version';
 import { ApiOperation } from './api-operation';
 import { ApiParts, partPath, typePath } from './api-parts';
 import { SchemaFields } from './api-schema';

@@ -1,5 +1,5 @@
+import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { Link } from '@/components/ui/link';
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
 
 /** The way between the pages of the API’s description. */
 export function ApiParts({ document, here }: { document: OpenApiDocument; here?: string }) {

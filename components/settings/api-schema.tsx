@@ -1,6 +1,6 @@
+import { placed } from '@interlude/protocol/base-path.mjs';
+import type { JsonSchema } from '@interlude/protocol/open-api';
 import { Fragment, type ReactNode } from 'react';
-import { placed } from '@/lib/protocol/base-path.mjs';
-import type { JsonSchema } from '@/lib/protocol/open-api';
 import { typePath } from './api-parts';
 import { WithCode } from './with-code';
 

@@ -1,12 +1,12 @@
 'use client';
 
+import type { AuditCheck } from '@interlude/protocol/audit';
 import { ShieldCheck } from 'lucide';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { CalendarDay } from '@/components/ui/calendar-day';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Icon } from '@/components/ui/icon';
-import type { AuditCheck } from '@/lib/protocol/audit';
 import { useAct } from './use-act';
 
 /** Goes through the whole chain, and says what came of it. */

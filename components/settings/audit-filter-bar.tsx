@@ -1,7 +1,7 @@
 'use client';
 
+import type { AuditEntry } from '@interlude/protocol/audit';
 import { useId } from 'react';
-import type { AuditEntry } from '@/lib/protocol/audit';
 import type { AuditField, AuditFilter } from './audit-filter';
 import { RESULTS, resultWord } from './audit-words';
 

@@ -1,13 +1,13 @@
 'use client';
 
+import type { AuditPage as Page } from '@interlude/protocol/audit';
+import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { Download } from 'lucide';
 import { useSearchParams } from 'next/navigation';
 import { useDeferredValue, useRef } from 'react';
 import { CalendarDay } from '@/components/ui/calendar-day';
 import { Icon } from '@/components/ui/icon';
-import type { AuditPage as Page } from '@/lib/protocol/audit';
-import { API_ADDRESS } from '@/lib/protocol/version';
 import { AuditCheckButton } from './audit-check';
 import { filterIn, paramsOf } from './audit-filter';
 import { AuditFilterBar } from './audit-filter-bar';

@@ -1,14 +1,14 @@
 'use client';
 
+import type { AuditEntry } from '@interlude/protocol/audit';
+import type { Role } from '@interlude/protocol/scope';
+import { API_BASE } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import type { ReactNode } from 'react';
 import { Icon } from '@/components/ui/icon';
 import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
-import type { AuditEntry } from '@/lib/protocol/audit';
-import type { Role } from '@/lib/protocol/scope';
-import { API_BASE } from '@/lib/protocol/version';
 import type { AuditField } from './audit-filter';
 import { resultWord } from './audit-words';
 import { ROLE_WORD } from './role-words';

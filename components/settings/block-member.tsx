@@ -1,5 +1,5 @@
+import type { MemberSummary } from '@interlude/protocol/access';
 import { quoted } from '@/components/ui/verbatim';
-import type { MemberSummary } from '@/lib/protocol/access';
 import { SureButton } from './sure-button';
 
 /** Keeps somebody out, whatever the provider says, and ends all that they are signed in with; or lets them in again. */

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Storage } from '@interlude/protocol/storage';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Moment } from '@/components/ui/moment';
-import type { Storage } from '@/lib/protocol/storage';
 import { type Column, FactTable } from './fact-table';
 import { Section } from './section';
 import { Share } from './share';

@@ -1,8 +1,8 @@
 'use client';
 
+import type { CredentialSummary } from '@interlude/protocol/access';
 import { Ago } from '@/components/ui/clock';
 import { Words } from '@/components/ui/name';
-import type { CredentialSummary } from '@/lib/protocol/access';
 import { EndCredential } from './end-credential';
 import { FactTable } from './fact-table';
 import { ROLE_WORD } from './role-words';

@@ -1,5 +1,5 @@
-import { SESSION_STATES } from '@/lib/protocol/agent-state';
-import type { RetentionRules } from '@/lib/protocol/storage';
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import type { RetentionRules } from '@interlude/protocol/storage';
 
 const MIB = 1024 * 1024;
 

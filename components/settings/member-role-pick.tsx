@@ -1,8 +1,8 @@
 'use client';
 
+import type { MemberSummary } from '@interlude/protocol/access';
+import { MEMBER_ROLES, type MemberRole } from '@interlude/protocol/scope';
 import { quoted } from '@/components/ui/verbatim';
-import type { MemberSummary } from '@/lib/protocol/access';
-import { MEMBER_ROLES, type MemberRole } from '@/lib/protocol/scope';
 import { ROLE_WORD } from './role-words';
 import { useAct } from './use-act';
 

@@ -1,9 +1,9 @@
 'use client';
 
+import type { MemberList, MemberSummary } from '@interlude/protocol/access';
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
-import type { MemberList, MemberSummary } from '@/lib/protocol/access';
 import { BlockMember } from './block-member';
 import { FactTable } from './fact-table';
 import { MemberRolePick } from './member-role-pick';

@@ -1,10 +1,10 @@
 'use client';
 
+import type { NewToken } from '@interlude/protocol/access';
+import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 import { useEffect, useRef } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
 import { useHydrated } from '@/components/ui/now';
-import type { NewToken } from '@/lib/protocol/access';
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
 import { tokenCommands } from './token-commands';
 
 /** A secret, this once, and what to do with it. */

@@ -1,4 +1,4 @@
-import type { Role } from '@/lib/protocol/scope';
+import type { Role } from '@interlude/protocol/scope';
 
 export const ROLE_WORD: Record<Role, string> = {
   viewer: 'Viewer',

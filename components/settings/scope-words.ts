@@ -1,4 +1,4 @@
-import type { Role, Scope } from '@/lib/protocol/scope';
+import type { Role, Scope } from '@interlude/protocol/scope';
 
 /** What a credential reaches: `agent builder`, `agents whose ids begin with ci-`, `everything`. */
 export function scopeInWords(scope: Scope, role: Role): string {

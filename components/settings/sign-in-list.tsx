@@ -1,11 +1,11 @@
 'use client';
 
+import type { CredentialSummary } from '@interlude/protocol/access';
+import { placed } from '@interlude/protocol/base-path.mjs';
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import type { CredentialSummary } from '@/lib/protocol/access';
-import { placed } from '@/lib/protocol/base-path.mjs';
 import { EndCredential } from './end-credential';
 import { FactTable } from './fact-table';
 import { ROLE_WORD } from './role-words';

@@ -1,4 +1,4 @@
-import type { StoragePartName } from '@/lib/protocol/storage';
+import type { StoragePartName } from '@interlude/protocol/storage';
 
 /** What the parts of the database are called, and what is in each. */
 export const PART_WORDS: Record<StoragePartName, { name: string; about: string }> = {

@@ -1,5 +1,5 @@
-import type { CredentialSummary } from '@/lib/protocol/access';
-import { shellWord } from '@/lib/protocol/shell-word.mjs';
+import type { CredentialSummary } from '@interlude/protocol/access';
+import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
 /**
  * How to use a new token. It stands in no command: arguments are in the list of processes and in the shell's history,

@@ -1,10 +1,10 @@
 'use client';
 
+import type { NewToken } from '@interlude/protocol/access';
 import { Plus } from 'lucide';
 import { type ReactNode, useRef, useState } from 'react';
 import { postJson } from '@/components/live/fetch-json';
 import { Icon } from '@/components/ui/icon';
-import type { NewToken } from '@/lib/protocol/access';
 import { ROLE_MAY } from './role-words';
 import {
   EMPTY_TOKEN,

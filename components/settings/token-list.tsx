@@ -1,11 +1,11 @@
 'use client';
 
+import type { CredentialSummary } from '@interlude/protocol/access';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';
-import type { CredentialSummary } from '@/lib/protocol/access';
 import { EndCredential } from './end-credential';
 import { type Column, FactTable } from './fact-table';
 import { ROLE_WORD } from './role-words';

@@ -1,4 +1,4 @@
-import type { NewTokenRequest } from '@/lib/protocol/access';
+import type { NewTokenRequest } from '@interlude/protocol/access';
 
 type TokenRole = NewTokenRequest['role'];
 type Reach = 'agent' | 'prefix' | 'everything';

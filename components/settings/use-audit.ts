@@ -1,8 +1,8 @@
 'use client';
 
+import type { AuditPage } from '@interlude/protocol/audit';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { AuditPage } from '@/lib/protocol/audit';
 
 const PAGE = 50;
 

@@ -1,10 +1,10 @@
 'use client';
 
+import type { CredentialList, CredentialSummary } from '@interlude/protocol/access';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { useServerNow } from '@/components/ui/now';
-import type { CredentialList, CredentialSummary } from '@/lib/protocol/access';
 
 const KEY = ['access', 'credentials'];
 const AGAIN_MS = 5_000;

@@ -1,8 +1,8 @@
 'use client';
 
+import type { ChangeMemberRequest, MemberList, MemberSummary } from '@interlude/protocol/access';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { fetchJson, putJson } from '@/components/live/fetch-json';
-import type { ChangeMemberRequest, MemberList, MemberSummary } from '@/lib/protocol/access';
 
 const KEY = ['access', 'members'];
 const AGAIN_MS = 10_000;

@@ -1,8 +1,8 @@
 'use client';
 
+import type { OwnSignIns } from '@interlude/protocol/access';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { deleteJson, fetchJson } from '@/components/live/fetch-json';
-import type { OwnSignIns } from '@/lib/protocol/access';
 import { useAct } from './use-act';
 
 const KEY = ['access', 'own'];

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Storage } from '@interlude/protocol/storage';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { Storage } from '@/lib/protocol/storage';
 
 /** What the database takes. @param initial null while it is still looked up */
 export function useStorage(initial: Storage | null) {

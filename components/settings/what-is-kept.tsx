@@ -1,6 +1,6 @@
 'use client';
 
-import type { RetentionRules, Storage } from '@/lib/protocol/storage';
+import type { RetentionRules, Storage } from '@interlude/protocol/storage';
 import { FactTable } from './fact-table';
 import { inMebibytes, type KeptRule, keptRules } from './kept-words';
 import { Section } from './section';

@@ -1,10 +1,10 @@
 'use client';
 
+import { addTo } from '@interlude/protocol/grouped';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useEffect, useMemo } from 'react';
 import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { sizeOf } from '@/components/ui/size-of';
-import { addTo } from '@/lib/protocol/grouped';
 import type { OutputHit, OutputRow } from './output-rows';
 import { OutputText } from './output-text';
 

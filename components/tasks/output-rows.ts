@@ -1,6 +1,6 @@
+import type { TaskOutput } from '@interlude/protocol/task-output';
 import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, settledLine, styleAfter } from '@/components/ui/ansi';
 import { lastPart } from '@/components/ui/last-part';
-import type { TaskOutput } from '@/lib/protocol/task-output';
 
 /** A line of a task's output as a terminal would have shown it, or a place where something is not kept: null bytes of it where nobody knows how much. */
 export type OutputRow = OutputLine | { kind: 'hole'; bytes: number | null };

@@ -1,8 +1,8 @@
 'use client';
 
+import type { TaskOutput } from '@interlude/protocol/task-output';
 import { useMemo, useRef, useState } from 'react';
 import { useFollow } from '@/components/ui/use-follow';
-import type { TaskOutput } from '@/lib/protocol/task-output';
 import { OutputLines } from './output-lines';
 import { findInOutput, outputRows } from './output-rows';
 import { OutputSearch } from './output-search';

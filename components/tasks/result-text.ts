@@ -1,5 +1,5 @@
-import type { Task } from '@/lib/protocol/read-models';
-import type { TaskOutput } from '@/lib/protocol/task-output';
+import type { Task } from '@interlude/protocol/read-models';
+import type { TaskOutput } from '@interlude/protocol/task-output';
 import { isBoilerplate } from './task-words';
 
 /** Longest excerpt of the output, in UTF-16 units: its end. */

@@ -1,5 +1,6 @@
 'use client';
 
+import type { Item, Task, TaskStatus } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
@@ -15,7 +16,6 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import type { Item, Task, TaskStatus } from '@/lib/protocol/read-models';
 import { TaskFacts, TaskOrigin } from './task-facts';
 import { TaskOutcome } from './task-status';
 import { TaskSteps } from './task-steps';

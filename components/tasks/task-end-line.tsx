@@ -1,9 +1,9 @@
+import type { Task, TaskItem } from '@interlude/protocol/read-models';
 import { SessionLink } from '@/components/sessions/session-link';
 import { Glyph } from '@/components/ui/glyph';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import type { Task, TaskItem } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
 import { TaskSummary } from './task-summary';
 import { taskAnchor } from './task-words';

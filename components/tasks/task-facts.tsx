@@ -1,9 +1,9 @@
+import type { Task } from '@interlude/protocol/read-models';
 import { SessionLink } from '@/components/sessions/session-link';
 import { CopyButton } from '@/components/ui/copy-button';
 import { formatCount, plural } from '@/components/ui/duration';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import type { Task } from '@/lib/protocol/read-models';
 
 /** The small facts of a task: what it used, what it does just now, where its output is. */
 export function TaskFacts({ task }: { task: Task }) {

@@ -1,5 +1,5 @@
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { Task } from '@/lib/protocol/read-models';
+import { comparePositions, type Position } from '@interlude/protocol/position';
+import type { Task } from '@interlude/protocol/read-models';
 
 /** A way to name a task: by the place of its first event, by its run, or only by its id, which agents may use again. */
 export interface TaskRef {

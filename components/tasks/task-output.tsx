@@ -1,5 +1,7 @@
 'use client';
 
+import type { Task } from '@interlude/protocol/read-models';
+import { outputSize, type TaskOutput } from '@interlude/protocol/task-output';
 import { useMemo, useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
@@ -11,8 +13,6 @@ import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { countOf, sizeOf } from '@/components/ui/size-of';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { quoted } from '@/components/ui/verbatim';
-import type { Task } from '@/lib/protocol/read-models';
-import { outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
 import { useTaskOutput } from './use-task-output';

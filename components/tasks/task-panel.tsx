@@ -1,5 +1,7 @@
 'use client';
 
+import { comparePositions } from '@interlude/protocol/position';
+import type { Task } from '@interlude/protocol/read-models';
 import { useMemo, useRef, useState } from 'react';
 import { Glyph } from '@/components/ui/glyph';
 import { HeldChanges } from '@/components/ui/held-changes';
@@ -7,8 +9,6 @@ import { JumpLink } from '@/components/ui/jump';
 import { useLiveness } from '@/components/ui/liveness';
 import { Words } from '@/components/ui/name';
 import { useHeldOrder } from '@/components/ui/use-held-order';
-import { comparePositions } from '@/lib/protocol/position';
-import type { Task } from '@/lib/protocol/read-models';
 import { TaskOutcome } from './task-status';
 import { taskAnchor } from './task-words';
 

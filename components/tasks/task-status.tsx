@@ -1,8 +1,8 @@
+import { formatDuration } from '@interlude/protocol/duration';
+import type { Task } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { RunningClock } from '@/components/ui/clock';
 import { useLiveness } from '@/components/ui/liveness';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { Task } from '@/lib/protocol/read-models';
 import { taskOutcome } from './task-words';
 
 /** How it stands with a task and how long it took: `failed, exit 3 · 3.0 s`. */

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Item, Task } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { useSelected } from '@/components/live/use-folded';
-import type { Item, Task } from '@/lib/protocol/read-models';
 import { useTaskDetail } from './use-tasks';
 
 /** What a subagent said and did, loaded when it is asked for and live from then on. */

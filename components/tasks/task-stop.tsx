@@ -1,12 +1,12 @@
 'use client';
 
+import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
 import { nameText, quoted } from '@/components/ui/verbatim';
-import type { Task } from '@/lib/protocol/read-models';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
 

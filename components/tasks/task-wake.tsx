@@ -1,12 +1,12 @@
 'use client';
 
+import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
 import { useIsTaken } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { SettledButton } from '@/components/ui/settled-button';
 import { quoted } from '@/components/ui/verbatim';
-import type { Task } from '@/lib/protocol/read-models';
 
 export const wakeKey = (task: Pick<Task, 'position'>) => `wake:${task.position}`;
 

@@ -1,5 +1,5 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import type { Task } from '@/lib/protocol/read-models';
+import { cutText } from '@interlude/protocol/cut-text';
+import type { Task } from '@interlude/protocol/read-models';
 
 /** `failed, exit 3`. An exit code of 0 says no more than "completed" does. */
 export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>): string {

@@ -1,11 +1,11 @@
 'use client';
 
+import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
+import type { Task, TaskOutputDetail } from '@interlude/protocol/read-models';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
 import { useFolded } from '@/components/live/use-folded';
-import { foldTaskOutput } from '@/lib/projections/task-output';
-import type { Task, TaskOutputDetail } from '@/lib/protocol/read-models';
 import { pathOf } from './use-tasks';
 
 /** What a run of a task has written, kept current while it is looked at. */

@@ -1,5 +1,8 @@
 'use client';
 
+import type { Position } from '@interlude/protocol/position';
+import { foldTaskItems } from '@interlude/protocol/projections/transcript';
+import type { Task, TaskDetail, TaskList } from '@interlude/protocol/read-models';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
@@ -8,9 +11,6 @@ import { entriesOf } from '@/components/live/row-frame';
 import type { ShownList } from '@/components/live/row-table';
 import { readingKey, takeOf, useFleet, useFleetStores, useReading } from '@/components/live/use-fleet';
 import { useFolded } from '@/components/live/use-folded';
-import { foldTaskItems } from '@/lib/projections/transcript';
-import type { Position } from '@/lib/protocol/position';
-import type { Task, TaskDetail, TaskList } from '@/lib/protocol/read-models';
 
 const NONE: ShownList<Task> = { rows: [], next: null, count: 0 };
 

@@ -1,15 +1,15 @@
 'use client';
 
+import type { CommandAnswer } from '@interlude/protocol/commands';
+import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
+import { type Sending, sendingTo } from '@interlude/protocol/sending';
+import { refusalOf } from '@interlude/protocol/takes';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
 import { SendHere } from '@/components/sessions/send-here';
 import { Name } from '@/components/ui/name';
-import type { CommandAnswer } from '@/lib/protocol/commands';
-import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@/lib/protocol/read-models';
-import { type Sending, sendingTo } from '@/lib/protocol/sending';
-import { refusalOf } from '@/lib/protocol/takes';
 import { resultText } from './result-text';
 
 /**

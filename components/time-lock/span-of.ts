@@ -1,4 +1,4 @@
-import type { Task, Turn } from '@/lib/protocol/read-models';
+import type { Task, Turn } from '@interlude/protocol/read-models';
 
 /** A span of an agent's time, in epoch milliseconds, both ends included. What still runs has no end. */
 export interface Span {

@@ -1,8 +1,8 @@
 'use client';
 
+import type { LogLine, TurnAt } from '@interlude/protocol/read-models';
 import { useCallback, useRef, useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
-import type { LogLine, TurnAt } from '@/lib/protocol/read-models';
 
 /** What ran when a line of the log was written. */
 export interface RanThen {

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { useCallback, useMemo, useState } from 'react';
 import type { TimeLock } from '@/components/ui/time-lock';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { type Span, spanOf } from './span-of';
 
 /**

@@ -1,4 +1,4 @@
-import type { Item, RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
+import type { Item, RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
 
 /** How it stands with a call. One that asks whether it may run does not run, whatever its events say so far. */
 export type CallStanding = ToolCallItem['status'] | 'waiting' | 'denied' | 'expired' | 'withdrawn';

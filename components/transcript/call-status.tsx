@@ -1,10 +1,10 @@
+import { formatDuration } from '@interlude/protocol/duration';
+import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { RunningClock } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';
 import { useLiveness } from '@/components/ui/liveness';
 import { useHasPassed } from '@/components/ui/now';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { type CallStanding, callStanding } from './call-standing';
 
 /** Shorter calls don't show how long they took: on a calm page only what is worth reading is written. */

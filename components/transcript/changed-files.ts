@@ -1,4 +1,4 @@
-import type { ToolCallItem } from '@/lib/protocol/read-models';
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { type Edits, type EditsDiff, editsOf } from './edits';
 
 /** What a call changed, as its agent told it with the result: all of it, to be compared and counted together. */

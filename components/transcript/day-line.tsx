@@ -1,9 +1,9 @@
 'use client';
 
+import type { Turn } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { dayWords, isOtherDay } from '@/components/ui/day';
 import { useHydrated, useNow } from '@/components/ui/now';
-import type { Turn } from '@/lib/protocol/read-models';
 
 /** After a longer pause there is room before a turn. */
 const PAUSE_MS = 6 * 3_600_000;

@@ -1,9 +1,9 @@
 'use client';
 
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useEffect, useMemo, useReducer } from 'react';
 import { inTurn } from '@/components/ui/in-turn';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { countedEdits } from './changed-files';
 import { diffAtOnce, diffOf } from './edits';
 

@@ -1,6 +1,6 @@
+import { isObject } from '@interlude/protocol/fields';
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { countLines } from '@/components/ui/count-lines';
-import { isObject } from '@/lib/protocol/fields';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { type DiffChunk, lineDiff, MOST_CHANGED } from './line-diff';
 
 /** One change to a file. */

@@ -1,5 +1,5 @@
+import type { Item, TranscriptPage } from '@interlude/protocol/read-models';
 import { isLarger } from '@/components/ui/is-larger';
-import type { Item, TranscriptPage } from '@/lib/protocol/read-models';
 
 /** Turns of the page that paints first; older ones come while the reader scrolls. */
 export const FIRST_PAGE = 30;

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Turn } from '@interlude/protocol/read-models';
 import { createContext } from 'react';
 import { textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
-import type { Turn } from '@/lib/protocol/read-models';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
 import { FIRST_PAINT_ROWS } from './shown-rows';
 

@@ -1,9 +1,9 @@
+import { isJson } from '@interlude/protocol/fields';
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { countLines } from '@/components/ui/count-lines';
 import { plural } from '@/components/ui/duration';
 import { isLarger } from '@/components/ui/is-larger';
 import { nameElements } from '@/components/ui/name';
-import { isJson } from '@/lib/protocol/fields';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
 
 /**
  * One thing a tool was given. Every key of an input is one part, whatever else the input has: a look of its own never

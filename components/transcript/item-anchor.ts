@@ -1,7 +1,7 @@
 'use client';
 
+import type { Item } from '@interlude/protocol/read-models';
 import { createContext } from 'react';
-import type { Item } from '@/lib/protocol/read-models';
 
 /** Where an item stands in the page; null for those that nothing leads to. */
 export function itemAnchor(item: Item): string | null {

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Item, RequestItem, TaskItem } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
 import { UnfoldButton } from '@/components/ui/unfold';
-import type { Item, RequestItem, TaskItem } from '@/lib/protocol/read-models';
 import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
 import { FirstPaint } from './first-paint';

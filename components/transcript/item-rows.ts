@@ -1,4 +1,4 @@
-import type { Item, TaskItem, ToolCallItem } from '@/lib/protocol/read-models';
+import type { Item, TaskItem, ToolCallItem } from '@interlude/protocol/read-models';
 import { itemAnchor } from './item-anchor';
 import { itemWeight } from './row-weight';
 import { LONGEST_RUN } from './tool-run';

@@ -1,5 +1,6 @@
 'use client';
 
+import { type Attachment, isImageType } from '@interlude/protocol/attachments';
 import { FileText } from 'lucide';
 import { useState } from 'react';
 import { useSource } from '@/components/live/use-source';
@@ -7,7 +8,6 @@ import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { Icon } from '@/components/ui/icon';
 import { Quoted } from '@/components/ui/name';
 import { nameText, quoted } from '@/components/ui/verbatim';
-import { type Attachment, isImageType } from '@/lib/protocol/attachments';
 import { useTranscriptSlots } from './transcript-slots';
 
 /** What a message carries: images as they are, which open in full, and files to download. */

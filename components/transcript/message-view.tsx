@@ -1,5 +1,6 @@
 'use client';
 
+import type { MessageItem } from '@interlude/protocol/read-models';
 import { Reply } from 'lucide';
 import { memo } from 'react';
 import { CopyButton } from '@/components/ui/copy-button';
@@ -8,7 +9,6 @@ import { Icon } from '@/components/ui/icon';
 import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
-import type { MessageItem } from '@/lib/protocol/read-models';
 import { MessageAttachments } from './message-attachments';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';

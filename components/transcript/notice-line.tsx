@@ -1,10 +1,10 @@
+import type { NoticeItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { CircleAlert, Info, TriangleAlert } from 'lucide';
 import { SessionLink } from '@/components/sessions/session-link';
 import { Icon } from '@/components/ui/icon';
 import { longRunClass } from '@/components/ui/long-run';
 import { Words } from '@/components/ui/name';
-import type { NoticeItem } from '@/lib/protocol/read-models';
 
 /** A notice is a line or two; what agents put into one may be anything. */
 const MOST_CHARACTERS = 4_000;

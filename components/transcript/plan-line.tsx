@@ -1,11 +1,11 @@
 'use client';
 
+import type { PlanItem } from '@interlude/protocol/read-models';
 import { ListChecks } from 'lucide';
 import { memo, useMemo } from 'react';
 import { Icon } from '@/components/ui/icon';
 import { Name } from '@/components/ui/name';
 import { useDisclosure } from '@/components/ui/unfold';
-import type { PlanItem } from '@/lib/protocol/read-models';
 import { todosInWords, todosOfPlan } from './todos';
 import { ToolTodos } from './tool-todos';
 

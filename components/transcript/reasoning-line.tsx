@@ -1,5 +1,7 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
+import type { ReasoningItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { memo } from 'react';
@@ -7,8 +9,6 @@ import { RunningClock } from '@/components/ui/clock';
 import { Icon } from '@/components/ui/icon';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { useDisclosure } from '@/components/ui/unfold';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { ReasoningItem } from '@/lib/protocol/read-models';
 import { CutLine } from './cut-line';
 
 /** What the agent thought, folded. `until` is when the next thing happened. */

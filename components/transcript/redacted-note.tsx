@@ -1,7 +1,7 @@
+import { countRedacted } from '@interlude/protocol/projections/count-redacted';
+import type { Turn } from '@interlude/protocol/read-models';
 import { memo } from 'react';
 import { OVER } from '@/components/ui/in-view';
-import { countRedacted } from '@/lib/projections/count-redacted';
-import type { Turn } from '@/lib/protocol/read-models';
 
 /** To a reader who is told no secrets: how many are left out of what is loaded. Nothing moves for it. */
 export const RedactedNote = memo(function RedactedNote({ turns }: { turns: readonly Turn[] }) {

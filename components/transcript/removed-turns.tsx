@@ -1,6 +1,6 @@
+import type { RemovedHistory } from '@interlude/protocol/read-models';
 import { CalendarDay } from '@/components/ui/calendar-day';
 import { useHydrated } from '@/components/ui/now';
-import type { RemovedHistory } from '@/lib/protocol/read-models';
 
 /**
  * That the oldest turns are gone: how many, and on which day of the reader's calendar the last of them went. On which

@@ -1,12 +1,12 @@
 'use client';
 
+import { cutText } from '@interlude/protocol/cut-text';
+import type { Item, MessageItem } from '@interlude/protocol/read-models';
 import { CornerDownRight } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { cutText } from '@/lib/protocol/cut-text';
-import type { Item, MessageItem } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 
 /** The anchor of a message. */

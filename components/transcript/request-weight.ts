@@ -1,7 +1,7 @@
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { isLarger } from '@/components/ui/is-larger';
 import { NAME_CHARACTERS } from '@/components/ui/name';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import type { RequestItem } from '@/lib/protocol/read-models';
 
 const CARD = 100;
 /** A key with its value, or an option of a question. */

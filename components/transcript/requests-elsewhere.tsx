@@ -1,7 +1,7 @@
 'use client';
 
+import type { Item, RequestItem, Turn } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, useContext, useMemo, useState } from 'react';
-import type { Item, RequestItem, Turn } from '@/lib/protocol/read-models';
 
 /** What was asked about each of some calls, by the call's id. */
 export type AskedRequests = Pick<ReadonlyMap<string, RequestItem>, 'get'>;

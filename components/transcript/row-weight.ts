@@ -1,4 +1,4 @@
-import type { Item } from '@/lib/protocol/read-models';
+import type { Item } from '@interlude/protocol/read-models';
 import { requestWeight } from './request-weight';
 
 /** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */

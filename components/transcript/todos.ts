@@ -1,5 +1,5 @@
-import type { PlanEntry } from '@/lib/protocol/ag-ui';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
+import type { PlanEntry } from '@interlude/protocol/ag-ui';
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 
 const STATES = ['pending', 'in_progress', 'completed'] as const;
 

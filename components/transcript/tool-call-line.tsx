@@ -1,10 +1,10 @@
 'use client';
 
+import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
 import { memo } from 'react';
 import { Name } from '@/components/ui/name';
 import { TerminalText } from '@/components/ui/terminal-text';
 import { useDisclosure } from '@/components/ui/unfold';
-import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { CallStatus } from './call-status';
 import { CutLine } from './cut-line';
 import { EditCount } from './edit-count';

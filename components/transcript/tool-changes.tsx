@@ -1,9 +1,9 @@
 'use client';
 
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { useMemo, useState } from 'react';
 import { Name } from '@/components/ui/name';
 import { UnfoldButton } from '@/components/ui/unfold';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { changedFiles, changesOf } from './changed-files';
 import { diffOf } from './edits';
 import { ToolDiff } from './tool-diff';

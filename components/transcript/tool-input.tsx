@@ -1,10 +1,10 @@
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
 import { firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
 import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
 import { diffOf, editsOf } from './edits';
 import { asWritten, type InputPart, inputParts } from './input-parts';
 import { todosOf } from './todos';

@@ -1,9 +1,9 @@
 'use client';
 
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { useState } from 'react';
 import { plural } from '@/components/ui/duration';
 import { UnfoldButton } from '@/components/ui/unfold';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
 import type { AskedRequests } from './requests-elsewhere';
 import { ToolCallLine } from './tool-call-line';
 

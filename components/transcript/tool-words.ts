@@ -1,6 +1,6 @@
-import type { FileEdit } from '@/lib/protocol/ag-ui';
-import { cutText } from '@/lib/protocol/cut-text';
-import type { ToolCallItem } from '@/lib/protocol/read-models';
+import type { FileEdit } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
+import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { todosInWords, todosOf } from './todos';
 
 /** One line is made of this much; nobody sees what is beyond. */

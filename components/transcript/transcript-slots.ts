@@ -1,9 +1,9 @@
 'use client';
 
+import type { Attachment } from '@interlude/protocol/attachments';
+import type { Position } from '@interlude/protocol/position';
+import type { MessageItem, RequestItem, Task, TaskItem } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, useContext } from 'react';
-import type { Attachment } from '@/lib/protocol/attachments';
-import type { Position } from '@/lib/protocol/position';
-import type { MessageItem, RequestItem, Task, TaskItem } from '@/lib/protocol/read-models';
 
 /**
  * What the page gives the transcript of the things it shows but does not know: tasks, requests, the way of messages.

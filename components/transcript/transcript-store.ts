@@ -1,6 +1,4 @@
-import { fetchJson } from '@/components/live/fetch-json';
-import { FoldedSnapshot } from '@/components/live/folded-snapshot';
-import { entriesOf } from '@/components/live/row-frame';
+import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import {
   awaitOlder,
   foldTranscript,
@@ -8,9 +6,11 @@ import {
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
-} from '@/lib/projections/transcript';
-import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
+} from '@interlude/protocol/projections/transcript';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
+import { fetchJson } from '@/components/live/fetch-json';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
+import { entriesOf } from '@/components/live/row-frame';
 import { FIRST_PAGE } from './first-page';
 
 /** What became of looking for something in a session: why it could not be looked for is an error. */

@@ -1,4 +1,4 @@
-import type { RemovedHistory } from '@/lib/protocol/read-models';
+import type { RemovedHistory } from '@interlude/protocol/read-models';
 import { RemovedTurns } from './removed-turns';
 
 const EMPTY = 'No turn yet. The first appears here as soon as the agent starts to work.';

@@ -1,5 +1,7 @@
 'use client';
 
+import type { TranscriptState } from '@interlude/protocol/projections/transcript';
+import type { Turn } from '@interlude/protocol/read-models';
 import type { ReactVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { addressAnchor } from '@/components/ui/address-anchor';
@@ -7,8 +9,6 @@ import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import { HoldTail } from '@/components/ui/unfold';
-import type { TranscriptState } from '@/lib/projections/transcript';
-import type { Turn } from '@/lib/protocol/read-models';
 import { FirstPaint, firstPaintOf } from './first-paint';
 import { WantedAnchor } from './item-anchor';
 import { JumpToLatest } from './jump-to-latest';

@@ -1,11 +1,11 @@
 'use client';
 
+import type { TaskItem, Turn } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { memo, useCallback, useMemo } from 'react';
 import { TimeOfDay } from '@/components/ui/clock';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { nameText } from '@/components/ui/verbatim';
-import type { TaskItem, Turn } from '@/lib/protocol/read-models';
 import { ItemList } from './item-list';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnName } from './turn-cause';

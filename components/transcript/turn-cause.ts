@@ -1,5 +1,5 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { quoted } from '@/components/ui/verbatim';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
 
 /** A task of another session: it did not wake the agent, which was told of it. */

@@ -1,5 +1,7 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
+import type { RequestItem, Turn } from '@interlude/protocol/read-models';
 import type { ReactNode } from 'react';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';
@@ -10,8 +12,6 @@ import { useHeardAt, useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { useHasPassed } from '@/components/ui/now';
 import { ShowInLog } from '@/components/ui/time-lock';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { RequestItem, Turn } from '@/lib/protocol/read-models';
 import { hasLapsed } from './call-standing';
 import { useTranscriptSlots } from './transcript-slots';
 import { turnTitle } from './turn-title';

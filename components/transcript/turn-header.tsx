@@ -1,5 +1,7 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';
@@ -9,8 +11,6 @@ import { longRunClass } from '@/components/ui/long-run';
 import { Moment } from '@/components/ui/moment';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { useTranscriptSlots } from './transcript-slots';
 import { causeOf, type ToldTask } from './turn-cause';
 

@@ -1,5 +1,5 @@
+import type { Item, Turn } from '@interlude/protocol/read-models';
 import { LINE_KEPT, LONGEST_LINE } from '@/components/ui/fold-lines';
-import type { Item, Turn } from '@/lib/protocol/read-models';
 
 const LINE = 22;
 const CHARACTERS_PER_LINE = 84;

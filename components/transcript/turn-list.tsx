@@ -1,7 +1,7 @@
+import type { Turn } from '@interlude/protocol/read-models';
 import type { VirtualItem } from '@tanstack/react-virtual';
 import { clsx } from 'clsx';
 import type { ReactNode, Ref } from 'react';
-import type { Turn } from '@/lib/protocol/read-models';
 import { DayLine, pauseClass } from './day-line';
 import { TurnRow } from './turn-row';
 

@@ -1,7 +1,7 @@
 'use client';
 
+import type { Turn } from '@interlude/protocol/read-models';
 import { Boundary } from '@/components/ui/boundary';
-import type { Turn } from '@/lib/protocol/read-models';
 import { TurnArticle } from './turn-article';
 
 /** A turn of the transcript. One that can't be rendered is one line, and the others stand. */

@@ -1,6 +1,6 @@
+import type { Turn } from '@interlude/protocol/read-models';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes } from '@/components/ui/verbatim';
-import type { Turn } from '@/lib/protocol/read-models';
 import type { TranscriptSlots } from './transcript-slots';
 import { turnName } from './turn-cause';
 

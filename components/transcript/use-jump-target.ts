@@ -1,11 +1,11 @@
 'use client';
 
+import type { TranscriptState } from '@interlude/protocol/projections/transcript';
+import type { Turn } from '@interlude/protocol/read-models';
 import type { Virtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { setAddressAnchor, useAddressAnchor } from '@/components/ui/address-anchor';
 import { useNewest } from '@/components/ui/use-newest';
-import type { TranscriptState } from '@/lib/projections/transcript';
-import type { Turn } from '@/lib/protocol/read-models';
 import { itemAnchor } from './item-anchor';
 import type { Lookup } from './lookup-notice';
 import type { Sought } from './transcript-store';

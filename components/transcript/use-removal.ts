@@ -1,7 +1,7 @@
+import type { Position } from '@interlude/protocol/position';
+import type { Turn } from '@interlude/protocol/read-models';
 import type { ReactVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef } from 'react';
-import type { Position } from '@/lib/protocol/position';
-import type { Turn } from '@/lib/protocol/read-models';
 
 /**
  * When a session's oldest turns are removed, a reader of what is left stays where they are: the list sees to that, as it

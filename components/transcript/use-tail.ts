@@ -1,9 +1,9 @@
 'use client';
 
+import { comparePositions, type Position } from '@interlude/protocol/position';
+import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from 'react';
 import { useNewest } from '@/components/ui/use-newest';
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { Turn } from '@/lib/protocol/read-models';
 import { distanceFromEnd, TAIL_PX } from './painted';
 
 /**

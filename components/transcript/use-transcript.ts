@@ -1,8 +1,8 @@
 'use client';
 
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { useEffect } from 'react';
 import { useFolded, useSelected } from '@/components/live/use-folded';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { TranscriptStore } from './transcript-store';
 
 /** A session's transcript, kept current. @param initial the part that came with the page, if any did */

@@ -1,6 +1,6 @@
+import type { Turn } from '@interlude/protocol/read-models';
 import { type ReactVirtualizer, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useState } from 'react';
-import type { Turn } from '@/lib/protocol/read-models';
 import { pauseHeight } from './day-line';
 import { turnWeight } from './first-paint';
 import { type Painted, TAIL_PX } from './painted';

@@ -1,8 +1,8 @@
 'use client';
 
+import type { Turn } from '@interlude/protocol/read-models';
 import { type RefObject, useEffect, useRef } from 'react';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { Turn } from '@/lib/protocol/read-models';
 
 type TurnMove = 'next' | 'previous' | 'next-woken' | 'previous-woken' | 'first';
 

@@ -1,4 +1,4 @@
-import { findEscapes } from '@/lib/protocol/ansi-escapes';
+import { findEscapes } from '@interlude/protocol/ansi-escapes';
 
 /**
  * What a terminal would have shown of some output, as text with a few colours.

@@ -1,4 +1,4 @@
-import { BASE_PATH } from '@/lib/protocol/base-path.mjs';
+import { BASE_PATH } from '@interlude/protocol/base-path.mjs';
 
 let person: string | null = null;
 let hasEnded = false;

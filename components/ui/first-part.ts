@@ -1,4 +1,4 @@
-import { cutText } from '@/lib/protocol/cut-text';
+import { cutText } from '@interlude/protocol/cut-text';
 
 /**
  * Where the beginning of a text ends that is at most so long: behind a line where one ends nearby, and never between

@@ -1,4 +1,4 @@
-import { cutText } from '@/lib/protocol/cut-text';
+import { cutText } from '@interlude/protocol/cut-text';
 
 /** A line of more is no line that people write: what somebody has said is one of a few hundred. */
 export const LONGEST_LINE = 6_000;

@@ -1,10 +1,10 @@
 'use client';
 
+import { placed } from '@interlude/protocol/base-path.mjs';
 // AppRouterContext is no public export of Next. The public useRouter throws where no router is mounted, as in tests and
 // on error pages. If an upgrade moves the context, tests/ui/link.test.tsx fails.
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
 import { type ComponentProps, useContext } from 'react';
-import { placed } from '@/lib/protocol/base-path.mjs';
 
 /**
  * A link to another page of the dashboard, which the router opens without loading the document again. It replaces

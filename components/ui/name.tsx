@@ -1,7 +1,7 @@
+import { cutText } from '@interlude/protocol/cut-text';
+import { withoutQuotes } from '@interlude/protocol/quotes';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
-import { cutText } from '@/lib/protocol/cut-text';
-import { withoutQuotes } from '@/lib/protocol/quotes';
 import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
 import { needsBreaks, withBreaks } from './with-breaks';
 

@@ -1,4 +1,4 @@
-import { cutText } from '@/lib/protocol/cut-text';
+import { cutText } from '@interlude/protocol/cut-text';
 import { decodeEntities } from './entities';
 
 /** One line is made of this much; nobody sees what is beyond. */

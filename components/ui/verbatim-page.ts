@@ -1,4 +1,4 @@
-import { cutText } from '@/lib/protocol/cut-text';
+import { cutText } from '@interlude/protocol/cut-text';
 import { countLines } from './count-lines';
 import { type VerbatimPiece, verbatimPieces } from './verbatim';
 

@@ -1,5 +1,5 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import { withoutQuotes } from '@/lib/protocol/quotes';
+import { cutText } from '@interlude/protocol/cut-text';
+import { withoutQuotes } from '@interlude/protocol/quotes';
 import { codeName, lookalikes } from './lookalikes';
 
 /**

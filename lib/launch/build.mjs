@@ -10,7 +10,7 @@ import { LaunchError, say } from './say.mjs';
 
 /** All that goes into the build. The runner and the start-up code do not. */
 const SOURCES = [
-  ...['app', 'components', 'lib', 'db', 'public', 'proxy.ts', 'instrumentation.ts', 'next.config.mjs'],
+  ...['app', 'components', 'lib', 'db', 'public', 'proxy.ts', 'instrumentation.ts', 'next.config.ts'],
   ...['lib/launch/build-folder.mjs', 'postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
 ];
 const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);

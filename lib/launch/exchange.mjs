@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
-import { DATA_POLICY, SECURITY_HEADERS } from '../access/response-headers.mjs';
 import { serverLog } from '../protocol/server-log.mjs';
+import { DATA_POLICY, SECURITY_HEADERS } from '../server/access/response-headers.mjs';
 
 /** Below this a packed body is hardly shorter, and packing costs more than it saves. */
 const LEAST_PACKED_BYTES = 1024;
@@ -40,7 +40,7 @@ export async function exchange(handle, incoming, response) {
   if ('open' in answer) {
     response.writeHead(status, list);
     response.flushHeaders();
-    const source = /** @type {import('../access/stream-answer').StreamAnswer} */ (answer).open(sinkOf(response));
+    const source = /** @type {import('../server/access/stream-answer').StreamAnswer} */ (answer).open(sinkOf(response));
     response.on('drain', () => source.drained());
     response.once('close', () => source.gone());
     return;
@@ -81,7 +81,7 @@ export function requestOf(incoming, response) {
 
 /**
  * @param {ServerResponse} response
- * @returns {import('../access/stream-answer').Sink}
+ * @returns {import('../server/access/stream-answer').Sink}
  */
 function sinkOf(response) {
   return {

@@ -1,10 +1,10 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { prepareHeaders } from '../access/incoming-headers.mjs';
-import { pageRefusal } from '../access/page-refusal.mjs';
-import { isStrict, STRICT_TRANSPORT } from '../access/response-headers.mjs';
 import { unplacedFrom } from '../protocol/base-path.mjs';
 import { serverLog } from '../protocol/server-log.mjs';
 import { errorCode } from '../runner/system-error.mjs';
+import { prepareHeaders } from '../server/access/incoming-headers.mjs';
+import { pageRefusal } from '../server/access/page-refusal.mjs';
+import { isStrict, STRICT_TRANSPORT } from '../server/access/response-headers.mjs';
 import { hasBody } from './exchange.mjs';
 
 /**
@@ -43,7 +43,7 @@ const LOOK_EVERY_MS = 1_000;
  * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
  * Promise<boolean>} Judge
  */
-/** @typedef {import('../access/page-refusal.mjs').Refusal} Refusal */
+/** @typedef {import('../server/access/page-refusal.mjs').Refusal} Refusal */
 
 /**
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>

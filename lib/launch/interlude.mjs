@@ -18,8 +18,10 @@ try {
   process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }
-/** What looks after the database is no runner's. */
-const folderOf = (/** @type {string} */ name) => (name === 'db' ? 'lib/maintenance' : 'lib/runner/cli');
+/** Commands that no runner needs; all others are files of lib/runner/cli. @type {Record<string, string>} */
+const ELSEWHERE = { db: 'lib/server/maintenance/db.ts', conformance: 'lib/conformance/command.ts' };
 process.exit(
-  await cli.main(process.argv.slice(2), (/** @type {string} */ name) => loadTypescript(`${folderOf(name)}/${name}.ts`)),
+  await cli.main(process.argv.slice(2), (/** @type {string} */ name) =>
+    loadTypescript(ELSEWHERE[name] ?? `lib/runner/cli/${name}.ts`),
+  ),
 );

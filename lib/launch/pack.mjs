@@ -23,7 +23,7 @@ const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
 
 /** What these programs load that is TypeScript; of the commands those that look after a server. */
 const TYPESCRIPT = [
-  ...['db/client.ts', 'lib/runner/sources/found-agents.ts', 'lib/maintenance/db.ts'],
+  ...['db/client.ts', 'lib/runner/sources/found-agents.ts', 'lib/server/maintenance/db.ts'],
   ...['main', 'sign-in', 'tokens'].map((name) => `lib/runner/cli/${name}.ts`),
 ];
 

@@ -6,7 +6,7 @@
  * its routes and router.
  *
  * It is JavaScript, because the launcher and Next's configuration read it, too. In what Next bundles, for browsers as for
- * the server, the variable is what next.config.mjs says, written into the code.
+ * the server, the variable is what next.config.ts says, written into the code.
  */
 export const BASE_PATH = typeof process === 'undefined' ? '' : (process.env.INTERLUDE_BASE_PATH ?? '');
 

@@ -18,7 +18,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error'];
 /** How many causes of an error are told. */
 const MOST_CAUSES = 4;
 
-/** As lib/access/secret.ts makes them. */
+/** As lib/server/access/secret.ts makes them. */
 const SECRET = /\bil([ctse])_[A-Za-z0-9_-]{43}/g;
 /** What the environment holds that nobody else may know. */
 const SECRET_SETTINGS = [

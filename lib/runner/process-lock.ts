@@ -1,5 +1,5 @@
 import { type Client, createClient, LibsqlError, type Transaction } from '@libsql/client';
-import { makePrivate } from '@/lib/runner/data-folder.mjs';
+import { makePrivate } from './data-folder.mjs';
 
 /**
  * What only one process may do at a time.

@@ -1,6 +1,6 @@
-import type { ErrorBody } from '@/lib/protocol/errors';
-import { parseJson } from '@/lib/protocol/fields';
-import { API_BASE } from '@/lib/protocol/version';
+import type { ErrorBody } from '@interlude/protocol/errors';
+import { parseJson } from '@interlude/protocol/fields';
+import { API_BASE } from '@interlude/protocol/version';
 
 /**
  * One request to the server, as every part of a runner makes it.

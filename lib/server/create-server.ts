@@ -1,3 +1,8 @@
+import { AppError, withErrors } from '@interlude/protocol/errors';
+import type { OpenApiDocument } from '@interlude/protocol/open-api';
+import { redactedFor } from '@interlude/protocol/redaction/outlets';
+import { requestIdOf } from '@interlude/protocol/request-id';
+import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { type ContextKind, checkContext } from '@/db/context-kind';
@@ -7,33 +12,28 @@ import {
   redactedRoles,
   sessionIdleMs,
   sessionMs,
-} from '@/lib/access/access-settings';
-import { actOf } from '@/lib/access/audited';
-import { authenticate, authenticateProgram, signedIn } from '@/lib/access/authenticate';
-import { embedOrigins } from '@/lib/access/embed-origins';
-import { LoginThrottle } from '@/lib/access/login-throttle';
-import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
-import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
-import { preflightAnswer, readableByOpaque } from '@/lib/access/opaque-origin';
-import { OpenStreams } from '@/lib/access/open-streams';
-import { may, type Principal, requirePermission } from '@/lib/access/principal';
-import type { ProviderServer } from '@/lib/access/provider-sign-in';
-import { KeptAnswers } from '@/lib/access/server-context';
-import { SIGNED_OUT_PATH } from '@/lib/access/sign-in';
-import { asResponse, StreamAnswer } from '@/lib/access/stream-answer';
-import { webhookSetting } from '@/lib/access/webhook-settings';
-import { replyOverdueMs } from '@/lib/commands/reply-settings';
-import { undeliveredMs } from '@/lib/commands/undelivered-results';
-import { logRetention } from '@/lib/log-store/retention-settings';
-import { AppError, withErrors } from '@/lib/protocol/errors';
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
-import { requestIdOf } from '@/lib/protocol/request-id';
-import { isLogged, redactServerLog, serverLog } from '@/lib/protocol/server-log.mjs';
-import { Readiness } from '@/lib/queries/health';
-import { redactedFor } from '@/lib/redaction/outlets';
-import { historyRetention } from '@/lib/retention/retention-settings';
-import type { Telemetry } from '@/lib/telemetry/telemetry';
-import type { Tracing } from '@/lib/telemetry/tracing';
+} from '@/lib/server/access/access-settings';
+import { actOf } from '@/lib/server/access/audited';
+import { authenticate, authenticateProgram, signedIn } from '@/lib/server/access/authenticate';
+import { embedOrigins } from '@/lib/server/access/embed-origins';
+import { LoginThrottle } from '@/lib/server/access/login-throttle';
+import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
+import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
+import { preflightAnswer, readableByOpaque } from '@/lib/server/access/opaque-origin';
+import { OpenStreams } from '@/lib/server/access/open-streams';
+import { may, type Principal, requirePermission } from '@/lib/server/access/principal';
+import type { ProviderServer } from '@/lib/server/access/provider-sign-in';
+import { KeptAnswers } from '@/lib/server/access/server-context';
+import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
+import { asResponse, StreamAnswer } from '@/lib/server/access/stream-answer';
+import { webhookSetting } from '@/lib/server/access/webhook-settings';
+import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
+import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
+import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { Readiness } from '@/lib/server/queries/health';
+import { historyRetention } from '@/lib/server/retention/retention-settings';
+import type { Telemetry } from '@/lib/server/telemetry/telemetry';
+import type { Tracing } from '@/lib/server/telemetry/tracing';
 import { answerRoute } from './answer-route';
 import { type Found, findRoute } from './find-route';
 import { describeApi } from './open-api/get-open-api';
@@ -289,8 +289,8 @@ export function createServer(
 async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
   if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
   const [{ otelSettings }, { tracing }] = await Promise.all([
-    import('@/lib/telemetry/otel-settings'),
-    import('@/lib/telemetry/tracing'),
+    import('@/lib/server/telemetry/otel-settings'),
+    import('@/lib/server/telemetry/tracing'),
   ]);
   const settings = otelSettings(env);
   return settings === null ? null : tracing(settings, database);

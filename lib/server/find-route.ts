@@ -1,4 +1,4 @@
-import { AppError } from '@/lib/protocol/errors';
+import { AppError } from '@interlude/protocol/errors';
 import { METHODS, type Method, ROUTES, type Route } from './routes';
 
 /** All the routes of one pattern. */

@@ -1,7 +1,7 @@
-import type { Retention } from '@/lib/log-store/remove-old-lines';
-import { SESSION_STATES } from '@/lib/protocol/agent-state';
-import type { RetentionRules } from '@/lib/protocol/storage';
-import type { HistoryRetention } from '@/lib/retention/retention-settings';
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import type { RetentionRules } from '@interlude/protocol/storage';
+import type { Retention } from '@/lib/server/log-store/remove-old-lines';
+import type { HistoryRetention } from '@/lib/server/retention/retention-settings';
 
 const DAY_MS = 24 * 60 * 60_000;
 

@@ -1,8 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
-import { guessableSecrets } from '@/lib/access/access-settings';
-import { prepareHeaders } from '@/lib/access/incoming-headers.mjs';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { guessableSecrets } from '@/lib/server/access/access-settings';
+import { prepareHeaders } from '@/lib/server/access/incoming-headers.mjs';
 import { serverOf } from './per-request-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 

@@ -1,20 +1,20 @@
-import { CredentialBook } from '@/lib/access/credential-book';
-import { Refusals } from '@/lib/access/refusals';
-import { refreshRole } from '@/lib/access/role-refresh';
-import { KeptAnswers, type ServerContext } from '@/lib/access/server-context';
-import { CommandHub, type CommandServer } from '@/lib/commands/command-hub';
-import { FanOut } from '@/lib/fan-out/fan-out';
-import type { StreamServer } from '@/lib/fan-out/get-stream';
-import { GapTally } from '@/lib/ingest/gap-tally';
-import type { IngestServer } from '@/lib/ingest/post-events';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
-import type { Retention } from '@/lib/log-store/remove-old-lines';
-import type { RetentionRules } from '@/lib/protocol/storage';
-import { HistoryKeeper } from '@/lib/retention/history-keeper';
-import type { HistoryRetention } from '@/lib/retention/retention-settings';
-import { type CountProcess, Metrics } from '@/lib/telemetry/metrics';
-import { type Telemetry, telemetryOf } from '@/lib/telemetry/telemetry';
-import { WebhookSender } from '@/lib/webhook/webhook-sender';
+import type { RetentionRules } from '@interlude/protocol/storage';
+import { CredentialBook } from '@/lib/server/access/credential-book';
+import { Refusals } from '@/lib/server/access/refusals';
+import { refreshRole } from '@/lib/server/access/role-refresh';
+import { KeptAnswers, type ServerContext } from '@/lib/server/access/server-context';
+import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
+import { FanOut } from '@/lib/server/fan-out/fan-out';
+import type { StreamServer } from '@/lib/server/fan-out/get-stream';
+import { GapTally } from '@/lib/server/ingest/gap-tally';
+import type { IngestServer } from '@/lib/server/ingest/post-events';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
+import type { Retention } from '@/lib/server/log-store/remove-old-lines';
+import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
+import type { HistoryRetention } from '@/lib/server/retention/retention-settings';
+import { type CountProcess, Metrics } from '@/lib/server/telemetry/metrics';
+import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
+import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { retentionRules } from './retention-rules';
 
 /** Who looks at the server's work. */

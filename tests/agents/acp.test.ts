@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
-import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
 import { type ModelContext, type ModelStep, startAcpModel } from '../support/acp-model';
 import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';
 import { MemorySurroundings } from '../support/source-surroundings';

@@ -1,6 +1,6 @@
+import type { AgentSummary, Turn } from '@interlude/protocol/read-models';
+import { agent, type Context, say, tool, turn } from '@interlude/runner/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AgentSummary, Turn } from '@/lib/protocol/read-models';
-import { agent, type Context, say, tool, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { messages, requests } from '../support/operator';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
+import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Turn } from '@/lib/protocol/read-models';
 import type { CodexAsked, CodexReply } from '../support/codex-model';
 import { CODEX, codexStage } from '../support/codex-stage';
 import { HOLD, letGo } from '../support/held-task';

@@ -1,6 +1,6 @@
+import { background, type Context, say, turn } from '@interlude/runner/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { background, type Context, say, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeStage, quick } from '../support/claude-stage';
 import { HOLD, letGo } from '../support/held-task';
 import { messages, said, taskEnds } from '../support/operator';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type InstalledSdk, loadClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type InstalledSdk, loadClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
 import { killMarked } from '../support/kill-marked';
 import { LocalDashboard } from '../support/local-dashboard';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { background, type Context, say, turn } from '@interlude/runner/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { background, type Context, say, turn } from '@/lib/runner/demo/scripted-model.mjs';
 import { type ClaudeStage, claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { said } from '../support/operator';

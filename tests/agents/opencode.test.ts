@@ -1,6 +1,6 @@
+import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
+import type { Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { RUNNER_AWAY_MS } from '@/lib/protocol/limits';
-import type { Turn } from '@/lib/protocol/read-models';
 import type { ModelContext, ModelStep } from '../support/acp-model';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { missingOpencode, opencodeStage } from '../support/opencode-stage';

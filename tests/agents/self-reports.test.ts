@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import { mcpLines } from '@interlude/runner/shown-command.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { AgentSummary } from '@/lib/protocol/read-models';
-import { mcpLines } from '@/lib/runner/shown-command.mjs';
 import { startAcpModel } from '../support/acp-model';
 import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';
 import { startCli } from '../support/cli';

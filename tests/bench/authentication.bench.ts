@@ -1,8 +1,8 @@
-import { authenticate, type Doorkeeper } from '@/lib/access/authenticate';
-import { CredentialBook } from '@/lib/access/credential-book';
-import { addCredential } from '@/lib/access/credential-rows';
-import { LoginThrottle } from '@/lib/access/login-throttle';
-import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
+import { authenticate, type Doorkeeper } from '@/lib/server/access/authenticate';
+import { CredentialBook } from '@/lib/server/access/credential-book';
+import { addCredential } from '@/lib/server/access/credential-rows';
+import { LoginThrottle } from '@/lib/server/access/login-throttle';
 import { temporaryDatabase } from '../support/database';
 import { TOKEN } from './bench-context';
 import { note, report } from './report';

@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
-import { sessionIdleMs, sessionMs } from '@/lib/access/access-settings';
-import { GapTally } from '@/lib/ingest/gap-tally';
+import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
+import { GapTally } from '@/lib/server/ingest/gap-tally';
 
 export const TOKEN = 'bench-token-of-enough-characters';
 

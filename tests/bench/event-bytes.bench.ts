@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { OWNER } from '@/lib/access/principal';
-import { postEvents } from '@/lib/ingest/post-events';
-import { play } from '@/lib/runner/replay/player';
-import { readRecording } from '@/lib/runner/replay/recording';
+import { play } from '@interlude/runner/replay/player';
+import { readRecording } from '@interlude/runner/replay/recording';
+import { OWNER } from '@/lib/server/access/principal';
+import { postEvents } from '@/lib/server/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';
 import { note, report } from './report';

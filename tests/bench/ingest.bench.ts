@@ -1,6 +1,6 @@
 import { createClient } from '@libsql/client';
-import { OWNER } from '@/lib/access/principal';
-import { postEvents } from '@/lib/ingest/post-events';
+import { OWNER } from '@/lib/server/access/principal';
+import { postEvents } from '@/lib/server/ingest/post-events';
 import { temporaryDatabase } from '../support/database';
 import { BARE_INSERT, BareRows } from './bare-insert';
 import { benchContext, TOKEN } from './bench-context';

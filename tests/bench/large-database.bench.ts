@@ -1,9 +1,9 @@
 import { copyFile, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
 import { LocalConnection } from '@/db/local-connection';
 import { chunkId } from '@/db/log-chunks';
-import { SESSION_STATES } from '@/lib/protocol/agent-state';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { note, report } from './report';
 import { type WorkRecord, workload } from './workload';

@@ -1,6 +1,6 @@
-import { OWNER } from '@/lib/access/principal';
-import { postEvents } from '@/lib/ingest/post-events';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
+import { OWNER } from '@/lib/server/access/principal';
+import { postEvents } from '@/lib/server/ingest/post-events';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';
 import { workLine } from './log-lines';

@@ -1,5 +1,5 @@
-import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
-import type { LogPage } from '@/lib/protocol/read-models';
+import type { LogPage } from '@interlude/protocol/read-models';
+import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
 import { benchContext } from './bench-context';

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RunnerHost } from '@/lib/runner/host/runner-host';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import type { ClaudeSdk } from '@/lib/runner/sources/claude/claude-sdk';
-import { ClaudeSource } from '@/lib/runner/sources/claude/claude-source';
+import { RunnerHost } from '@interlude/runner/host/runner-host';
+import { Outbox } from '@interlude/runner/outbox/outbox';
+import type { ClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
+import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';
 import { LocalDashboard } from '../support/local-dashboard';
 import { note, report } from './report';
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { note, report } from './report';
 
 /**

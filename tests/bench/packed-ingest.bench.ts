@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
-import { OWNER } from '@/lib/access/principal';
-import { postEvents } from '@/lib/ingest/post-events';
+import { OWNER } from '@/lib/server/access/principal';
+import { postEvents } from '@/lib/server/ingest/post-events';
 import { callRoute } from '../support/call-route';
 import { temporaryDatabase } from '../support/database';
 import { benchContext, TOKEN } from './bench-context';

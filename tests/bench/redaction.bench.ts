@@ -1,4 +1,4 @@
-import { Redactor } from '@/lib/runner/logger/redactor';
+import { Redactor } from '@interlude/runner/logger/redactor';
 import { note, report } from './report';
 
 /** What taking the secrets out costs a line: ordinary ones of 200 characters, such with a secret, and the longest. */

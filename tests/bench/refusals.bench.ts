@@ -1,5 +1,5 @@
+import { AppError } from '@interlude/protocol/errors';
 import type { WriteJob } from '@/db/writes';
-import { AppError } from '@/lib/protocol/errors';
 import { temporaryDatabase } from '../support/database';
 import { note, report } from './report';
 

@@ -1,5 +1,5 @@
-import { CommandHub } from '@/lib/commands/command-hub';
-import { resolveState, type StateFacts } from '@/lib/projections/resolve-state';
+import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
+import { CommandHub } from '@/lib/server/commands/command-hub';
 import { ingest, inProcessTarget, record } from '../support/ingest-target';
 import { note, report } from './report';
 

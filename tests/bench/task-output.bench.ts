@@ -2,12 +2,12 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
+import { appendOutputs, type TaskOutput } from '@interlude/protocol/task-output';
+import { TaskOutputs } from '@interlude/runner/host/task-outputs';
+import { Redactor } from '@interlude/runner/logger/redactor';
 import { findInOutput, outputRows } from '@/components/tasks/output-rows';
-import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import { appendOutputs, type TaskOutput } from '@/lib/protocol/task-output';
-import { TaskOutputs } from '@/lib/runner/host/task-outputs';
-import { Redactor } from '@/lib/runner/logger/redactor';
 import { note, report } from './report';
 
 /** What it takes to follow tasks that write a lot, and to show what one has written. */

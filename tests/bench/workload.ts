@@ -1,4 +1,4 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 
 export interface WorkRecord {
   seq: number;

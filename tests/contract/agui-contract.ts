@@ -1,8 +1,8 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Command } from '@interlude/protocol/commands';
+import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Dialect, StrictEvent } from '@/lib/agui/strict-event';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
-import type { CommandFrame } from '@/lib/protocol/sse';
+import type { Dialect, StrictEvent } from '@/lib/server/agui/strict-event';
 import { refusalOf } from '../support/agui-verifier';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';

@@ -1,5 +1,5 @@
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { bytesOf, hashOf, PNG } from '../support/attachments';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

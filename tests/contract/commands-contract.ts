@@ -1,9 +1,9 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Command } from '@interlude/protocol/commands';
+import { INTERRUPT_EXPIRY_MS, MAX_MESSAGE_BYTES, MAX_RECORD_BYTES } from '@interlude/protocol/limits';
+import type { Item, MessageItem, NoticeItem, RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
+import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
-import { INTERRUPT_EXPIRY_MS, MAX_MESSAGE_BYTES, MAX_RECORD_BYTES } from '@/lib/protocol/limits';
-import type { Item, MessageItem, NoticeItem, RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
-import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

@@ -1,7 +1,7 @@
+import { type Activity, MOST_MEASURED } from '@interlude/protocol/activity';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { AgentDetail } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Activity, MOST_MEASURED } from '@/lib/protocol/activity';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { AgentDetail } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

@@ -1,8 +1,8 @@
+import type { NewToken } from '@interlude/protocol/access';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { InboxItem, InboxKind, InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import type { AgentDetail, RequestDetail, SessionDetail } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { NewToken } from '@/lib/protocol/access';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { InboxItem, InboxKind, InboxList, InboxMarked } from '@/lib/protocol/inbox';
-import type { AgentDetail, RequestDetail, SessionDetail } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

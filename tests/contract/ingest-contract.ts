@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
+import { MAX_JSON_DEPTH, MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
+import { parseWellFormed } from '@interlude/protocol/well-formed';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_JSON_DEPTH, MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
-import { parseWellFormed } from '@/lib/protocol/well-formed';
 import { errorOf, type IngestTarget, ingest, marker, record, sendEvents } from '../support/ingest-target';
 
 /** What every server that takes `POST /events` must do. Each test writes as a producer of its own. */

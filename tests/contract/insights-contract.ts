@@ -1,5 +1,5 @@
+import type { AgentDetail, SessionDetail } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AgentDetail, SessionDetail } from '@/lib/protocol/read-models';
 import { errorOf, ingest, marker, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

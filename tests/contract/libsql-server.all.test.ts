@@ -1,6 +1,6 @@
+import { MAX_ITEM_TEXT } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
-import { MAX_ITEM_TEXT } from '@/lib/protocol/limits';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';

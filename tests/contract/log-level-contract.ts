@@ -1,7 +1,7 @@
+import type { Command } from '@interlude/protocol/commands';
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Command } from '@/lib/protocol/commands';
-import type { AgentSummary } from '@/lib/protocol/read-models';
-import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

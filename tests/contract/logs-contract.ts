@@ -1,6 +1,6 @@
+import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import type { LogComponentList, LogPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import type { LogComponentList, LogPage } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

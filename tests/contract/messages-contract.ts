@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
+import type { Item, ObligationList, TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Item, ObligationList, TranscriptPage } from '@/lib/protocol/read-models';
 import { ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

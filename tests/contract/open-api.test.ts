@@ -1,7 +1,7 @@
+import type { JsonSchema, OpenApiDocument, Operation } from '@interlude/protocol/open-api';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonSchema, OpenApiDocument, Operation } from '@/lib/protocol/open-api';
 import made from '@/lib/server/open-api/answer-schemas.json';
 import { GROUPS } from '@/lib/server/open-api/route-words';
 import { ROUTES, type Route } from '@/lib/server/routes';

@@ -1,6 +1,6 @@
+import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
+import type { AgentDetail, ParkedList, Task, TranscriptPage, Turn } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
-import type { AgentDetail, ParkedList, Task, TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

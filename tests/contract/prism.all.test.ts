@@ -1,5 +1,5 @@
+import type { NewToken, SignInCode } from '@interlude/protocol/access';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { NewToken, SignInCode } from '@/lib/protocol/access';
 import { ROUTES, type Route } from '@/lib/server/routes';
 import type { Headers, Sent } from '../support/access-stage';
 import { asked, CONSOLE, filled } from '../support/ask-route';

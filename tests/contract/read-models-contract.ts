@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { noSessions, SESSION_STATES } from '@/lib/protocol/agent-state';
-import { positionToNumber } from '@/lib/protocol/position';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { noSessions, SESSION_STATES } from '@interlude/protocol/agent-state';
+import { positionToNumber } from '@interlude/protocol/position';
+import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type {
   AgentDetail,
   AgentList,
@@ -14,7 +13,8 @@ import type {
   TaskList,
   TranscriptPage,
   Turn,
-} from '@/lib/protocol/read-models';
+} from '@interlude/protocol/read-models';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

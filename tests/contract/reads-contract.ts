@@ -1,5 +1,5 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { FrameReader } from '../support/frames';
 import { ingest, record } from '../support/ingest-target';
 import { apiPaths, type ServerTarget } from '../support/server-target';

@@ -1,10 +1,10 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Command } from '@interlude/protocol/commands';
+import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
+import type { Item, NoticeItem, RequestItem, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
-import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS, MAX_RECORD_VALUES } from '@/lib/protocol/limits';
-import type { Item, NoticeItem, RequestItem, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

@@ -1,6 +1,6 @@
+import type { SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
+import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
-import type { CommandFrame } from '@/lib/protocol/sse';
 import { FrameReader } from '../support/frames';
 import { ingest, record } from '../support/ingest-target';
 import { expectWithin } from '../support/pace';

@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Frame } from '@interlude/protocol/frames';
+import { MAX_TOPICS } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Frame } from '@/lib/protocol/frames';
-import { MAX_TOPICS } from '@/lib/protocol/limits';
 import { idsOf } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

@@ -1,9 +1,9 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Frame } from '@interlude/protocol/frames';
+import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
+import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
+import type { SessionSummary, TaskList, TaskOutputDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldTaskOutput } from '@/lib/projections/task-output';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Frame } from '@/lib/protocol/frames';
-import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import type { SessionSummary, TaskList, TaskOutputDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
 

@@ -1,5 +1,5 @@
+import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
 import { ingest, record } from '../support/ingest-target';
 import { expectWithin } from '../support/pace';
 import { inProcessServer, liveServer, type ServerTarget } from '../support/server-target';

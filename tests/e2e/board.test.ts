@@ -1,5 +1,5 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { beforeAll, expect, test } from 'vitest';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { userTurn } from '../support/turn-events';

@@ -1,6 +1,6 @@
+import type { AgentDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { AgentDetail } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { userTurn } from '../support/turn-events';
 import { perFile, visit } from '../support/visit';

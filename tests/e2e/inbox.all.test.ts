@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { SessionObligations } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { SessionObligations } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import type { EventWriter } from '../support/event-writer';
 import { writeInbox } from '../support/inbox-scene';

@@ -1,8 +1,8 @@
+import type { InboxList } from '@interlude/protocol/inbox';
+import type { RequestDetail } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LOOK_KEY } from '@/components/inbox/notice-look';
-import type { InboxList } from '@/lib/protocol/inbox';
-import type { RequestDetail } from '@/lib/protocol/read-models';
 import { type ChromiumProfile, openProfile } from '../support/chromium';
 import type { EventWriter } from '../support/event-writer';
 import { asks, fails, starts, writeInbox } from '../support/inbox-scene';

@@ -1,5 +1,5 @@
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { startReplay } from '../support/play-recording';
 import { assistantTexts } from '../support/read-recording';

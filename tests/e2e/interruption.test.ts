@@ -1,5 +1,5 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { transcriptOf } from '../support/transcript-page';
 import { perFile, visit } from '../support/visit';

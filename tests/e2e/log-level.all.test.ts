@@ -1,5 +1,5 @@
+import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { expect, test } from 'vitest';
-import type { AgentLogLevel } from '@/lib/protocol/read-models';
 import { barriersInBothThemes } from '../support/barriers';
 import { startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';

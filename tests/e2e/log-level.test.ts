@@ -1,6 +1,6 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { type QuietRunner, startQuietRunner } from '../support/quiet-runner';
 import { tempDir } from '../support/temp-dir';
 import { live } from '../support/transcript-page';

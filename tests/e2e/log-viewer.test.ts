@@ -1,6 +1,6 @@
+import type { LogPage } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { LogPage } from '@/lib/protocol/read-models';
 import {
   distanceFromEnd,
   firstSeen,

@@ -1,7 +1,7 @@
+import type { SessionSummary, Turn } from '@interlude/protocol/read-models';
+import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
+import { FLEET } from '@interlude/runner/demo/fleet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { SessionSummary, Turn } from '@/lib/protocol/read-models';
-import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
-import { FLEET } from '@/lib/runner/demo/fleet';
 import { type CliRun, startCli } from '../support/cli';
 import { expectWithin } from '../support/pace';
 import { press } from '../support/press';

@@ -1,6 +1,6 @@
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
 import { afterAll, expect, test } from 'vitest';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { type CliRun, runCli, startCli } from '../support/cli';
 import { live, transcriptOf } from '../support/transcript-page';
 import { perFile, visitOwn } from '../support/visit';

@@ -1,6 +1,6 @@
+import type { AgentDetail, Task } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { AgentDetail, Task } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { press, pressUntil } from '../support/press';
 import { taskEnded, taskStarted, userTurn, wokenTurn } from '../support/turn-events';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { beforeAll, expect, test } from 'vitest';
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import { EventWriter } from '../support/event-writer';
 import { removeAuditLater } from '../support/remove-turns';
 import { live } from '../support/transcript-page';

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import type { NewToken } from '@interlude/protocol/access';
+import type { AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type { Storage } from '@interlude/protocol/storage';
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesInWords } from '@/components/ui/bytes-in-words';
-import type { NewToken } from '@/lib/protocol/access';
-import type { AuditEntry, AuditPage } from '@/lib/protocol/audit';
-import type { Storage } from '@/lib/protocol/storage';
 import { openProfile } from '../support/chromium';
 import { EventWriter } from '../support/event-writer';
 import { addMembers, VIEWER_SECRET } from '../support/members';

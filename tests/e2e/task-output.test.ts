@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from '../support/event-writer';
 import { press } from '../support/press';
 import { taskStarted, userTurn } from '../support/turn-events';

@@ -1,6 +1,6 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { EventWriter } from '../support/event-writer';
 import { logOf } from '../support/log-page';
 import { LogWriter } from '../support/log-writer';

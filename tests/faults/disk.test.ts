@@ -1,7 +1,7 @@
 import { statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { FaultServer } from '../support/fault-server';
 import { FrameReader } from '../support/frames';
 import { type LiveServer, startLiveServer } from '../support/live-server';

@@ -1,6 +1,6 @@
+import type { Me, NewEmbed } from '@interlude/protocol/access';
+import type { SessionList } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Me, NewEmbed } from '@/lib/protocol/access';
-import type { SessionList } from '@/lib/protocol/read-models';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';

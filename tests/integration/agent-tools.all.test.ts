@@ -1,7 +1,7 @@
+import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import type { ToolServer } from '@interlude/runner/mcp/tool-server';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
-import type { ToolServer } from '@/lib/runner/mcp/tool-server';
 import { runCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';

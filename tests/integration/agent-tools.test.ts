@@ -1,6 +1,6 @@
+import { newMcpServer } from '@interlude/runner/mcp/mcp-server';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newMcpServer } from '@/lib/runner/mcp/mcp-server';
 import { LocalDashboard } from '../support/local-dashboard';
 import { call, connected, overStdio, settled, toolUser } from '../support/tool-user';
 

@@ -1,5 +1,5 @@
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { ingest, record } from '../support/ingest-target';
 import { playRecorded, recordedLines } from '../support/recorded';
 import { inProcessServer, type ServerTarget } from '../support/server-target';

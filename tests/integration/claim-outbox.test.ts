@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { claimOutbox } from '@interlude/runner/host/claim-outbox';
+import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
+import type { Outbox } from '@interlude/runner/outbox/outbox';
+import { OutboxVersionError } from '@interlude/runner/outbox/store';
+import { ProcessLockedError } from '@interlude/runner/process-lock';
 import { createClient } from '@libsql/client';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { claimOutbox } from '@/lib/runner/host/claim-outbox';
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
-import { OutboxVersionError } from '@/lib/runner/outbox/store';
-import { ProcessLockedError } from '@/lib/runner/process-lock';
 import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 

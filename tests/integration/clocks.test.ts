@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { readAgents } from '@/lib/queries/read-agents';
-import { readSessions } from '@/lib/queries/read-sessions';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readAgents } from '@/lib/server/queries/read-agents';
+import { readSessions } from '@/lib/server/queries/read-sessions';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 
 /** Clocks that lie: the server's own, set back under it, and a runner's, decades off. Order goes by position alone. */

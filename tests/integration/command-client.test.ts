@@ -1,11 +1,11 @@
 import { join } from 'node:path';
+import type { NewToken } from '@interlude/protocol/access';
+import type { Command } from '@interlude/protocol/commands';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
+import { CommandClient, type CommandClientOptions, type CommandLink } from '@interlude/runner/commands/command-client';
+import { type CommandOutcome, SeenCommands } from '@interlude/runner/commands/seen-commands';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { NewToken } from '@/lib/protocol/access';
-import type { Command } from '@/lib/protocol/commands';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
-import { CommandClient, type CommandClientOptions, type CommandLink } from '@/lib/runner/commands/command-client';
-import { type CommandOutcome, SeenCommands } from '@/lib/runner/commands/seen-commands';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';
 import { tempDir } from '../support/temp-dir';

@@ -1,5 +1,5 @@
+import { KINDS } from '@interlude/runner/sources/kinds';
 import { expect, test } from 'vitest';
-import { KINDS } from '@/lib/runner/sources/kinds';
 import manifest from '../../package.json';
 import { runCli, runShell } from '../support/cli';
 import { callCli } from '../support/cli-in-process';

@@ -1,6 +1,6 @@
+import type { CheckResult } from '@interlude/conformance/check';
+import type { ConformanceReport } from '@interlude/conformance/report';
 import { describe, expect, test } from 'vitest';
-import type { CheckResult } from '@/lib/runner/conformance/check';
-import type { ConformanceReport } from '@/lib/runner/conformance/report';
 import { runCli } from '../support/cli';
 import { checkRunnerInLanes, checkServer, expectFailed, OURS, PYTHON, TYPESCRIPT } from '../support/conformance-runs';
 import { startLiveServer } from '../support/live-server';

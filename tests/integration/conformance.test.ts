@@ -1,5 +1,5 @@
+import type { Group } from '@interlude/conformance/check';
 import { describe, expect, test } from 'vitest';
-import type { Group } from '@/lib/runner/conformance/check';
 import { callCli } from '../support/cli-in-process';
 import { frontOf } from '../support/conformance-front';
 import { checkRunner, checkServer, expectFailed, OURS } from '../support/conformance-runs';

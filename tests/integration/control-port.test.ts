@@ -1,12 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
+import { controlPath, readControlFile, writeControlFile } from '@interlude/runner/control-port/control-file';
+import { ControlPort } from '@interlude/runner/control-port/control-port';
+import { type ControlHandlers, NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
+import { LevelSwitch } from '@interlude/runner/logger/level-switch';
+import type { SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { controlPath, readControlFile, writeControlFile } from '@/lib/runner/control-port/control-file';
-import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { type ControlHandlers, NOT_FOLLOWED } from '@/lib/runner/control-port/routes';
-import { LevelSwitch } from '@/lib/runner/logger/level-switch';
-import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
 import { tempDir } from '../support/temp-dir';
 
 let file: string;

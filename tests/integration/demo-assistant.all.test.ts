@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { askForTests, assistantStage } from '../support/assistant-stage';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';

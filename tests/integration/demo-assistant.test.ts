@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgentList } from '@interlude/protocol/read-models';
+import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AgentList } from '@/lib/protocol/read-models';
-import { ASSISTANT } from '@/lib/runner/demo/assistant-script';
 import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages, notices, requests, said } from '../support/operator';

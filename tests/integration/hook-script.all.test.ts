@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
+import { ControlPort } from '@interlude/runner/control-port/control-port';
+import { NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
+import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
-import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { NOT_FOLLOWED } from '@/lib/runner/control-port/routes';
-import { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import { type HookRun, listenSaying, pathWith, startHook } from '../support/hook-script';
 import { comesWithin } from '../support/pace';
 import { tempDir } from '../support/temp-dir';

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
+import { ControlPort } from '@interlude/runner/control-port/control-port';
+import { type ControlHandlers, type HookCall, NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
+import { HOOK_EVENTS, hookCommand } from '@interlude/runner/hooks/hook-entries';
+import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
-import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { type ControlHandlers, type HookCall, NOT_FOLLOWED } from '@/lib/runner/control-port/routes';
-import { HOOK_EVENTS, hookCommand } from '@/lib/runner/hooks/hook-entries';
-import { LevelSwitch } from '@/lib/runner/logger/level-switch';
 import { HOOK_INPUT, HOOK_SCRIPT, listenSaying, pathWith, startHook } from '../support/hook-script';
 import { tempDir } from '../support/temp-dir';
 

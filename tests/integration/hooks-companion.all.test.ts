@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
 import { expect, test } from 'vitest';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { comesWithin } from '../support/pace';
 import { playedTerminals } from '../support/terminal-companion';
 

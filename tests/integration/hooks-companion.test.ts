@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
 import type {
   AgentDetail,
   AgentLogLevel,
@@ -13,8 +12,9 @@ import type {
   SessionSummary,
   Task,
   Turn,
-} from '@/lib/protocol/read-models';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
+} from '@interlude/protocol/read-models';
+import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import { tempDir } from '../support/temp-dir';
 import { playedTerminals } from '../support/terminal-companion';

@@ -1,8 +1,8 @@
 import { chmod, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { hookEntries, SettingsError } from '@interlude/runner/hooks/hook-entries';
+import { installHooks, uninstallHooks } from '@interlude/runner/hooks/settings-file';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { hookEntries, SettingsError } from '@/lib/runner/hooks/hook-entries';
-import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
 import { callCli } from '../support/cli-in-process';
 import { tempDir } from '../support/temp-dir';
 

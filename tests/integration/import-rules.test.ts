@@ -24,25 +24,25 @@ const REFUSED: Record<string, string> = {
   'lib/protocol/from-tests.ts': `import x from '@/tests/support/temp-dir'; x;`,
   'lib/protocol/from-the-root.ts': `import x from '../../proxy'; x;`,
   'lib/protocol/hashes.ts': `import x from '@noble/hashes/sha2'; x;`,
-  'lib/queries/with-node.ts': `import x from 'node:path'; x;`,
-  'lib/projections/digest.ts': `import x from '@/lib/protocol/request-digest'; x;`,
+  'lib/server/queries/with-node.ts': `import x from 'node:path'; x;`,
+  'lib/protocol/projections/digest.ts': `import x from '@/lib/protocol/request-digest'; x;`,
   'lib/runner/deep/server.ts': `import x from '../../queries/health'; x;`,
   'components/tasks/other.ts': `import x from '../transcript/turn'; x;`,
   'components/ui/with-domain.ts': `import x from '@/components/live/stream'; x;`,
-  'components/inbox/notices.ts': `import x from '@/lib/redaction/find-secrets'; x;`,
+  'components/inbox/notices.ts': `import x from '@/lib/protocol/redaction/find-secrets'; x;`,
   'app/api/opens.ts': `import x from '@/db/client'; x;`,
   'lib/unheard-of/any.ts': `import x from '@/lib/protocol/sse'; x;`,
-  'lib/commands/round.ts': `import { there } from './there'; export const round = () => there();`,
-  'lib/commands/there.ts': `import { round } from './round'; export const there = () => round();`,
+  'lib/server/commands/round.ts': `import { there } from './there'; export const round = () => there();`,
+  'lib/server/commands/there.ts': `import { round } from './round'; export const there = () => round();`,
 };
 const ALLOWED: Record<string, string> = {
   'db/open-file.ts': `import x from 'node:path'; export { x };`,
   'db/client.ts': `import x from './migrate'; export type X = number; export { x };`,
   'lib/protocol/sse.ts': `import * as z from 'zod'; export default z;`,
   'lib/protocol/request-digest.ts': `import x from '@noble/hashes/sha2'; import y from './sse'; export default [x, y];`,
-  'lib/commands/asks.ts': `import x from '@/lib/protocol/request-digest'; import { x as y } from '../../db/client'; x; y;`,
+  'lib/server/commands/asks.ts': `import x from '@/lib/protocol/request-digest'; import { x as y } from '../../db/client'; x; y;`,
   'components/tasks/task-card.ts': `import x from '@/components/sessions/title'; import y from '../ui/glyph'; x; y;`,
-  'app/page.ts': `import x from '@/components/tasks/task-card'; import y from '@/lib/queries/health'; x; y;`,
+  'app/page.ts': `import x from '@/components/tasks/task-card'; import y from '@/lib/server/queries/health'; x; y;`,
 };
 
 describe('who may import whom', () => {

@@ -1,5 +1,5 @@
+import type { LogPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished, test } from 'vitest';
-import type { LogPage } from '@/lib/protocol/read-models';
 import { StoppedClock } from '../support/hurried-clock';
 import { LocalDashboard } from '../support/local-dashboard';
 import { expectWithin } from '../support/pace';

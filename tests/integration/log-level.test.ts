@@ -1,6 +1,6 @@
+import type { AgentLogLevel, AgentSummary, LogPage } from '@interlude/protocol/read-models';
+import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AgentLogLevel, AgentSummary, LogPage } from '@/lib/protocol/read-models';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { StoppedClock } from '../support/hurried-clock';
 import { LocalDashboard } from '../support/local-dashboard';
 import { startQuietRunner } from '../support/quiet-runner';

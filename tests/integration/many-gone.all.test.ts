@@ -1,10 +1,10 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner, disconnectRunner } from '@/lib/commands/runner-connection';
-import { appendFacts } from '@/lib/ingest/append-facts';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
+import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LongLine, longLine } from '../support/long-line';
 import { expectWithin } from '../support/pace';

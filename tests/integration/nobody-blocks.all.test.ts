@@ -1,5 +1,5 @@
+import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { HOSTILE_CASES } from '../support/hostile-batches';
 import { type LargestStatement, largestStatement } from '../support/largest-statement';
 import { longestHold } from '../support/loop-probe';

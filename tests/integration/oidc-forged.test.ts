@@ -1,9 +1,9 @@
+import { AppError } from '@interlude/protocol/errors';
 import { type CryptoKey, generateKeyPair, type JWTPayload, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ProviderLogout } from '@/lib/access/oidc/logout-tokens';
-import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
-import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
-import { AppError } from '@/lib/protocol/errors';
+import type { ProviderLogout } from '@/lib/server/access/oidc/logout-tokens';
+import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
+import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
 import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { ForgingProvider } from '@/tests/support/forging-provider';
 

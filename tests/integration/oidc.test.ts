@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { AppError, toResponse } from '@interlude/protocol/errors';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ProviderLogout } from '@/lib/access/oidc/logout-tokens';
-import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
-import { OidcSignIn } from '@/lib/access/oidc/oidc-sign-in';
-import { AppError, toResponse } from '@/lib/protocol/errors';
+import type { ProviderLogout } from '@/lib/server/access/oidc/logout-tokens';
+import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
+import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
 import { CookieBrowser } from '@/tests/support/cookie-browser';
 import { type Account, IdentityProvider } from '@/tests/support/identity-provider';
 

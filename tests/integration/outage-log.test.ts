@@ -1,10 +1,10 @@
 import { join } from 'node:path';
+import type { LogRecord } from '@interlude/protocol/envelope';
+import { DeliveryJournal } from '@interlude/runner/logger/delivery-journal';
+import { LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { createOutboxLogger } from '@interlude/runner/logger/outbox-logger';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
-import type { LogRecord } from '@/lib/protocol/envelope';
-import { DeliveryJournal } from '@/lib/runner/logger/delivery-journal';
-import { LevelSwitch } from '@/lib/runner/logger/level-switch';
-import { createOutboxLogger } from '@/lib/runner/logger/outbox-logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { FaultServer } from '../support/fault-server';
 import { HurriedClock } from '../support/hurried-clock';
 import { refusal } from '../support/ledger';

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { decide, poisonedIn, readOutbox } from '@interlude/runner/outbox/operations';
+import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { decide, poisonedIn, readOutbox } from '@/lib/runner/outbox/operations';
-import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { FaultServer } from '../support/fault-server';

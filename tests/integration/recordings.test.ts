@@ -1,8 +1,8 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import type { Task, Turn } from '@/lib/protocol/read-models';
-import { readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { ingest, inProcessTarget } from '../support/ingest-target';
 import { adaptRecording, assistantTexts } from '../support/read-recording';
 

@@ -1,9 +1,9 @@
+import type { Me } from '@interlude/protocol/access';
+import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import { AppError } from '@interlude/protocol/errors';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { OWNER } from '@/lib/access/principal';
-import { Refusals } from '@/lib/access/refusals';
-import type { Me } from '@/lib/protocol/access';
-import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
-import { AppError } from '@/lib/protocol/errors';
+import { OWNER } from '@/lib/server/access/principal';
+import { Refusals } from '@/lib/server/access/refusals';
 import { AccessStage, type Headers } from '../support/access-stage';
 
 const WINDOW_MS = 10 * 60_000;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { EventRecord } from '@interlude/protocol/envelope';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { EventRecord } from '@/lib/protocol/envelope';
 import { runCli, startCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { FaultServer } from '../support/fault-server';

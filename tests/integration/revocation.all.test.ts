@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { moveVersion } from '@/lib/access/credential-rows';
-import { makeSecret, secretHash } from '@/lib/access/secret';
+import { moveVersion } from '@/lib/server/access/credential-rows';
+import { makeSecret, secretHash } from '@/lib/server/access/secret';
 import { type AccessStage, bearer, type Headers, secretOf } from '../support/access-stage';
 import { expectUnavailable } from '../support/expect-unavailable';
 import { FrameReader } from '../support/frames';

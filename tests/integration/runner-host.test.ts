@@ -1,10 +1,9 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command, CommandAnswer } from '@/lib/protocol/commands';
-import { NOTHING_OPEN, workAfter } from '@/lib/protocol/lifecycle/open-session';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Command, CommandAnswer } from '@interlude/protocol/commands';
+import { NOTHING_OPEN, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import type {
   AgentDetail,
   AgentSummary,
@@ -12,13 +11,14 @@ import type {
   TaskList,
   TaskOutputDetail,
   TranscriptPage,
-} from '@/lib/protocol/read-models';
-import { endOf } from '@/lib/runner/host/end-session';
-import { openWorkCursor } from '@/lib/runner/host/open-work-cursor';
-import { RunnerHost, type RunnerHostOptions } from '@/lib/runner/host/runner-host';
-import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import { RUNNER_VERSION } from '@/lib/runner/version';
+} from '@interlude/protocol/read-models';
+import { endOf } from '@interlude/runner/host/end-session';
+import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
+import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
+import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
+import { Outbox } from '@interlude/runner/outbox/outbox';
+import { RUNNER_VERSION } from '@interlude/runner/version';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';
 import { messages } from '../support/operator';

@@ -1,6 +1,6 @@
+import type { NewToken } from '@interlude/protocol/access';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewToken } from '@/lib/protocol/access';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { errorOf, record } from '../support/ingest-target';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 

@@ -1,13 +1,13 @@
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { EVERYTHING } from '@interlude/protocol/scope';
+import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
-import { type Opener, StreamAnswer } from '@/lib/access/stream-answer';
-import { CommandStream } from '@/lib/commands/command-stream';
-import { FanOut } from '@/lib/fan-out/fan-out';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
-import { EVERYTHING } from '@/lib/protocol/scope';
-import { SSE_HEADERS } from '@/lib/protocol/sse';
+import { type Opener, StreamAnswer } from '@/lib/server/access/stream-answer';
+import { CommandStream } from '@/lib/server/commands/command-stream';
+import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
 

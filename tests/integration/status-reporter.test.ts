@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import type { IngestRecord } from '@interlude/protocol/envelope';
+import { StatusReporter } from '@interlude/runner/host/status-reporter';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
-import type { IngestRecord } from '@/lib/protocol/envelope';
-import { StatusReporter } from '@/lib/runner/host/status-reporter';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { FaultServer } from '../support/fault-server';
 import { HurriedClock } from '../support/hurried-clock';
 import { tempDir } from '../support/temp-dir';

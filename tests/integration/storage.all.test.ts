@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { KeptAnswer } from '@/db/kept-answer';
-import { readStorage } from '@/lib/queries/read-storage';
+import { readStorage } from '@/lib/server/queries/read-storage';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 
 describe.skipIf('missing' in ensureLibsqlServer())('the storage of a libSQL server', () => {

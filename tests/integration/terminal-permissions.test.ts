@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { AgentDetail, RequestItem } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import type { AgentDetail, RequestItem } from '@/lib/protocol/read-models';
 import { playedTerminals } from '../support/terminal-companion';
 
 /** Permissions, questions and plans of a terminal, answered in the dashboard through the hook that waits. */

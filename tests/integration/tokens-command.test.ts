@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { CredentialSummary, Me, NewToken } from '@interlude/protocol/access';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { CredentialSummary, Me, NewToken } from '@/lib/protocol/access';
 import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';

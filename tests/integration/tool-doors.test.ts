@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
+import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
+import { ControlPort } from '@interlude/runner/control-port/control-port';
+import type { ToolCaller, ToolOwner } from '@interlude/runner/control-port/routes';
+import { LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { doorsIn, forwardingTo } from '@interlude/runner/mcp/forward-call';
 import { expect, onTestFinished, test } from 'vitest';
-import { controlPath, writeControlFile } from '@/lib/runner/control-port/control-file';
-import { ControlPort } from '@/lib/runner/control-port/control-port';
-import type { ToolCaller, ToolOwner } from '@/lib/runner/control-port/routes';
-import { LevelSwitch } from '@/lib/runner/logger/level-switch';
-import { doorsIn, forwardingTo } from '@/lib/runner/mcp/forward-call';
 import { tempDir } from '../support/temp-dir';
 
 /** `interlude mcp` before several runners of one data folder: each is asked, and one is called. */

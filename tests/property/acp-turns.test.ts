@@ -1,6 +1,6 @@
+import { QUIET_MS, SETTLE_MS } from '@interlude/runner/adapters/acp/prompt-turns';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { QUIET_MS, SETTLE_MS } from '@/lib/adapters/acp/prompt-turns';
 import { acpFrames } from '../support/acp-frames';
 
 const CLAUDE = '@agentclientprotocol/claude-agent-acp';

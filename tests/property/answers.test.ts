@@ -1,10 +1,10 @@
+import type { Command, CommandAnswer } from '@interlude/protocol/commands';
+import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
+import type { RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
+import type { CommandFrame } from '@interlude/protocol/sse';
+import { PendingRequests } from '@interlude/runner/sources/claude/pending-requests';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Command, CommandAnswer } from '@/lib/protocol/commands';
-import { COMMAND_LEASE_MS } from '@/lib/protocol/limits';
-import type { RequestItem, TranscriptPage } from '@/lib/protocol/read-models';
-import type { CommandFrame } from '@/lib/protocol/sse';
-import { PendingRequests } from '@/lib/runner/sources/claude/pending-requests';
 import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';

@@ -1,8 +1,8 @@
+import type { Command } from '@interlude/protocol/commands';
+import { COMMAND_LEASE_MS, MESSAGE_EXPIRY_MS } from '@interlude/protocol/limits';
+import type { CommandFrame } from '@interlude/protocol/sse';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Command } from '@/lib/protocol/commands';
-import { COMMAND_LEASE_MS, MESSAGE_EXPIRY_MS } from '@/lib/protocol/limits';
-import type { CommandFrame } from '@/lib/protocol/sse';
 import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';

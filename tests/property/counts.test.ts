@@ -1,8 +1,8 @@
+import { MAX_OPEN_REQUESTS } from '@interlude/protocol/limits';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { MAX_OPEN_REQUESTS } from '@/lib/protocol/limits';
+import { CommandHub } from '@/lib/server/commands/command-hub';
 import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget } from '../support/ingest-target';
 

@@ -1,10 +1,10 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { positionFromNumber } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';
+import type { RequestItem, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { EventEntry } from '@/lib/projections/event-entry';
-import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { positionFromNumber } from '@/lib/protocol/position';
-import type { RequestItem, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
 import { ingest, record } from '../support/ingest-target';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
 

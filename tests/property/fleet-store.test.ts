@@ -1,12 +1,12 @@
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import { comparePositions } from '@interlude/protocol/position';
+import type { Obligation, SessionSummary, Task } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ALL, FleetStore } from '@/components/live/fleet-store';
 import type { RowFrame } from '@/components/live/row-frame';
 import { countByState } from '@/components/live/session-counts';
 import { owedIn } from '@/components/obligations/use-obligations';
-import { SESSION_STATES } from '@/lib/protocol/agent-state';
-import { comparePositions } from '@/lib/protocol/position';
-import type { Obligation, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { aSession, aTask } from '../ui/rows';
 
 const SESSIONS = ['s1', 's2', 's3', 's4'];

@@ -1,6 +1,6 @@
+import type { IngestAnswer } from '@interlude/protocol/envelope';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import type { IngestAnswer } from '@/lib/protocol/envelope';
 import { errorOf, type InProcessTarget, inProcessTarget, marker, sendEvents } from '../support/ingest-target';
 
 /**

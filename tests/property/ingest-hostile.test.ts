@@ -1,9 +1,9 @@
 import { EventType } from '@ag-ui/core';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { foldItems } from '@interlude/protocol/projections/items';
+import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { foldItems } from '@/lib/projections/items';
-import { EMPTY_TRANSCRIPT, foldTranscript } from '@/lib/projections/transcript';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type InProcessTarget, inProcessTarget, sendEvents } from '../support/ingest-target';
 
 /**

@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { unmarked } from '@interlude/protocol/with-interlude';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { unmarked } from '@/lib/protocol/with-interlude';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 import { MemoryLog } from '../support/memory-log';

@@ -1,9 +1,9 @@
+import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
+import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
 import { EVERYTHING } from '@/components/logs/log-query';
 import { LogStore } from '@/components/logs/log-store';
-import { EVERY_LINE } from '@/lib/projections/log-filter';
-import type { LogLine, LogPage } from '@/lib/protocol/read-models';
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -1,8 +1,8 @@
+import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import type { LogLine } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Gap, type LogRow, LogWindow, type Run } from '@/components/logs/log-window';
-import { comparePositions, ORIGIN, type Position } from '@/lib/protocol/position';
-import type { LogLine } from '@/lib/protocol/read-models';
 
 const LIMITS = { reach: 20, chars: 10_000, margin: 6, tail: 5 };
 const PAGE = 7;

@@ -1,16 +1,16 @@
+import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import { utf8Length } from '@interlude/protocol/log-text';
+import { positionToNumber } from '@interlude/protocol/position';
+import { EVERY_LINE, type LogFilter, matchesLine, parseTerms } from '@interlude/protocol/projections/log-filter';
+import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
+import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { chunkBacklogs, chunkNextLines } from '@/lib/log-store/chunk-lines';
-import { type Retention, removeOldLines } from '@/lib/log-store/remove-old-lines';
-import { EVERY_LINE, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
-import { compileLogRegex } from '@/lib/projections/log-regex';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import { utf8Length } from '@/lib/protocol/log-text';
-import { positionToNumber } from '@/lib/protocol/position';
-import type { LogLine, LogPage } from '@/lib/protocol/read-models';
-import { readLogComponents } from '@/lib/queries/read-log-components';
-import { type LogPageLimits, type LogPlace, readLogLines } from '@/lib/queries/read-log-lines';
+import { wholeSight } from '@/lib/server/access/sight';
+import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
+import { type Retention, removeOldLines } from '@/lib/server/log-store/remove-old-lines';
+import { readLogComponents } from '@/lib/server/queries/read-log-components';
+import { type LogPageLimits, type LogPlace, readLogLines } from '@/lib/server/queries/read-log-lines';
 import { type InProcessTarget, inProcessTarget } from '../support/ingest-target';
 import { LineWriter, type WrittenLine } from '../support/line-writer';
 

@@ -1,10 +1,10 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { readAgent, readParked } from '@/lib/queries/read-agents';
-import { readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readAgent, readParked } from '@/lib/server/queries/read-agents';
+import { readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../support/ingest-target';
 

@@ -1,6 +1,6 @@
+import { isId } from '@interlude/protocol/is-id';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { isId } from '@/lib/protocol/is-id';
 import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../support/ingest-target';
 import { useEverything } from '../support/use-everything';
 

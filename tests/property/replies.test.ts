@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 

@@ -1,26 +1,26 @@
-import type { Row } from '@libsql/client';
-import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
-import { sessionFromRow } from '@/db/fleet-rows';
-import { wholeSight } from '@/lib/access/sight';
-import { readAfter, readBounds, replayFrom } from '@/lib/event-log/read-after';
-import { FanOut, resume } from '@/lib/fan-out/fan-out';
-import type { EventEntry } from '@/lib/projections/event-entry';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Frame } from '@interlude/protocol/frames';
+import { comparePositions, positionFromNumber } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import {
   awaitOlder,
   foldTranscript,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
-} from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Frame } from '@/lib/protocol/frames';
-import { comparePositions, positionFromNumber } from '@/lib/protocol/position';
-import type { TranscriptPage, Turn } from '@/lib/protocol/read-models';
-import { EVERYTHING } from '@/lib/protocol/scope';
-import { readTranscript } from '@/lib/queries/read-transcript';
-import { removeOldEvents } from '@/lib/retention/remove-events';
-import { removeOldTurns } from '@/lib/retention/remove-turns';
+} from '@interlude/protocol/projections/transcript';
+import type { TranscriptPage, Turn } from '@interlude/protocol/read-models';
+import { EVERYTHING } from '@interlude/protocol/scope';
+import type { Row } from '@libsql/client';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { sessionFromRow } from '@/db/fleet-rows';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readAfter, readBounds, replayFrom } from '@/lib/server/event-log/read-after';
+import { FanOut, resume } from '@/lib/server/fan-out/fan-out';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
+import { removeOldEvents } from '@/lib/server/retention/remove-events';
+import { removeOldTurns } from '@/lib/server/retention/remove-turns';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import type { FrameReader } from '../support/frames';
 import { listenTo } from '../support/listen';

@@ -1,14 +1,14 @@
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import { newSession } from '@interlude/protocol/projections/session-summary';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionToRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
-import { wholeSight } from '@/lib/access/sight';
-import { newSession } from '@/lib/projections/session-summary';
-import { SESSION_STATES } from '@/lib/protocol/agent-state';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import { cursorOf } from '@/lib/queries/list-cursor';
-import { readSessionPage, type SessionFilter } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { cursorOf } from '@/lib/server/queries/list-cursor';
+import { readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 
 const WRITER = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks: ['number'] });

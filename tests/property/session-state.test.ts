@@ -1,18 +1,18 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import { REPORT_STATES, type ReportState, SESSION_STATES } from '@interlude/protocol/agent-state';
+import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { COMMAND_EXPIRY_MS, RESUMED_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { stateAt } from '@interlude/protocol/projections/resolve-state';
+import { newSession, type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
+import { statusTold } from '@interlude/protocol/projections/status-told';
+import { mayRun } from '@interlude/protocol/projections/task-status';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import type { Task } from '@interlude/protocol/read-models';
+import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventsOfLists } from '@/lib/ingest/listed-inputs';
-import type { EventEntry } from '@/lib/projections/event-entry';
-import { stateAt } from '@/lib/projections/resolve-state';
-import { newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
-import { statusTold } from '@/lib/projections/status-told';
-import { mayRun } from '@/lib/projections/task-status';
-import { placeEvents } from '@/lib/projections/turns';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { REPORT_STATES, type ReportState, SESSION_STATES } from '@/lib/protocol/agent-state';
-import { readAgentStatus } from '@/lib/protocol/agent-status';
-import { COMMAND_EXPIRY_MS, RESUMED_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import type { Task } from '@/lib/protocol/read-models';
-import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
+import { eventsOfLists } from '@/lib/server/ingest/listed-inputs';
 import { foldTasks } from '../support/folds';
 
 /**

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { tempDir } from '../support/temp-dir';
 import { type Arrival, arrivalsOf, type DayKind, mirrored, type Turn, turnsOf } from '../support/terminal-day';
 

@@ -1,11 +1,11 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { comparePositions } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { RowFrame } from '@/components/live/row-frame';
 import { type ReadPage, TranscriptStore } from '@/components/transcript/transcript-store';
-import type { EventEntry } from '@/lib/projections/event-entry';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { comparePositions } from '@/lib/protocol/position';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 

@@ -1,17 +1,17 @@
-import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import type { EventEntry } from '@/lib/projections/event-entry';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { comparePositions } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import {
   awaitOlder,
   foldTranscript,
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
-} from '@/lib/projections/transcript';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { comparePositions } from '@/lib/protocol/position';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
+} from '@interlude/protocol/projections/transcript';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
 import { arbitraryBatches } from '../support/arbitrary-events';
 import { MemoryLog } from '../support/memory-log';
 

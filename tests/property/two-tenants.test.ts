@@ -1,8 +1,8 @@
+import type { Scope } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Database } from '@/db/client';
-import { FanOut } from '@/lib/fan-out/fan-out';
-import type { Scope } from '@/lib/protocol/scope';
+import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { AccessStage, bearer, type Headers } from '../support/access-stage';
 import type { FrameReader } from '../support/frames';
 import { listenTo } from '../support/listen';

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addCredential, type NewCredential } from '@/lib/access/credential-rows';
-import type { NewToken, NewTokenRequest, SignInCode } from '@/lib/protocol/access';
+import type { NewToken, NewTokenRequest, SignInCode } from '@interlude/protocol/access';
+import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
 import { createServer, type Server } from '@/lib/server/create-server';
 import type { ServerParts } from '@/lib/server/server-parts';
 import { FrameReader } from './frames';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { JsonLines } from '@interlude/runner/wire/json-lines';
 import { expect, onTestFinished } from 'vitest';
-import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import { JsonLines } from '@/lib/runner/wire/json-lines';
 import { tempDir } from './temp-dir';
 
 /**

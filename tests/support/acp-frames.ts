@@ -1,5 +1,5 @@
-import { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
-import type { ToldEvent } from '@/lib/adapters/wire';
+import { AcpAdapter } from '@interlude/runner/adapters/acp/acp-adapter';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { expectSound, toldInLines } from './recorded';
 
 /** An agent's frames, one after the other, a millisecond apart. */

@@ -1,11 +1,11 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { CommandBodies } from '@interlude/protocol/commands';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { readMemories } from '@interlude/runner/sources/acp/acp-memory';
+import { AcpSource, type AcpSourceOptions } from '@interlude/runner/sources/acp/acp-source';
 import { expect, onTestFinished } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { CommandBodies } from '@/lib/protocol/commands';
-import { fieldsOf } from '@/lib/protocol/fields';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
-import { readMemories } from '@/lib/runner/sources/acp/acp-memory';
-import { AcpSource, type AcpSourceOptions } from '@/lib/runner/sources/acp/acp-source';
 import { type AcpAgentOptions, PlayedAcpAgent } from './acp-agent';
 import { MemorySurroundings } from './source-surroundings';
 

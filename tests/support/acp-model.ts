@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Fields, fieldsOf, listOf, parseJson } from '@interlude/protocol/fields';
 import { onTestFinished } from 'vitest';
-import { type Fields, fieldsOf, listOf, parseJson } from '@/lib/protocol/fields';
 
 /**
  * A scripted model on loopback that speaks what the agents of these tests ask: Anthropic Messages, OpenAI chat

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { CommandAnswer } from '@interlude/protocol/commands';
+import type { AgentSummary, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished } from 'vitest';
-import type { CommandAnswer } from '@/lib/protocol/commands';
-import type { AgentSummary, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { type AcpAgentOptions, PlayedAcpAgent } from './acp-agent';
 import { startCli } from './cli';
 import type { LocalDashboard } from './local-dashboard';

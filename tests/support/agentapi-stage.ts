@@ -1,7 +1,7 @@
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { AgentApiSource, type AgentApiSourceOptions } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { expect, onTestFinished } from 'vitest';
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { AgentApiSource, type AgentApiSourceOptions } from '@/lib/runner/sources/agentapi/agentapi-source';
 import { AgentApiEmulator } from './agentapi-server';
 import { toldInLines } from './recorded';
 import { MemorySurroundings } from './source-surroundings';

@@ -1,4 +1,4 @@
-import type { StrictEvent } from '@/lib/agui/strict-event';
+import type { StrictEvent } from '@/lib/server/agui/strict-event';
 
 /** The streams of events that `tests/fixtures/agui` has the clients' verdicts on, by the names that they have there. */
 const start = (runId = 'r1'): StrictEvent => ({ type: 'RUN_STARTED', threadId: 't', runId });

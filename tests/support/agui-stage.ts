@@ -1,6 +1,6 @@
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { AgUiSource, type AgUiSourceOptions } from '@interlude/runner/sources/agui/agui-source';
 import { expect, onTestFinished } from 'vitest';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { AgUiSource, type AgUiSourceOptions } from '@/lib/runner/sources/agui/agui-source';
 import { AmbientServer } from './ambient-server';
 import { toldInLines } from './recorded';
 import { MemorySurroundings } from './source-surroundings';

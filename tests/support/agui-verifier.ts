@@ -1,4 +1,4 @@
-import type { Dialect, StrictEvent } from '@/lib/agui/strict-event';
+import type { Dialect, StrictEvent } from '@/lib/server/agui/strict-event';
 
 /** Types that 1.0 and 0.0.59 both know. */
 const TYPES = new Set(

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { logMarkerSchema } from '@interlude/protocol/envelope';
+import type { JsonSchema } from '@interlude/protocol/open-api';
 import {
   AnyType,
   createFormatter,
@@ -12,8 +14,6 @@ import {
   ts,
 } from 'ts-json-schema-generator';
 import * as z from 'zod';
-import { logMarkerSchema } from '@/lib/protocol/envelope';
-import type { JsonSchema } from '@/lib/protocol/open-api';
 
 /**
  * `npm run schemas`: writes down, as JSON Schema, the types of what the API answers, with the words that stand beside

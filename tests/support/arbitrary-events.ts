@@ -1,5 +1,5 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 
 const id = (prefix: string, count: number) => fc.integer({ min: 1, max: count }).map((n) => `${prefix}${n}`);
 const words = fc.string({ minLength: 0, maxLength: 8 });

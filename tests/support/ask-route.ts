@@ -1,4 +1,4 @@
-import { API_BASE } from '@/lib/protocol/version';
+import { API_BASE } from '@interlude/protocol/version';
 import type { Method } from '@/lib/server/routes';
 import type { BusyAgent } from './busy-agent';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { type Assistant, startAssistant } from '@interlude/runner/demo/assistant';
+import { Redactor } from '@interlude/runner/logger/redactor';
+import type { InstalledSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { expect, onTestFinished } from 'vitest';
-import { type Assistant, startAssistant } from '@/lib/runner/demo/assistant';
-import { Redactor } from '@/lib/runner/logger/redactor';
-import type { InstalledSdk } from '@/lib/runner/sources/claude/claude-sdk';
 import { Operator, requests, said } from './operator';
 import { tempDir } from './temp-dir';
 

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Attachment } from '@interlude/protocol/attachments';
+import type { AgentDetail, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished } from 'vitest';
-import type { Attachment } from '@/lib/protocol/attachments';
-import type { AgentDetail, SessionDetail, TranscriptPage } from '@/lib/protocol/read-models';
 import { PNG } from './attachments';
 import { type CliRun, startCli } from './cli';
 import type { LocalDashboard } from './local-dashboard';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
+import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
 
 /** A picture of one pixel. */
 export const PNG = Uint8Array.from(

@@ -1,8 +1,8 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Position } from '@interlude/protocol/position';
+import type { AgentList, SessionList, TaskList, TranscriptPage, Turn } from '@interlude/protocol/read-models';
 import { createClient } from '@libsql/client';
 import { expect, vi } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Position } from '@/lib/protocol/position';
-import type { AgentList, SessionList, TaskList, TranscriptPage, Turn } from '@/lib/protocol/read-models';
 import { FrameReader } from './frames';
 import { sessionsOf, stepOf, wordsOf } from './numbered-work';
 import type { Watcher } from './watcher';

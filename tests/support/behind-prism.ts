@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import type { OpenApiDocument, Operation } from '@/lib/protocol/open-api';
+import type { OpenApiDocument, Operation } from '@interlude/protocol/open-api';
 import { findRoute } from '@/lib/server/find-route';
 import type { Route } from '@/lib/server/routes';
 import { FrameReader } from './frames';

@@ -1,7 +1,7 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { CommandAnswer, MessageAnswer } from '@/lib/protocol/commands';
-import type { InboxList } from '@/lib/protocol/inbox';
-import type { ParkedList } from '@/lib/protocol/read-models';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { CommandAnswer, MessageAnswer } from '@interlude/protocol/commands';
+import type { InboxList } from '@interlude/protocol/inbox';
+import type { ParkedList } from '@interlude/protocol/read-models';
 import type { AccessStage } from './access-stage';
 
 /** The ids of something of every kind that an agent has. */

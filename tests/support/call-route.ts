@@ -1,6 +1,6 @@
-import { OWNER, type Principal } from '@/lib/access/principal';
-import type { ServerContext } from '@/lib/access/server-context';
-import { withErrors } from '@/lib/protocol/errors';
+import { withErrors } from '@interlude/protocol/errors';
+import { OWNER, type Principal } from '@/lib/server/access/principal';
+import type { ServerContext } from '@/lib/server/access/server-context';
 import { answerRoute } from '@/lib/server/answer-route';
 import { findRoute } from '@/lib/server/find-route';
 import type { ServerParts } from '@/lib/server/server-parts';

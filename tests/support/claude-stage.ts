@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { type ModelScript, type Step, step } from '@interlude/runner/demo/scripted-model.mjs';
 import { onTestFinished } from 'vitest';
-import { type ModelScript, type Step, step } from '@/lib/runner/demo/scripted-model.mjs';
 import { claudeHome } from './claude-home';
 import { type CliRun, startCli } from './cli';
 import { killMarked } from './kill-marked';

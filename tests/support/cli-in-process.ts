@@ -1,6 +1,6 @@
+import { main } from '@interlude/runner/cli/main';
+import { takeOwnEnvironment } from '@interlude/runner/cli/own-environment';
 import { vi } from 'vitest';
-import { main } from '@/lib/runner/cli/main';
-import { takeOwnEnvironment } from '@/lib/runner/cli/own-environment';
 import type { CliEnd } from './cli';
 
 /**
@@ -20,7 +20,7 @@ export async function callCli(args: string[], env: Record<string, string> = {}):
   Object.assign(process.env, env);
   try {
     const exitCode = await main(args, (name) =>
-      name === 'db' ? import('../../lib/maintenance/db') : import(`../../lib/runner/cli/${name}.ts`),
+      name === 'db' ? import('../../lib/server/maintenance/db') : import(`../../lib/runner/cli/${name}.ts`),
     );
     return { exitCode, ...out };
   } finally {

@@ -3,9 +3,9 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { join, resolve } from 'node:path';
+import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { tempDir } from './temp-dir';
 
 /** Somebody who is connected to it. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { onTestFinished } from 'vitest';
-import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
 
 /** What a model is asked, as far as a script needs it. */
 export interface CodexAsked {

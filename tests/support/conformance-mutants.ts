@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Group } from '@interlude/conformance/check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { Group } from '@/lib/runner/conformance/check';
 import { frontOf, type Tamper, withBody } from './conformance-front';
 import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
 import { type InProcessServer, inProcessServer } from './server-target';

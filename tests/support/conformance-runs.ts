@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
+import { type CheckResult, GROUPS, type Group } from '@interlude/conformance/check';
+import { conduct } from '@interlude/conformance/conduct';
+import { RUNNER_CHECKS } from '@interlude/conformance/runner/checks';
+import { RunnerStage } from '@interlude/conformance/runner/runner-stage';
+import { SERVER_CHECKS } from '@interlude/conformance/server/checks';
+import { ServerStage } from '@interlude/conformance/server/server-stage';
 import { expect } from 'vitest';
-import { type CheckResult, GROUPS, type Group } from '@/lib/runner/conformance/check';
-import { conduct } from '@/lib/runner/conformance/conduct';
-import { RUNNER_CHECKS } from '@/lib/runner/conformance/runner/checks';
-import { RunnerStage } from '@/lib/runner/conformance/runner/runner-stage';
-import { SERVER_CHECKS } from '@/lib/runner/conformance/server/checks';
-import { ServerStage } from '@/lib/runner/conformance/server/server-stage';
 
 /** Longer than anything takes that comes at all, on a machine that does a great deal besides. */
 const WITHIN_MS = 60_000;

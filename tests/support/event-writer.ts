@@ -1,5 +1,5 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_EVERY_MS, MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { MAX_EVERY_MS, MAX_RECORDS_PER_REQUEST, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 
 /** An agent that writes to a live server over HTTP, as anyone without our runner would. */
 export class EventWriter {

@@ -1,9 +1,9 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 import { type CliRun, startShell } from './cli';
 import { tempDir } from './temp-dir';
 import { type OwnVisit, visitOwn } from './visit';

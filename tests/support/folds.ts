@@ -1,13 +1,17 @@
-import type { EventEntry } from '@/lib/projections/event-entry';
-import { foldShown } from '@/lib/projections/items';
-import { type ObligationChange, type ObligationFold, ObligationLedger } from '@/lib/projections/obligations';
-import type { Placement } from '@/lib/projections/placement';
-import { type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
-import { TaskLedger } from '@/lib/projections/tasks';
-import { settleTurn } from '@/lib/projections/turn-page';
-import { comparePositions } from '@/lib/protocol/position';
-import type { Obligation, Task, Turn } from '@/lib/protocol/read-models';
-import type { TurnHeader } from '@/lib/protocol/turn-places';
+import { comparePositions } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { foldShown } from '@interlude/protocol/projections/items';
+import {
+  type ObligationChange,
+  type ObligationFold,
+  ObligationLedger,
+} from '@interlude/protocol/projections/obligations';
+import type { Placement } from '@interlude/protocol/projections/placement';
+import { type SessionFold, SessionLedger } from '@interlude/protocol/projections/session-summary';
+import { TaskLedger } from '@interlude/protocol/projections/tasks';
+import { settleTurn } from '@interlude/protocol/projections/turn-page';
+import type { Obligation, Task, Turn } from '@interlude/protocol/read-models';
+import type { TurnHeader } from '@interlude/protocol/turn-places';
 
 /** The projections in one go, which a server runs placement by placement. */
 

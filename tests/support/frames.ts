@@ -1,5 +1,5 @@
+import type { Frame, FrameName } from '@interlude/protocol/frames';
 import { createParser } from 'eventsource-parser';
-import type { Frame, FrameName } from '@/lib/protocol/frames';
 
 /** Reads a stream's frames one after the other, as a client would, and its comments beside them. */
 export class FrameReader {

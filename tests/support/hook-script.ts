@@ -3,8 +3,8 @@ import { chmodSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket, type Server as TcpServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hookCommand } from '@interlude/runner/hooks/hook-entries';
 import { onTestFinished } from 'vitest';
-import { hookCommand } from '@/lib/runner/hooks/hook-entries';
 import { tempDir } from './temp-dir';
 
 export const HOOK_SCRIPT = fileURLToPath(new URL('../../lib/runner/hooks/hook.sh', import.meta.url));

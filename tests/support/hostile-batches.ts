@@ -1,4 +1,4 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
 import {
   MAX_CAPTION,
   MAX_ID_LENGTH,
@@ -10,7 +10,7 @@ import {
   MAX_RECORDS_PER_REQUEST,
   MAX_REQUEST_BYTES,
   MAX_TOPICS,
-} from '@/lib/protocol/limits';
+} from '@interlude/protocol/limits';
 import { hostileTexts } from './hostile-texts';
 
 /**

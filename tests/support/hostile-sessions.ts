@@ -1,4 +1,4 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { hostileInputs } from './hostile-inputs';
 import { type HostileText, hostileTexts } from './hostile-texts';
 import { message, taskStarted, toolCall, userTurn } from './turn-events';

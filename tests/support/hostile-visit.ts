@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from './event-writer';
 import { live, transcriptOf } from './transcript-page';
 import { message, reasoning, taskEnded, taskStarted, toolCall, userTurn, wokenTurn } from './turn-events';

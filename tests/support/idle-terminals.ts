@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { MessageItem, SessionDetail, Turn } from '@interlude/protocol/read-models';
+import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
 import { expect, onTestFinished } from 'vitest';
-import type { MessageItem, SessionDetail, Turn } from '@/lib/protocol/read-models';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
 import { startCli } from './cli';
 import { playedTerminals } from './terminal-companion';
 

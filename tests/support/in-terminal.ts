@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { shellWord } from '@/lib/protocol/shell-word.mjs';
+import { shellWord } from '@interlude/protocol/shell-word.mjs';
 import { withinPatience } from './patience';
 
 /** A program with a terminal before it, and somebody who reads and types. By `script`, which every Debian has. */

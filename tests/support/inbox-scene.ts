@@ -1,4 +1,4 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { EventWriter } from './event-writer';
 import { userTurn } from './turn-events';
 import { requestOpened } from './wire-runner';

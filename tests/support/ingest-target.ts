@@ -1,10 +1,10 @@
-import { sessionIdleMs, sessionMs } from '@/lib/access/access-settings';
-import { authenticate } from '@/lib/access/authenticate';
-import { LoginThrottle } from '@/lib/access/login-throttle';
-import { postEvents } from '@/lib/ingest/post-events';
-import type { IngestAnswer } from '@/lib/protocol/envelope';
-import { type ErrorBody, withErrors } from '@/lib/protocol/errors';
-import { historyRetention } from '@/lib/retention/retention-settings';
+import type { IngestAnswer } from '@interlude/protocol/envelope';
+import { type ErrorBody, withErrors } from '@interlude/protocol/errors';
+import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
+import { authenticate } from '@/lib/server/access/authenticate';
+import { LoginThrottle } from '@/lib/server/access/login-throttle';
+import { postEvents } from '@/lib/server/ingest/post-events';
+import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { type ServerParts, serverParts } from '@/lib/server/server-parts';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from './database';
 

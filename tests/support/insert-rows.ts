@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 
 /** Rows put into the log by hand, for tests of reading alone. Positions follow the order of the rows. */
 export type TestRow =

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { EventWriter } from './event-writer';
 import { layoutFaults, movesOf, watchMoves } from './layout-faults';
 import type { LiveServer } from './live-server';

@@ -1,4 +1,4 @@
-import type { IngestAnswer, IngestRecord } from '@/lib/protocol/envelope';
+import type { IngestAnswer, IngestRecord } from '@interlude/protocol/envelope';
 
 /**
  * What a correct server keeps, in memory: per producer its epoch and the dense run of its records. It answers as

@@ -1,7 +1,7 @@
-import { readable } from '@/lib/access/stream-answer';
-import type { FanOut, Subscription } from '@/lib/fan-out/fan-out';
-import { parseTopic, type Topic } from '@/lib/protocol/frames';
-import { EVERYTHING } from '@/lib/protocol/scope';
+import { parseTopic, type Topic } from '@interlude/protocol/frames';
+import { EVERYTHING } from '@interlude/protocol/scope';
+import { readable } from '@/lib/server/access/stream-answer';
+import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';
 import { FrameReader } from './frames';
 
 type Wish = Partial<Omit<Subscription, 'topics'>>;

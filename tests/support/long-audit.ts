@@ -1,5 +1,5 @@
-import { hashOf, NO_HASH } from '@/lib/access/audit-entry';
-import type { AuditPage } from '@/lib/protocol/audit';
+import type { AuditPage } from '@interlude/protocol/audit';
+import { hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
 import type { AccessStage } from './access-stage';
 
 /** Entries as they would be after a long time. */

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
+import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
+import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import fc from 'fast-check';
-import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import type { Sent } from './access-stage';
 import { askLive } from './ask-live';
 import { busyAgent } from './busy-agent';

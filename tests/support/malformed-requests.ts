@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
+import type { JsonSchema, OpenApiDocument, Operation } from '@interlude/protocol/open-api';
+import { ROLES, type Role } from '@interlude/protocol/scope';
 import fc from 'fast-check';
-import type { JsonSchema, OpenApiDocument, Operation } from '@/lib/protocol/open-api';
-import { ROLES, type Role } from '@/lib/protocol/scope';
 import type { BusyAgent } from './busy-agent';
 
 /** A request as it goes over the wire. */

@@ -1,5 +1,5 @@
 import { createClient } from '@libsql/client';
-import { makeSecret, secretHash } from '@/lib/access/secret';
+import { makeSecret, secretHash } from '@/lib/server/access/secret';
 
 /** The session cookie of Tom, a viewer. */
 export const VIEWER_SECRET = `ils_${'v'.repeat(43)}`;

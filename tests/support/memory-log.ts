@@ -1,13 +1,13 @@
-import { tasksSpokenOf } from '@/lib/ingest/task-owners';
-import type { EventEntry } from '@/lib/projections/event-entry';
-import { NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
-import { startsWithoutCause, touchesEveryTask } from '@/lib/projections/tasks';
-import { placeEvents } from '@/lib/projections/turns';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { customName, customValue } from '@/lib/protocol/event-fields';
-import { comparePositions } from '@/lib/protocol/position';
-import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@/lib/protocol/read-models';
-import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@/lib/protocol/turn-places';
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import { customName, customValue } from '@interlude/protocol/event-fields';
+import { comparePositions } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
+import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@interlude/protocol/read-models';
+import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@interlude/protocol/turn-places';
+import { tasksSpokenOf } from '@/lib/server/ingest/task-owners';
 import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
 interface Row {

@@ -1,5 +1,5 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 
 /**
  * What one agent does, numbered, as a pure function of its number: a runner that was killed goes on with the next

@@ -1,6 +1,6 @@
+import type { Me } from '@interlude/protocol/access';
+import { EVERYTHING } from '@interlude/protocol/scope';
 import { expect, onTestFinished, vi } from 'vitest';
-import type { Me } from '@/lib/protocol/access';
-import { EVERYTHING } from '@/lib/protocol/scope';
 import { AccessStage, bearer, type Headers } from './access-stage';
 import { type BusyAgent, busyAgent } from './busy-agent';
 

@@ -7,7 +7,7 @@ import type {
   TaskItem,
   TaskOutputDetail,
   Turn,
-} from '@/lib/protocol/read-models';
+} from '@interlude/protocol/read-models';
 import type { LiveServer } from './live-server';
 
 /** Somebody at the dashboard: acts through its routes and reads what a page would show. */

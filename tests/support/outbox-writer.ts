@@ -1,4 +1,4 @@
-import { Outbox } from '@/lib/runner/outbox/outbox';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 
 /**
  * A runner to be killed: hands over the numbers 1 to N, in groups, each with a cursor that says how far it came, and

@@ -1,4 +1,4 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { requestOpened } from './wire-runner';
 
 /** Events of agents other than Claude Code: answers of their own, and turns that Interlude started. */

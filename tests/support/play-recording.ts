@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import { play } from '@/lib/runner/replay/player';
-import { readRecording } from '@/lib/runner/replay/recording';
+import { Outbox } from '@interlude/runner/outbox/outbox';
+import { play } from '@interlude/runner/replay/player';
+import { readRecording } from '@interlude/runner/replay/recording';
 import { type CliRun, startCli } from './cli';
 import type { LiveServer } from './live-server';
 

@@ -1,8 +1,8 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type MirrorState, parseMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
-import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { type MirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
+import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { tempDir } from './temp-dir';
 
 /** One terminal session with its clock and its mirror: lines are made at `now`, unless they say when. */

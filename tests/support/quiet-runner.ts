@@ -1,12 +1,12 @@
 import { join } from 'node:path';
+import { controlPath } from '@interlude/runner/control-port/control-file';
+import { RunnerHost } from '@interlude/runner/host/runner-host';
+import type { Source } from '@interlude/runner/host/source';
+import { type LevelClock, LevelSwitch } from '@interlude/runner/logger/level-switch';
+import type { Logger } from '@interlude/runner/logger/logger';
+import { Outbox } from '@interlude/runner/outbox/outbox';
+import type { Endpoint } from '@interlude/runner/server-request';
 import { onTestFinished } from 'vitest';
-import { controlPath } from '@/lib/runner/control-port/control-file';
-import { RunnerHost } from '@/lib/runner/host/runner-host';
-import type { Source } from '@/lib/runner/host/source';
-import { type LevelClock, LevelSwitch } from '@/lib/runner/logger/level-switch';
-import type { Logger } from '@/lib/runner/logger/logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/server-request';
 
 /** The whole runner around an agent that says nothing and does nothing. Its log is all there is to hear of it. */
 export interface QuietRunner {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
-import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@/lib/adapters/claude/recording';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
+import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/claude/recording';
 
 export function recordingLines(file: string): RecordingLine[] {
   return readFileSync(new URL(`../fixtures/recordings/${file}.jsonl`, import.meta.url), 'utf8')

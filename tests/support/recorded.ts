@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { eventRecordSchema } from '@interlude/protocol/envelope';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import type { ToldEvent, WireEnd } from '@interlude/runner/adapters/wire';
 import { expect } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import type { ToldEvent, WireEnd } from '@/lib/adapters/wire';
-import { eventRecordSchema } from '@/lib/protocol/envelope';
-import { fieldsOf } from '@/lib/protocol/fields';
-import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 
 const FOLDER = 'tests/fixtures/recordings';
 

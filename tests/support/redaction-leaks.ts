@@ -1,4 +1,4 @@
-import { RedactedText, wholeText } from '@/lib/redaction/redacted-text';
+import { RedactedText, wholeText } from '@interlude/protocol/redaction/redacted-text';
 import type { Form } from './redaction-corpus';
 
 /** So many characters in a row of a secret are a leak. */

@@ -1,6 +1,6 @@
 import { openDatabase } from '@/db/client';
-import { HistoryKeeper } from '@/lib/retention/history-keeper';
-import { historyRetention } from '@/lib/retention/retention-settings';
+import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
+import { historyRetention } from '@/lib/server/retention/retention-settings';
 
 const DAY_MS = 24 * 60 * 60_000;
 

@@ -1,10 +1,10 @@
-import { wholeSight } from '@/lib/access/sight';
-import { INVARIANTS } from '@/lib/maintenance/invariants';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
-import { HistoryKeeper } from '@/lib/retention/history-keeper';
-import { historyRetention } from '@/lib/retention/retention-settings';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { wholeSight } from '@/lib/server/access/sight';
+import { INVARIANTS } from '@/lib/server/maintenance/invariants';
+import { readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
+import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
+import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { callRoute } from './call-route';
 import { type InProcessTarget, ingest, inProcessTarget } from './ingest-target';
 

@@ -1,5 +1,5 @@
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { transcriptOf } from './transcript-page';
 
 /** The words of the transcript, one space apart: markdown and line breaks do not count. */

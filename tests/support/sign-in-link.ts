@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { SignInCode } from '@interlude/protocol/access';
 import { onTestFinished } from 'vitest';
-import type { SignInCode } from '@/lib/protocol/access';
 
 /** Asks a server for a new sign-in link. @param origin the address that the link begins with */
 export async function newSignInLink(server: { url: string; token: string }, origin = server.url): Promise<string> {

@@ -1,9 +1,9 @@
+import { COMMAND_TYPES } from '@interlude/protocol/commands';
+import { eventRecordSchema } from '@interlude/protocol/envelope';
+import { isNothing } from '@interlude/protocol/lifecycle/open-session';
+import { type CommandOf, type Source, VERBS, type Verbs } from '@interlude/runner/host/source';
+import type { Feature, KindFeatures } from '@interlude/runner/sources/features';
 import { expect, onTestFinished, test } from 'vitest';
-import { COMMAND_TYPES } from '@/lib/protocol/commands';
-import { eventRecordSchema } from '@/lib/protocol/envelope';
-import { isNothing } from '@/lib/protocol/lifecycle/open-session';
-import { type CommandOf, type Source, VERBS, type Verbs } from '@/lib/runner/host/source';
-import type { Feature, KindFeatures } from '@/lib/runner/sources/features';
 import { MemorySurroundings } from './source-surroundings';
 
 /** An agent of one kind, played, and how a source is put in front of it. */

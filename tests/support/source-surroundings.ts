@@ -1,8 +1,8 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import type { OwedReply } from '@/lib/runner/host/owed-replies';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
+import type { OwedReply } from '@interlude/runner/host/owed-replies';
+import type { SourceSurroundings } from '@interlude/runner/host/source';
 
 /** What a host does for its source, in memory: what the source told, and what is open by that. */
 export class MemorySurroundings implements SourceSurroundings {

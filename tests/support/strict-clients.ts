@@ -1,6 +1,6 @@
 import { HttpAgent as HttpAgent1 } from '@ag-ui/client';
 import { HttpAgent as HttpAgent0059 } from 'ag-ui-client-0059';
-import type { Dialect, StrictEvent } from '@/lib/agui/strict-event';
+import type { Dialect, StrictEvent } from '@/lib/server/agui/strict-event';
 
 /** The strict clients themselves, each under the dialect that it speaks. */
 export const CLIENTS = { '1.0': HttpAgent1, '0.0.59': HttpAgent0059 } as const;

@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type Server as HttpServer } from 'nod
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Me } from '@/lib/protocol/access';
+import type { Me } from '@interlude/protocol/access';
 import { createServer, type Server } from '@/lib/server/create-server';
 import { CookieBrowser } from './cookie-browser';
 import { IdentityProvider } from './identity-provider';

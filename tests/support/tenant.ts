@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { InboxList } from '@interlude/protocol/inbox';
+import type { ParkedList } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { InboxList } from '@/lib/protocol/inbox';
-import type { ParkedList } from '@/lib/protocol/read-models';
 import type { AccessStage, Headers } from './access-stage';
 
 const WHATS = [

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { MessageItem, Turn } from '@interlude/protocol/read-models';
+import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { RunnerHost } from '@interlude/runner/host/runner-host';
+import { Outbox } from '@interlude/runner/outbox/outbox';
+import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import type { MessageItem, Turn } from '@/lib/protocol/read-models';
-import { controlPath, readControlFile } from '@/lib/runner/control-port/control-file';
-import { RunnerHost } from '@/lib/runner/host/runner-host';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
 import { overHttp } from './over-http';
 import { WAIT_MS } from './patience';
 import { inProcessServer, type ServerTarget } from './server-target';

@@ -1,9 +1,9 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { HookClaim } from '@interlude/runner/adapters/claude/heard-stops';
+import { type MirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
+import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import fc from 'fast-check';
-import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type MirrorState, parseMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
-import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
 
 /** A day of Claude Code in a terminal: its hooks and its transcript's lines, each of which may be heard or written late. */
 export interface DayKind {

@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
-import { fieldsOf } from '@/lib/protocol/fields';
-import type { ModelScript } from '@/lib/runner/demo/scripted-model.mjs';
-import { MARK } from '@/lib/runner/host/marked-processes';
+import { fieldsOf } from '@interlude/protocol/fields';
+import type { ModelScript } from '@interlude/runner/demo/scripted-model.mjs';
+import { MARK } from '@interlude/runner/host/marked-processes';
 import {
   type ClaudeQuery,
   loadClaudeSdk,
   type PermissionResult,
   type QueryOptions,
   type UserMessage,
-} from '@/lib/runner/sources/claude/claude-sdk';
+} from '@interlude/runner/sources/claude/claude-sdk';
+import { onTestFinished } from 'vitest';
 import { claudeHome } from './claude-home';
 import { type CliRun, runCli, startCli } from './cli';
 import { killMarked } from './kill-marked';

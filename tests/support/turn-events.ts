@@ -1,4 +1,4 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 
 /** Events as agents send them, whole: for pages that must show something certain. */
 export function message(id: string, text: string, role: 'user' | 'assistant' = 'assistant'): AgUiEvent[] {

@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { StrictEvent } from '@/lib/agui/strict-event';
+import type { StrictEvent } from '@/lib/server/agui/strict-event';
 import made from '@/lib/server/open-api/answer-schemas.json';
 
 /** The types that the API declares, without fields that they do not name: what is served is to be declared. */

@@ -1,8 +1,8 @@
-import { CommandHub } from '@/lib/commands/command-hub';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
-import { foldItems } from '@/lib/projections/items';
-import { EMPTY_TRANSCRIPT, foldTranscript } from '@/lib/projections/transcript';
-import type { ErrorBody } from '@/lib/protocol/errors';
+import type { ErrorBody } from '@interlude/protocol/errors';
+import { foldItems } from '@interlude/protocol/projections/items';
+import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { callRoute } from './call-route';
 import { FrameReader } from './frames';
 import type { InProcessTarget } from './ingest-target';

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { EventWriter } from './event-writer';
 import { playRecording } from './play-recording';
 import { shownTurns, transcriptOf } from './transcript-page';

@@ -1,9 +1,9 @@
+import type { Frame, SessionEventData } from '@interlude/protocol/frames';
+import { comparePositions, type Position } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@interlude/protocol/projections/transcript';
+import type { AgentSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { createParser } from 'eventsource-parser';
-import type { EventEntry } from '@/lib/projections/event-entry';
-import { EMPTY_TRANSCRIPT, foldTranscript, type TranscriptState } from '@/lib/projections/transcript';
-import type { Frame, SessionEventData } from '@/lib/protocol/frames';
-import { comparePositions, type Position } from '@/lib/protocol/position';
-import type { AgentSummary, SessionSummary, Task } from '@/lib/protocol/read-models';
 import { withinPatience } from './patience';
 
 /**

@@ -1,8 +1,8 @@
+import { MAX_EVERY_MS } from '@interlude/protocol/limits';
+import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { hasDue } from '@/db/row-sweep';
-import { UNINDEXED_LOGS } from '@/lib/log-store/chunk-lines';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
-import { MAX_EVERY_MS } from '@/lib/protocol/limits';
-import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
+import { UNINDEXED_LOGS } from '@/lib/server/log-store/chunk-lines';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { AccessStage } from './access-stage';
 import { PNG } from './attachments';
 import { stepOf } from './numbered-work';

@@ -1,5 +1,5 @@
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Command } from '@/lib/protocol/commands';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Command } from '@interlude/protocol/commands';
 import { WAIT_MS } from './patience';
 
 /** A runner that speaks the wire and nothing else: it takes an agent's commands and acknowledges what it is told to. */

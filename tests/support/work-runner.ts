@@ -1,4 +1,4 @@
-import { Outbox } from '@/lib/runner/outbox/outbox';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { stepOf } from './numbered-work';
 
 /**

@@ -1,13 +1,14 @@
 // @vitest-environment happy-dom
+
+import { matchesLine } from '@interlude/protocol/projections/log-filter';
+import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
+import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
 import { AgentLog } from '@/components/logs/agent-log';
 import { filterOf, queryFromParams } from '@/components/logs/log-query';
 import { NowProvider } from '@/components/ui/now';
-import { matchesLine } from '@/lib/projections/log-filter';
-import { compileLogRegex } from '@/lib/projections/log-regex';
-import type { LogLine, LogPage } from '@/lib/protocol/read-models';
 import { NextPage } from '../support/next-page';
 import { scriptedFetch } from './scripted-stream';
 

@@ -1,12 +1,13 @@
 // @vitest-environment happy-dom
+
+import type { AgentDetail } from '@interlude/protocol/read-models';
+import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentPage } from '@/components/agents/agent-page';
 import { MarkAsSeen } from '@/components/agents/failure-list';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
-import type { AgentDetail } from '@/lib/protocol/read-models';
-import { API_BASE } from '@/lib/protocol/version';
 import { anAgent, anInsight } from './rows';
 import { scriptedFetch } from './scripted-stream';
 

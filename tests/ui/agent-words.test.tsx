@@ -1,4 +1,6 @@
 // @vitest-environment happy-dom
+
+import { noItems } from '@interlude/protocol/inbox';
 import { act, cleanup, render, within } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -21,7 +23,6 @@ import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import { inQuotes } from '@/components/ui/verbatim';
-import { noItems } from '@/lib/protocol/inbox';
 import { NextPage } from '../support/next-page';
 import { Around } from './answers';
 import { layOut, settle } from './laid-out';

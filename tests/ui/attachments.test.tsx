@@ -1,4 +1,9 @@
 // @vitest-environment happy-dom
+
+import type { Attachment } from '@interlude/protocol/attachments';
+import { foldItems } from '@interlude/protocol/projections/items';
+import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
+import type { MessageItem } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, describe, expect, it } from 'vitest';
 import { AttachButton } from '@/components/composer/attach-button';
@@ -8,10 +13,6 @@ import { UploadList } from '@/components/composer/upload-list';
 import { withOutgoing } from '@/components/composer/with-outgoing';
 import { MessageView } from '@/components/transcript/message-view';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
-import { foldItems } from '@/lib/projections/items';
-import { EMPTY_TRANSCRIPT } from '@/lib/projections/transcript';
-import type { Attachment } from '@/lib/protocol/attachments';
-import type { MessageItem } from '@/lib/protocol/read-models';
 import { aMessage } from './rows';
 
 afterEach(cleanup);

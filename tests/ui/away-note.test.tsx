@@ -1,3 +1,4 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, test } from 'vitest';
 import { AwayNote } from '@/components/sessions/away-note';
@@ -6,7 +7,6 @@ import { SessionRow } from '@/components/sessions/session-row';
 import { describeState, marksOf } from '@/components/sessions/session-words';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 const away = { since: 1_000, lastHeardAt: 1_000, agentGoesOn: false };

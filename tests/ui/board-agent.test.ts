@@ -1,8 +1,8 @@
+import { noSessions } from '@interlude/protocol/agent-state';
 import { expect, it } from 'vitest';
 import { standingCounts, urgentStanding } from '@/components/agents/board-agent';
 import { BoardSorter } from '@/components/agents/board-columns';
 import { isOnBoard, WHOLE_BOARD } from '@/components/agents/board-query';
-import { noSessions } from '@/lib/protocol/agent-state';
 import { anAgent } from './rows';
 
 const killed = anAgent({ id: 'killed', sessionStates: { ...noSessions(), exited: 2 }, brokenOffCount: 1 });

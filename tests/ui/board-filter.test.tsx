@@ -1,11 +1,12 @@
 // @vitest-environment happy-dom
+
+import { noSessions } from '@interlude/protocol/agent-state';
+import type { AgentList, AgentSummary } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AgentBoard } from '@/components/agents/agent-board';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
-import { noSessions } from '@/lib/protocol/agent-state';
-import type { AgentList, AgentSummary } from '@/lib/protocol/read-models';
 import { NextPage } from '../support/next-page';
 import { anAgent } from './rows';
 import { scriptedFetch } from './scripted-stream';

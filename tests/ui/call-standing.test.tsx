@@ -1,10 +1,10 @@
+import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { ItemList } from '@/components/transcript/item-list';
 import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
-import type { RequestItem, ToolCallItem } from '@/lib/protocol/read-models';
 import { aCall, aRequest, aTurn } from './rows';
 
 const NOW = 100_000;

@@ -1,4 +1,7 @@
 // @vitest-environment happy-dom
+
+import type { Attachment } from '@interlude/protocol/attachments';
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { act, cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
 import { createRef } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -9,8 +12,6 @@ import { outgoingQueues } from '@/components/composer/outgoing-queues';
 import { uploadLists } from '@/components/composer/upload-lists';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { NowProvider } from '@/components/ui/now';
-import type { Attachment } from '@/lib/protocol/attachments';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { HeldRequest } from './held-request';
 import { layOut, settle } from './laid-out';
 import { aMessage, anAgent, aSession } from './rows';

@@ -1,5 +1,5 @@
-import type { CredentialSummary } from '@/lib/protocol/access';
-import { EVERYTHING } from '@/lib/protocol/scope';
+import type { CredentialSummary } from '@interlude/protocol/access';
+import { EVERYTHING } from '@interlude/protocol/scope';
 
 /** When the credentials of page tests were made: epoch milliseconds. */
 const NOW = Date.UTC(2026, 0, 1);

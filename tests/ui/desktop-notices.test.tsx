@@ -1,4 +1,7 @@
 // @vitest-environment happy-dom
+
+import type { Frame } from '@interlude/protocol/frames';
+import { type InboxItem, type InboxList, noItems } from '@interlude/protocol/inbox';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';
@@ -10,8 +13,6 @@ import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
 import { storageKey } from '@/components/ui/browser-storage';
 import { NowProvider } from '@/components/ui/now';
-import type { Frame } from '@/lib/protocol/frames';
-import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { NextPage } from '../support/next-page';
 import { anInboxItem } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';

@@ -1,3 +1,4 @@
+import type { Item, Task } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
@@ -13,7 +14,6 @@ import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { Words } from '@/components/ui/name';
 import { NowProvider } from '@/components/ui/now';
-import type { Item, Task } from '@/lib/protocol/read-models';
 import { aMessage, aRequest, aSession, aTask, aTaskMoment, aTurn } from './rows';
 
 const HEBREW = 'שלום, עולם!';

@@ -1,11 +1,12 @@
 // @vitest-environment happy-dom
+
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RefusalsProvider } from '@/components/live/refusals';
 import { ArrangePopover } from '@/components/sessions/arrange-popover';
 import { EndSession } from '@/components/sessions/end-session';
 import { LivenessProvider } from '@/components/ui/liveness';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 afterEach(() => {

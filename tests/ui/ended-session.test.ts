@@ -1,6 +1,6 @@
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { expect, test } from 'vitest';
 import { endOf } from '@/app/(console)/sessions/[sessionId]/end-of';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 const words = (status: object | null) =>

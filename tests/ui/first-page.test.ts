@@ -1,6 +1,6 @@
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, it } from 'vitest';
 import { firstPageOf } from '@/components/transcript/first-page';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { aCall, aMessage, aTaskMoment, aTurn } from './rows';
 
 const page = (sizes: readonly number[]): TranscriptPage => ({

@@ -1,6 +1,6 @@
+import type { Item } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
 import { firstPaintOf } from '@/components/transcript/first-paint';
-import type { Item } from '@/lib/protocol/read-models';
 import { aMessage, aTaskMoment, aTurn } from './rows';
 import { transcriptMarkup } from './transcript-markup';
 

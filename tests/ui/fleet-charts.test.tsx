@@ -1,11 +1,12 @@
 // @vitest-environment happy-dom
+
+import { type Activity, durationSteps } from '@interlude/protocol/activity';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
 import * as barChart from '@/components/agents/bar-chart';
 import { countTicks } from '@/components/agents/count-ticks';
 import { FleetCharts } from '@/components/agents/fleet-charts';
-import { type Activity, durationSteps } from '@/lib/protocol/activity';
 
 afterEach(() => {
   cleanup();

@@ -1,4 +1,6 @@
 // @vitest-environment happy-dom
+
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import type { Virtualizer } from '@tanstack/react-virtual';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -6,7 +8,6 @@ import { useSelected } from '@/components/live/use-folded';
 import { LookupNotice } from '@/components/transcript/lookup-notice';
 import { TranscriptStore } from '@/components/transcript/transcript-store';
 import { useJumpTarget } from '@/components/transcript/use-jump-target';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
 import { MemoryLog } from '../support/memory-log';
 import { userTurn } from '../support/turn-events';
 

@@ -1,4 +1,10 @@
 // @vitest-environment happy-dom
+
+import type { MarkInbox } from '@interlude/protocol/commands';
+import { type InboxItem, type InboxList, type InboxMarked, noItems } from '@interlude/protocol/inbox';
+import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
+import { API_BASE } from '@interlude/protocol/version';
+import type { WebhookDeliveries, WebhookStatus } from '@interlude/protocol/webhook';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
@@ -6,11 +12,6 @@ import type { RequestedItem } from '@/components/inbox/use-request';
 import { LiveProvider } from '@/components/live/live-provider';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
-import type { MarkInbox } from '@/lib/protocol/commands';
-import { type InboxItem, type InboxList, type InboxMarked, noItems } from '@/lib/protocol/inbox';
-import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
-import { API_BASE } from '@/lib/protocol/version';
-import type { WebhookDeliveries, WebhookStatus } from '@/lib/protocol/webhook';
 import { NextPage } from '../support/next-page';
 import { layOut } from './laid-out';
 import { aMessage, anAgent, anInboxItem, aSession, aTask, aTurn } from './rows';

@@ -1,7 +1,7 @@
+import { type InboxItem, type InboxList, noItems } from '@interlude/protocol/inbox';
 import { expect, it } from 'vitest';
 import { itemsOf, type ListedItems } from '@/components/inbox/inbox-items';
 import { FleetStore } from '@/components/live/fleet-store';
-import { type InboxItem, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { anInboxItem } from './rows';
 
 const NEXT = 'permission.1.i';

@@ -1,4 +1,6 @@
 // @vitest-environment happy-dom
+
+import { type InboxItem, type InboxKind, type InboxList, noItems } from '@interlude/protocol/inbox';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
@@ -7,7 +9,6 @@ import { LiveProvider } from '@/components/live/live-provider';
 import { useCardKeys } from '@/components/requests/card-keys';
 import { NowProvider } from '@/components/ui/now';
 import { CodeOnDemand } from '@/components/ui/on-demand';
-import { type InboxItem, type InboxKind, type InboxList, noItems } from '@/lib/protocol/inbox';
 import { NextPage } from '../support/next-page';
 import { anInboxItem } from './rows';
 import { scriptedFetch } from './scripted-stream';

@@ -1,9 +1,10 @@
 // @vitest-environment happy-dom
+
+import type { LogLevel } from '@interlude/protocol/log-levels';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { useState } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
 import { LevelFilter } from '@/components/logs/level-filter';
-import type { LogLevel } from '@/lib/protocol/log-levels';
 
 const chosen: (LogLevel | null)[] = [];
 afterEach(() => {

@@ -1,3 +1,5 @@
+import { EVERY_LINE, findHits } from '@interlude/protocol/projections/log-filter';
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { describe, it } from 'vitest';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { messagePieces } from '@/components/logs/message-pieces';
@@ -23,8 +25,6 @@ import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { nameText, verbatimPieces } from '@/components/ui/verbatim';
 import { verbatimPage } from '@/components/ui/verbatim-page';
 import { withBreaks } from '@/components/ui/with-breaks';
-import { EVERY_LINE, findHits } from '@/lib/projections/log-filter';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { cpuMs } from '../support/cpu-time';
 import { hostileTexts } from '../support/hostile-texts';
 import { expectWithin } from '../support/pace';

@@ -1,8 +1,8 @@
+import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConnectionState } from '@/components/live/connection-state';
 import { LiveConnection } from '@/components/live/live-connection';
 import type { RowFrame } from '@/components/live/row-frame';
-import { HEARTBEAT_MS } from '@/lib/protocol/limits';
 import { eventFrame, type ScriptedStream, scriptedFetch } from './scripted-stream';
 
 function reader() {

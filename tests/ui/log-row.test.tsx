@@ -1,3 +1,4 @@
+import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { FirstLines } from '@/components/logs/first-lines';
@@ -11,7 +12,6 @@ import { markerWords, plainLine } from '@/components/logs/log-words';
 import { messagePieces } from '@/components/logs/message-pieces';
 import { shownMessage } from '@/components/logs/shown-message';
 import { sizeOf } from '@/components/ui/size-of';
-import type { LogLine } from '@/lib/protocol/read-models';
 
 const ESC = '\u001b';
 const SETTINGS = { isRelative: false, isUtc: true, wraps: false, dims: false };

@@ -1,12 +1,12 @@
+import { EVERY_LINE, type LogFilter } from '@interlude/protocol/projections/log-filter';
+import type { LogRegex } from '@interlude/protocol/projections/log-regex';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LineSearch } from '@/components/logs/line-search';
 import { LiveLines } from '@/components/logs/live-lines';
 import { LogRow } from '@/components/logs/log-row';
 import { LogWindow } from '@/components/logs/log-window';
-import { EVERY_LINE, type LogFilter } from '@/lib/projections/log-filter';
-import type { LogRegex } from '@/lib/projections/log-regex';
-import type { LogLine } from '@/lib/protocol/read-models';
 
 /** What one line costs, in milliseconds of a clock that nothing else moves. */
 const LINE_MS = 3;

@@ -1,7 +1,7 @@
+import type { InboxItem } from '@interlude/protocol/inbox';
+import type { AgentSummary } from '@interlude/protocol/read-models';
 import { afterEach, expect, it, vi } from 'vitest';
 import { markSeen } from '@/components/agents/agent-jobs';
-import type { InboxItem } from '@/lib/protocol/inbox';
-import type { AgentSummary } from '@/lib/protocol/read-models';
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -1,9 +1,10 @@
 // @vitest-environment happy-dom
+
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import { describe, expect, it, vi } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { Around, acceptAnswers } from './answers';
 import { settle } from './laid-out';
 import { aRequest } from './rows';

@@ -1,3 +1,4 @@
+import type { InboxItem } from '@interlude/protocol/inbox';
 import { expect, it } from 'vitest';
 import { nextLook } from '@/components/inbox/notice-look';
 import {
@@ -8,7 +9,6 @@ import {
   standingNotices,
   storedNotices,
 } from '@/components/inbox/notices';
-import type { InboxItem } from '@/lib/protocol/inbox';
 import { anInboxItem, aSession } from './rows';
 
 const NOW = 100_000;

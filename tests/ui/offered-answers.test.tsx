@@ -1,3 +1,5 @@
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
@@ -5,8 +7,6 @@ import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { chosenOption, decisionOf, offeredBy } from '@/components/requests/offered';
 import { requestWeight } from '@/components/transcript/request-weight';
 import { NowProvider } from '@/components/ui/now';
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { unescaped } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';

@@ -1,4 +1,7 @@
 // @vitest-environment happy-dom
+
+import type { FileEdit } from '@interlude/protocol/ag-ui';
+import type { PlanItem, Task } from '@interlude/protocol/read-models';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { type ReactNode, useRef, useState } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -17,8 +20,6 @@ import { TurnFooter } from '@/components/transcript/turn-footer';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { SentenceList } from '@/components/ui/sentence-list';
-import type { FileEdit } from '@/lib/protocol/ag-ui';
-import type { PlanItem, Task } from '@/lib/protocol/read-models';
 import { layOut, settle } from './laid-out';
 import { aCall, aTask, aTurn } from './rows';
 

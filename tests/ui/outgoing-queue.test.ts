@@ -1,9 +1,9 @@
+import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readDraft, storeDraft } from '@/components/composer/draft-store';
 import { OutgoingQueue, type SendOutcome } from '@/components/composer/outgoing-queue';
 import { sentTexts } from '@/components/composer/sent-texts';
 import { withOutgoing } from '@/components/composer/with-outgoing';
-import { EMPTY_TRANSCRIPT } from '@/lib/projections/transcript';
 import { aMessage, aTurn } from './rows';
 
 /** A browser's store, without a browser. */

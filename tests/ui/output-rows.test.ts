@@ -1,8 +1,8 @@
+import type { OutputPart, TaskOutput } from '@interlude/protocol/task-output';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endOfOutput, findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';
 import { stripAnsi } from '@/components/ui/ansi';
-import type { OutputPart, TaskOutput } from '@/lib/protocol/task-output';
 
 const output = (...parts: (Partial<OutputPart> & { text: string })[]): TaskOutput => {
   let at = 0;

@@ -1,8 +1,9 @@
 // @vitest-environment happy-dom
+
+import type { OutputPart, TaskOutput } from '@interlude/protocol/task-output';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { OutputView } from '@/components/tasks/output-view';
-import type { OutputPart, TaskOutput } from '@/lib/protocol/task-output';
 
 beforeEach(() => {
   // rows are laid out in a box of some height only

@@ -1,9 +1,10 @@
 // @vitest-environment happy-dom
+
+import type { Turn } from '@interlude/protocol/read-models';
 import type { Virtualizer } from '@tanstack/react-virtual';
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, expect, it } from 'vitest';
 import { useJumpTarget } from '@/components/transcript/use-jump-target';
-import type { Turn } from '@/lib/protocol/read-models';
 import { aTurn } from './rows';
 
 afterEach(() => {

@@ -1,3 +1,4 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { quoteOf } from '@/app/(console)/sessions/[sessionId]/quote-of';
@@ -11,7 +12,6 @@ import { TurnHeader } from '@/components/transcript/turn-header';
 import { turnTitle } from '@/components/transcript/turn-title';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { aMessage, aRequest, aSession, aTask, aTurn } from './rows';
 
 const MARKDOWN = '**Done** — see [log](https://a.b/log):\n- `npm test` passed';

@@ -1,12 +1,13 @@
 // @vitest-environment happy-dom
+
+import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
+import type { RemovedHistory } from '@interlude/protocol/read-models';
 import { cleanup, render, screen } from '@testing-library/react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Lookup, LookupNotice } from '@/components/transcript/lookup-notice';
 import { TranscriptTop } from '@/components/transcript/transcript-top';
 import { NowProvider } from '@/components/ui/now';
-import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import type { RemovedHistory } from '@/lib/protocol/read-models';
 import { aMessage, aTurn } from './rows';
 
 afterEach(cleanup);

@@ -1,3 +1,4 @@
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { renderRequest } from '@/app/(console)/render-request';
@@ -6,7 +7,6 @@ import { asOfNow } from '@/components/requests/as-of-now';
 import { TurnFooter } from '@/components/transcript/turn-footer';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { aRequest, aTurn } from './rows';
 
 const NOW = 100_000;

@@ -1,10 +1,10 @@
+import type { Obligation } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
 import { outboxFacts } from '@/components/agents/status-facts';
 import { FleetStore } from '@/components/live/fleet-store';
 import { owedIn } from '@/components/obligations/use-obligations';
 import { answersOf, isLonger, questionsOf, shownOf } from '@/components/requests/questions';
 import { repliesToSay } from '@/components/transcript/reply-link';
-import type { Obligation } from '@/lib/protocol/read-models';
 import { aMessage } from './rows';
 
 describe('a question', () => {

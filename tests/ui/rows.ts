@@ -1,5 +1,5 @@
-import { noSessions } from '@/lib/protocol/agent-state';
-import type { InboxItem } from '@/lib/protocol/inbox';
+import { noSessions } from '@interlude/protocol/agent-state';
+import type { InboxItem } from '@interlude/protocol/inbox';
 import type {
   AgentSummary,
   Insight,
@@ -11,7 +11,7 @@ import type {
   TaskItem,
   ToolCallItem,
   Turn,
-} from '@/lib/protocol/read-models';
+} from '@interlude/protocol/read-models';
 
 /** Rows of the read models, whole, of which a test says only what matters to it. */
 

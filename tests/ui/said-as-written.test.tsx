@@ -1,3 +1,4 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { useTaskSlots } from '@/app/(console)/sessions/[sessionId]/use-task-slots';
@@ -7,7 +8,6 @@ import { LivenessProvider } from '@/components/ui/liveness';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { NowProvider } from '@/components/ui/now';
 import { labelOf } from '@/components/ui/verbatim';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { decodeShown } from '../support/decode-shown';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 

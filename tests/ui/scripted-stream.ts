@@ -1,5 +1,5 @@
-import type { Frame } from '@/lib/protocol/frames';
-import { encodeFrame } from '@/lib/protocol/sse';
+import type { Frame } from '@interlude/protocol/frames';
+import { encodeFrame } from '@interlude/protocol/sse';
 
 /** One `GET /stream` a client made, held by the test that answers it. */
 export class ScriptedStream {

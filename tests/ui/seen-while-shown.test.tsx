@@ -1,10 +1,11 @@
 // @vitest-environment happy-dom
+
+import type { AgentSummary, Insight } from '@interlude/protocol/read-models';
 import { act, cleanup, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { InsightItem } from '@/components/agents/insight-list';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { OVER } from '@/components/ui/in-view';
-import type { AgentSummary, Insight } from '@/lib/protocol/read-models';
 import { anInsight } from './rows';
 
 const ROW_PX = 40;

@@ -1,10 +1,9 @@
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
 import { FleetStore, type ListedSessions } from '@/components/live/fleet-store';
 import { groupSessions } from '@/components/sessions/session-groups';
 import { describeState, GROUPS, needsLook, sessionTitle } from '@/components/sessions/session-words';
-
-import { noSessions, SESSION_STATES, type SessionState } from '@/lib/protocol/agent-state';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 const NONE = noSessions();

@@ -1,4 +1,7 @@
 // @vitest-environment happy-dom
+
+import { noSessions } from '@interlude/protocol/agent-state';
+import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest';
 import * as headerPart from '@/app/(console)/sessions/[sessionId]/session-header';
@@ -11,8 +14,6 @@ import { useStart } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import * as transcriptPart from '@/components/transcript/transcript';
 import { NowProvider } from '@/components/ui/now';
-import { noSessions } from '@/lib/protocol/agent-state';
-import { API_BASE } from '@/lib/protocol/version';
 import { aMessage, aSession, aTask, aTurn } from './rows';
 import { type ScriptedStream, scriptedFetch } from './scripted-stream';
 

@@ -1,12 +1,13 @@
 // @vitest-environment happy-dom
+
+import { noSessions } from '@interlude/protocol/agent-state';
+import type { SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveProvider } from '@/components/live/live-provider';
 import { useStart } from '@/components/live/use-fleet';
 import { SessionNav } from '@/components/sessions/session-nav';
 import { NowProvider } from '@/components/ui/now';
-import { noSessions } from '@/lib/protocol/agent-state';
-import type { SessionList, SessionSummary } from '@/lib/protocol/read-models';
 import { NextPage } from '../support/next-page';
 import { aSession } from './rows';
 import { scriptedFetch } from './scripted-stream';

@@ -1,4 +1,8 @@
 // @vitest-environment happy-dom
+
+import { noSessions } from '@interlude/protocol/agent-state';
+import { stateAt } from '@interlude/protocol/projections/resolve-state';
+import type { SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -6,9 +10,6 @@ import { FleetStore } from '@/components/live/fleet-store';
 import { StateClock } from '@/components/live/state-clock';
 import { StateWhy } from '@/components/sessions/state-why';
 import { NowProvider } from '@/components/ui/now';
-import { stateAt } from '@/lib/projections/resolve-state';
-import { noSessions } from '@/lib/protocol/agent-state';
-import type { SessionDelivery, SessionSummary } from '@/lib/protocol/read-models';
 import { aSession } from './rows';
 
 /** What a page makes of a session's state as time passes, and says of its evidence. */

@@ -1,10 +1,11 @@
 // @vitest-environment happy-dom
+
+import type { CredentialList, CredentialSummary } from '@interlude/protocol/access';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AccessPage } from '@/components/settings/access-page';
 import { NowProvider } from '@/components/ui/now';
-import type { CredentialList, CredentialSummary } from '@/lib/protocol/access';
 import { aCredential } from './credential';
 import { layOut, settle } from './laid-out';
 

@@ -1,10 +1,11 @@
 // @vitest-environment happy-dom
+
+import type { AuditCheck, AuditEntry, AuditRemoved, AuditPage as Page } from '@interlude/protocol/audit';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AuditPage } from '@/components/settings/audit-page';
 import { NowProvider } from '@/components/ui/now';
-import type { AuditCheck, AuditEntry, AuditRemoved, AuditPage as Page } from '@/lib/protocol/audit';
 import { NextPage } from '../support/next-page';
 
 const NOW = Date.UTC(2026, 0, 1, 12);

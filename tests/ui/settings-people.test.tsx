@@ -1,4 +1,7 @@
 // @vitest-environment happy-dom
+
+import type { CredentialSummary, Me, MemberSummary, OwnSignIns } from '@interlude/protocol/access';
+import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import type { ReactNode } from 'react';
@@ -7,8 +10,6 @@ import { MembersPage } from '@/components/settings/members-page';
 import { SettingsNav } from '@/components/settings/settings-nav';
 import { YouPage } from '@/components/settings/you-page';
 import { NowProvider } from '@/components/ui/now';
-import type { CredentialSummary, Me, MemberSummary, OwnSignIns } from '@/lib/protocol/access';
-import { EVERYTHING, type Role } from '@/lib/protocol/scope';
 import { NextPage } from '../support/next-page';
 import { aCredential } from './credential';
 import { layOut, settle } from './laid-out';

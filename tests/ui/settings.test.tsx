@@ -1,3 +1,5 @@
+import { newTokenSchema } from '@interlude/protocol/access';
+import { EVERYTHING } from '@interlude/protocol/scope';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { SignInWays } from '@/app/signed-out/sign-in-ways';
@@ -9,9 +11,7 @@ import { tokenCommands } from '@/components/settings/token-commands';
 import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
 import { MessageView } from '@/components/transcript/message-view';
 import { NowProvider } from '@/components/ui/now';
-import type { SignInTrouble } from '@/lib/access/sign-in';
-import { newTokenSchema } from '@/lib/protocol/access';
-import { EVERYTHING } from '@/lib/protocol/scope';
+import type { SignInTrouble } from '@/lib/server/access/sign-in';
 import { aMessage } from './rows';
 
 const words = (page: React.ReactNode) => renderToStaticMarkup(page).replace(/<[^>]*>/g, '');

@@ -1,4 +1,7 @@
 // @vitest-environment happy-dom
+
+import type { Position } from '@interlude/protocol/position';
+import type { Task, TaskList } from '@interlude/protocol/read-models';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, renderHook } from '@testing-library/react';
 import type { ReactNode } from 'react';
@@ -6,8 +9,6 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { FleetStore } from '@/components/live/fleet-store';
 import { FleetContext } from '@/components/live/use-fleet';
 import { useTasks, useTasksLeft } from '@/components/tasks/use-tasks';
-import type { Position } from '@/lib/protocol/position';
-import type { Task, TaskList } from '@/lib/protocol/read-models';
 import { aTask } from './rows';
 
 afterEach(() => {

@@ -1,3 +1,4 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +8,6 @@ import { TranscriptSlotsProvider } from '@/components/transcript/transcript-slot
 import { TurnArticle } from '@/components/transcript/turn-article';
 import { NowProvider } from '@/components/ui/now';
 import { TimeLockProvider } from '@/components/ui/time-lock';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Shown {

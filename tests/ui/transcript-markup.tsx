@@ -1,10 +1,10 @@
+import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
+import type { Turn } from '@interlude/protocol/read-models';
 import { renderToString } from 'react-dom/server';
 import { TaskCard } from '@/components/tasks/task-card';
 import { namedTask } from '@/components/tasks/task-words';
 import { Transcript } from '@/components/transcript/transcript';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
-import { EMPTY_TRANSCRIPT } from '@/lib/projections/transcript';
-import type { Turn } from '@/lib/protocol/read-models';
 import { aTask } from './rows';
 
 const slots: TranscriptSlots = {

@@ -1,3 +1,4 @@
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import type { ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +8,6 @@ import { TurnArticle } from '@/components/transcript/turn-article';
 import { countItemsAfter } from '@/components/transcript/use-tail';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { aCall, aMessage, aTask, aTaskMoment, aTurn } from './rows';
 
 interface Seen {

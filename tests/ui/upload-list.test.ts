@@ -1,7 +1,7 @@
+import type { Attachment, AttachmentKind } from '@interlude/protocol/attachments';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { UploadOutcome } from '@/components/composer/upload-attachment';
 import { textWith, UploadList } from '@/components/composer/upload-list';
-import type { Attachment, AttachmentKind } from '@/lib/protocol/attachments';
 
 const MIB = 1024 * 1024;
 const fileOf = (name: string, bytes = 3, type = 'image/png') => new File([new Uint8Array(bytes)], name, { type });

@@ -1,11 +1,11 @@
+import type { RetentionRules, Storage } from '@interlude/protocol/storage';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, it } from 'vitest';
 import { keptRules } from '@/components/settings/kept-words';
 import { WhatIsKept } from '@/components/settings/what-is-kept';
-import { logRetention } from '@/lib/log-store/retention-settings';
-import type { RetentionRules, Storage } from '@/lib/protocol/storage';
-import { historyRetention } from '@/lib/retention/retention-settings';
+import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { retentionRules } from '@/lib/server/retention-rules';
 
 const MIB = 1024 * 1024;

@@ -1,3 +1,4 @@
+import type { RequestItem } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +10,6 @@ import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/
 import { FIRST_PAGE, firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
 import { verbatimPage } from '@/components/ui/verbatim-page';
-import type { RequestItem } from '@/lib/protocol/read-models';
 import { hostileInputs, signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
 

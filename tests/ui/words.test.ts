@@ -1,3 +1,4 @@
+import { formatDuration, spanOf } from '@interlude/protocol/duration';
 import { describe, expect, it } from 'vitest';
 import {
   CONNECTION_EVENTS,
@@ -8,7 +9,6 @@ import {
 } from '@/components/live/connection-state';
 import { tellingArgument, toolName } from '@/components/transcript/tool-words';
 import { agoInWords, formatAgo, formatClock, plural } from '@/components/ui/duration';
-import { formatDuration, spanOf } from '@/lib/protocol/duration';
 import { aCall } from './rows';
 
 describe('times', () => {

@@ -24,7 +24,7 @@ describe('tiers', () => {
     'tests/a.test.ts',
     'tests/unit/a.soak.ts',
     'tests/unit/a-tests.ts',
-    'lib/ingest/a.test.ts',
+    'lib/server/ingest/a.test.ts',
   ])('refuse %s, which no stage runs', (path) => expect(stagesOf(path)).toEqual([]));
 
   test('refuse a file that two stages run', () => {

@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { AgentBoard } from '@/components/agents/agent-board';
-import { AGENTS_IN_PAGE, readAgents } from '@/lib/queries/read-agents';
+import { AGENTS_IN_PAGE, readAgents } from '@/lib/server/queries/read-agents';
 import { PageFrame } from '../page-frame';
 import { readInTurn } from '../read-in-turn';
 

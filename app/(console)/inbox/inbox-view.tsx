@@ -1,8 +1,8 @@
 'use client';
 
+import type { InboxList } from '@interlude/protocol/inbox';
 import { InboxPage } from '@/components/inbox/inbox-page';
 import { CodeOnDemand } from '@/components/ui/on-demand';
-import type { InboxList } from '@/lib/protocol/inbox';
 
 const requestCode = new CodeOnDemand(async () => (await import('./request-here')).RequestHere);
 

@@ -1,5 +1,5 @@
 import type { Metadata } from 'next';
-import { ITEMS_IN_PAGE, readInbox } from '@/lib/queries/read-inbox';
+import { ITEMS_IN_PAGE, readInbox } from '@/lib/server/queries/read-inbox';
 import { PageFrame } from '../page-frame';
 import { readInTurn } from '../read-in-turn';
 import { InboxView } from './inbox-view';

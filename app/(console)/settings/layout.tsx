@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { SettingsNav } from '@/components/settings/settings-nav';
-import { may } from '@/lib/access/principal';
+import { may } from '@/lib/server/access/principal';
 import { PageFrame } from '../page-frame';
 import { visitor } from '../read-in-turn';
 

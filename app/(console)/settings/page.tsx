@@ -1,6 +1,6 @@
 import type { Metadata } from 'next';
 import { YouPage } from '@/components/settings/you-page';
-import { meOf } from '@/lib/access/manage-credentials';
+import { meOf } from '@/lib/server/access/manage-credentials';
 import { visitor } from '../read-in-turn';
 import { readFirstSignIns } from './read-access';
 import { whomToAsk } from './whom-to-ask';

@@ -1,7 +1,7 @@
-import { readCredentials } from '@/lib/access/manage-credentials';
-import { readMembers } from '@/lib/access/manage-members';
-import { readOwnSignIns } from '@/lib/access/own-sign-ins';
-import type { Principal } from '@/lib/access/principal';
+import { readCredentials } from '@/lib/server/access/manage-credentials';
+import { readMembers } from '@/lib/server/access/manage-members';
+import { readOwnSignIns } from '@/lib/server/access/own-sign-ins';
+import type { Principal } from '@/lib/server/access/principal';
 import { readForPage } from '../read-in-turn';
 
 /** What the pages of the settings begin with. */

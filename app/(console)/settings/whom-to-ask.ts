@@ -1,4 +1,4 @@
-import { readAdminNames } from '@/lib/access/manage-members';
+import { readAdminNames } from '@/lib/server/access/manage-members';
 import { readForPage } from '../read-in-turn';
 
 /** The admins, for a sentence that ends with them. */

@@ -1,4 +1,4 @@
-import { unplaced } from '@/lib/protocol/base-path.mjs';
+import { unplaced } from '@interlude/protocol/base-path.mjs';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /** Everything that is no page, wherever no front door takes it before Next: see lib/server/routes.ts. */

@@ -1,5 +1,5 @@
-import { parseJson } from '@/lib/protocol/fields';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '@/lib/runner/server-request';
+import { parseJson } from '@interlude/protocol/fields';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
 import { CliError, EXIT } from './exit';
 
 const WITHIN_MS = 30_000;

@@ -1,9 +1,9 @@
 import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
-import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import { errorCode } from '@/lib/runner/system-error.mjs';
+import type { NewToken, NewTokenRequest } from '@interlude/protocol/access';
+import { removeLeftDrafts } from '../left-drafts.mjs';
+import { interludeCommand } from '../shown-command.mjs';
+import { errorCode } from '../system-error.mjs';
 import { askServer } from './ask-server';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SERVER_FLAGS, TEXT } from './flags';

@@ -1,4 +1,4 @@
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { interludeCommand } from '../shown-command.mjs';
 
 /** How a command ends. Scripts and `npm` read the code, people the one line. */
 export const EXIT = { done: 0, failed: 1, usage: 2, notInstalled: 3, nothingCame: 124, interrupted: 130 } as const;

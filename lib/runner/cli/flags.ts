@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { idSchema } from '@/lib/protocol/field-schemas';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { idSchema } from '@interlude/protocol/field-schemas';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { usageError } from './exit';
 
 export const TEXT = { type: 'string' } as const;

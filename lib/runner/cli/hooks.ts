@@ -1,9 +1,9 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hookEntries, SettingsError } from '@/lib/runner/hooks/hook-entries';
-import { installHooks, uninstallHooks } from '@/lib/runner/hooks/settings-file';
-import { interludeCommand, mcpAddCommand } from '@/lib/runner/shown-command.mjs';
+import { hookEntries, SettingsError } from '../hooks/hook-entries';
+import { installHooks, uninstallHooks } from '../hooks/settings-file';
+import { interludeCommand, mcpAddCommand } from '../shown-command.mjs';
 import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SWITCH, TEXT } from './flags';

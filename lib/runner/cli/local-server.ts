@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { fieldsOf, parseJson } from '@/lib/protocol/fields';
-import { checkDataFolder, DataFolderError, readPrivate } from '@/lib/runner/data-folder.mjs';
-import type { Endpoint } from '@/lib/runner/server-request';
+import { fieldsOf, parseJson } from '@interlude/protocol/fields';
+import { checkDataFolder, DataFolderError, readPrivate } from '../data-folder.mjs';
+import type { Endpoint } from '../server-request';
 import { readTokenFile, tokenSource } from './token-source';
 
 /**

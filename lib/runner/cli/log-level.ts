@@ -1,4 +1,4 @@
-import { misreadLevel } from '@/lib/runner/logger/level-switch';
+import { misreadLevel } from '../logger/level-switch';
 
 /** The level a runner's log begins with. A bad one is reported at once, because it would be missed when it matters. */
 export function logLevelOf(env: Record<string, string | undefined>): string | undefined {

@@ -1,6 +1,6 @@
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import { errorLine } from '@/lib/runner/system-error.mjs';
-import { RUNNER_VERSION } from '@/lib/runner/version';
+import { interludeCommand } from '../shown-command.mjs';
+import { errorLine } from '../system-error.mjs';
+import { RUNNER_VERSION } from '../version';
 import type { Command } from './command';
 import { CliError, EXIT, type ExitCode } from './exit';
 import { dataDir } from './local-server';

@@ -1,9 +1,9 @@
-import { controlPath } from '@/lib/runner/control-port/control-file';
-import { ancestors } from '@/lib/runner/mcp/ancestors';
-import { type Door, doorAt, doorsIn, forwardingTo } from '@/lib/runner/mcp/forward-call';
-import { serveOverStdio } from '@/lib/runner/mcp/mcp-server';
-import { TOOLS_TICKET, TOOLS_URL } from '@/lib/runner/mcp/tool-server';
-import { interludeCommand, mcpLines } from '@/lib/runner/shown-command.mjs';
+import { controlPath } from '../control-port/control-file';
+import { ancestors } from '../mcp/ancestors';
+import { type Door, doorAt, doorsIn, forwardingTo } from '../mcp/forward-call';
+import { serveOverStdio } from '../mcp/mcp-server';
+import { TOOLS_TICKET, TOOLS_URL } from '../mcp/tool-server';
+import { interludeCommand, mcpLines } from '../shown-command.mjs';
 import type { Command } from './command';
 import { EXIT, type ExitCode, usageError } from './exit';
 import { readFlags } from './flags';

@@ -1,13 +1,6 @@
 import { basename, join, resolve } from 'node:path';
-import {
-  decide,
-  type OutboxReport,
-  outboxFiles,
-  type PoisonedRow,
-  poisonedIn,
-  readOutbox,
-} from '@/lib/runner/outbox/operations';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { decide, type OutboxReport, outboxFiles, type PoisonedRow, poisonedIn, readOutbox } from '../outbox/operations';
+import { interludeCommand } from '../shown-command.mjs';
 import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, SWITCH, TEXT } from './flags';

@@ -1,4 +1,4 @@
-import type { Trouble } from '@/lib/runner/outbox/drain';
+import type { Trouble } from '../outbox/drain';
 
 /** The outcome of a replay, once nothing more is sent. */
 export interface ReplayOutcome {

@@ -1,6 +1,6 @@
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
-import type { Endpoint } from '@/lib/runner/server-request';
+import type { OutboxNotice } from '../outbox/delivery';
+import type { OutboxStatus } from '../outbox/outbox';
+import type { Endpoint } from '../server-request';
 
 /** What a replay prints on stderr: on a terminal one line that is updated, and the start and end of each outage. */
 export class ReplayProgress {

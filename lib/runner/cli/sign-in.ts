@@ -1,6 +1,6 @@
-import type { SignInCode } from '@/lib/protocol/access';
-import { spanOf } from '@/lib/protocol/duration';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { SignInCode } from '@interlude/protocol/access';
+import { spanOf } from '@interlude/protocol/duration';
+import { interludeCommand } from '../shown-command.mjs';
 import { askServer } from './ask-server';
 import type { Command } from './command';
 import { EXIT, type ExitCode, usageError } from './exit';

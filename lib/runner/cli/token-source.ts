@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import { errorCode } from '@/lib/runner/system-error.mjs';
+import { interludeCommand } from '../shown-command.mjs';
+import { errorCode } from '../system-error.mjs';
 import { CliError, EXIT } from './exit';
 
 /**

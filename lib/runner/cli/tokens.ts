@@ -1,6 +1,6 @@
-import type { CredentialList, CredentialSummary } from '@/lib/protocol/access';
-import type { Scope } from '@/lib/protocol/scope';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import type { CredentialList, CredentialSummary } from '@interlude/protocol/access';
+import type { Scope } from '@interlude/protocol/scope';
+import { interludeCommand } from '../shown-command.mjs';
 import { askServer } from './ask-server';
 import type { Command } from './command';
 import { createToken } from './create-token';

@@ -1,7 +1,7 @@
-import type { CommandLink } from '@/lib/runner/commands/command-client';
-import { troubleInWords } from '@/lib/runner/logger/delivery-journal';
-import type { Trouble } from '@/lib/runner/outbox/drain';
-import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
+import type { CommandLink } from '../commands/command-client';
+import { troubleInWords } from '../logger/delivery-journal';
+import type { Trouble } from '../outbox/drain';
+import type { OutboxStatus } from '../outbox/outbox';
 import { say } from './say';
 
 /**

@@ -1,7 +1,7 @@
-import { controlPath, HOOKS_CONTROL } from '@/lib/runner/control-port/control-file';
-import { listen } from '@/lib/runner/control-port/listen';
-import { ancestors } from '@/lib/runner/mcp/ancestors';
-import { agentCommand, interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { controlPath, HOOKS_CONTROL } from '../control-port/control-file';
+import { listen } from '../control-port/listen';
+import { ancestors } from '../mcp/ancestors';
+import { agentCommand, interludeCommand } from '../shown-command.mjs';
 import type { Command } from './command';
 import { CliError, EXIT, type ExitCode, usageError } from './exit';
 import { readFlags, TEXT } from './flags';

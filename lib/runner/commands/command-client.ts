@@ -1,11 +1,11 @@
+import type { Command, CommandFrameData } from '@interlude/protocol/commands';
+import { fieldsOf, parseJson } from '@interlude/protocol/fields';
+import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
+import type { Position } from '@interlude/protocol/position';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { Command, CommandFrameData } from '@/lib/protocol/commands';
-import { fieldsOf, parseJson } from '@/lib/protocol/fields';
-import { HEARTBEAT_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import type { Position } from '@/lib/protocol/position';
-import { type OutboxClock, systemClock } from '@/lib/runner/outbox/clock';
-import { retryMs } from '@/lib/runner/retry';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '@/lib/runner/server-request';
+import { type OutboxClock, systemClock } from '../outbox/clock';
+import { retryMs } from '../retry';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
 import type { CommandOutcome, SeenCommands } from './seen-commands';
 
 /**

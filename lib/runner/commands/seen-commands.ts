@@ -1,7 +1,7 @@
-import type { Ack } from '@/lib/protocol/commands';
-import type { Position } from '@/lib/protocol/position';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { Ack } from '@interlude/protocol/commands';
+import type { Position } from '@interlude/protocol/position';
+import type { Outbox } from '../outbox/outbox';
+import type { Cursor } from '../outbox/statements';
 
 /**
  * Which commands were taken, and their outcomes, in the outbox's file. A command may be delivered twice and is acted on

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
-import { fileNameOf } from '@/lib/runner/logger/log-name';
+import { removeLeftDrafts } from '../left-drafts.mjs';
+import { fileNameOf } from '../logger/log-name';
 
 /**
  * How a hook finds its companion: a file only its owner can read, with the port and the secret of this process. It is

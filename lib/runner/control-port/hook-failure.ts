@@ -1,7 +1,7 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { HOOK_FATAL } from '@/lib/protocol/signals';
-import type { Logger } from '@/lib/runner/logger/logger';
+import { cutText } from '@interlude/protocol/cut-text';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { HOOK_FATAL } from '@interlude/protocol/signals';
+import type { Logger } from '../logger/logger';
 
 /** A hook that died, and what it said about that. */
 export interface HookFailure {

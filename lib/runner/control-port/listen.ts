@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Fields, fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
+import { type Fields, fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { interludeCommand } from '../shown-command.mjs';
 import { type ControlFile, readControlFile } from './control-file';
 
 /**

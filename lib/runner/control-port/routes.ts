@@ -1,8 +1,8 @@
-import { type Fields, fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import { parseWellFormed } from '@/lib/protocol/well-formed';
-import { type LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
-import { callTool, isToolName, type SessionTools, type ToolName } from '@/lib/runner/mcp/agent-tools';
+import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import { parseWellFormed } from '@interlude/protocol/well-formed';
+import { type LevelSwitch, parseLevel } from '../logger/level-switch';
+import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/agent-tools';
 import { type HookFailure, hookFailure } from './hook-failure';
 
 /**

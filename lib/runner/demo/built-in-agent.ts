@@ -1,13 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate as nextRound, setTimeout as pause } from 'node:timers/promises';
-import type {
-  ClaudeQuery,
-  ClaudeSdk,
-  PermissionResult,
-  QueryOptions,
-  UserMessage,
-} from '@/lib/runner/sources/claude/claude-sdk';
+import type { ClaudeQuery, ClaudeSdk, PermissionResult, QueryOptions, UserMessage } from '../sources/claude/claude-sdk';
 import { answer, type Heard } from './assistant-script';
 import { type BackgroundCommand, startInBackground } from './background-command';
 import type { Block } from './scripted-model.mjs';

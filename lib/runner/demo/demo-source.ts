@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
-import { play } from '@/lib/runner/replay/player';
-import type { Recording } from '@/lib/runner/replay/recording';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import type { SessionFacts, Source, SourceSurroundings } from '../host/source';
+import { play } from '../replay/player';
+import type { Recording } from '../replay/recording';
 import { type DemoAgent, restAfter } from './fleet';
 import type { Rota } from './rota';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ClaudeSdk, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
+import type { ClaudeSdk, QueryOptions } from '../sources/claude/claude-sdk';
 
 /** Why an answer that changes what was asked for is refused. */
 export const CHANGED = 'The demo runs only what it asked for.';

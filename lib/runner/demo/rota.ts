@@ -1,4 +1,4 @@
-import { until } from '@/lib/runner/replay/player';
+import { until } from '../replay/player';
 
 /**
  * Which agents of the demo rest. Each rests for its own time, but never so many at once that none is seen at work.

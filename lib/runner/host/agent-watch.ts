@@ -1,8 +1,8 @@
-import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import type { AgentStatus } from '@/lib/protocol/agent-status';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { AgentStatus } from '@interlude/protocol/agent-status';
+import { formatDuration } from '@interlude/protocol/duration';
+import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import type { Cursor } from '../outbox/statements';
 import { type Outage, Reachability, type ReachabilityOptions } from './reachability';
 import { type AtWork, atWork } from './status-record';
 

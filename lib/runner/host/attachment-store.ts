@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Attachment, attachmentPath, isHash, isTextType } from '@/lib/protocol/attachments';
-import { retryMs } from '@/lib/runner/retry';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '@/lib/runner/server-request';
+import { type Attachment, attachmentPath, isHash, isTextType } from '@interlude/protocol/attachments';
+import { retryMs } from '../retry';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
 import { hashOf } from './attached-bytes';
 
 /** An attachment whose bytes are on this machine's disk. */

@@ -1,6 +1,6 @@
-import { type Attachment, type AttachmentKind, attachmentKind, readAttachments } from '@/lib/protocol/attachments';
-import { MAX_ATTACHMENT_BYTES } from '@/lib/protocol/limits';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import { type Attachment, type AttachmentKind, attachmentKind, readAttachments } from '@interlude/protocol/attachments';
+import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
+import type { CommandOutcome } from '../commands/seen-commands';
 import { type AttachmentFile, type AttachmentStore, StoppedError } from './attachment-store';
 import type { CommandOf, SessionFacts } from './source';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { fileNameOf } from '@/lib/runner/logger/log-name';
-import { Outbox } from '@/lib/runner/outbox/outbox';
-import { OutboxVersionError } from '@/lib/runner/outbox/store';
-import { ProcessLockedError } from '@/lib/runner/process-lock';
+import { fileNameOf } from '../logger/log-name';
+import { Outbox } from '../outbox/outbox';
+import { OutboxVersionError } from '../outbox/store';
+import { ProcessLockedError } from '../process-lock';
 import type { OutboxListeners } from './runner-host';
 
 /**

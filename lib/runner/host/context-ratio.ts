@@ -1,7 +1,7 @@
-import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { fieldsOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
-import type { LogAbout } from '@/lib/runner/logger/log-line';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
+import type { LogAbout } from '../logger/log-line';
+import type { Cursor } from '../outbox/statements';
 
 /**
  * How much of what the agents of a runner did with tools was gathering: reading, listing and searching, without any

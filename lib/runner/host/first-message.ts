@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import { OPERATOR } from '@/lib/protocol/commands';
-import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { OPERATOR } from '@interlude/protocol/commands';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import type { CommandOutcome } from '../commands/seen-commands';
+import type { Cursor } from '../outbox/statements';
 import type { CommandOf, SourceSurroundings } from './source';
 
 /**

@@ -1,7 +1,7 @@
-import { remember } from '@/lib/adapters/remember';
-import type { RequestOption } from '@/lib/protocol/ag-ui';
-import type { AnsweredRequest } from '@/lib/protocol/commands';
-import { requestDigest } from '@/lib/protocol/request-digest';
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { AnsweredRequest } from '@interlude/protocol/commands';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { remember } from '../adapters/remember';
 import type { CommandOf } from './source';
 
 /**

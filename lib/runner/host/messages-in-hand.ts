@@ -1,4 +1,4 @@
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
 import type { SourceSurroundings } from './source';
 

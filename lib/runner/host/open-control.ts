@@ -1,6 +1,6 @@
-import { ControlPort } from '@/lib/runner/control-port/control-port';
-import { logHookFailure } from '@/lib/runner/control-port/hook-failure';
-import type { Logger } from '@/lib/runner/logger/logger';
+import { ControlPort } from '../control-port/control-port';
+import { logHookFailure } from '../control-port/hook-failure';
+import type { Logger } from '../logger/logger';
 import type { Source } from './source';
 import type { ToolCallers } from './tool-callers';
 

@@ -1,5 +1,5 @@
-import { isNothing, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { isNothing, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import type { Cursor } from '../outbox/statements';
 
 const CURSOR = 'open-work:';
 

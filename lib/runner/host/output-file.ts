@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import { redactOutput, seenText } from '@/lib/redaction/redact-output';
-import type { Redactor } from '@/lib/runner/logger/redactor';
+import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
+import { redactOutput, seenText } from '@interlude/protocol/redaction/redact-output';
+import type { Redactor } from '../logger/redactor';
 
 /** Up to where a task's output file was told. */
 export interface OutputPlace {

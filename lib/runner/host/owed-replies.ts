@@ -1,7 +1,7 @@
+import type { ObligationList } from '@interlude/protocol/read-models';
 import * as z from 'zod';
-import type { ObligationList } from '@/lib/protocol/read-models';
-import { connectionMessage, type Endpoint, requestServer } from '@/lib/runner/server-request';
-import { withDeadline } from '@/lib/runner/with-deadline';
+import { connectionMessage, type Endpoint, requestServer } from '../server-request';
+import { withDeadline } from '../with-deadline';
 
 /**
  * What the agent owes, in memory, so that the end of a turn never waits for the server.

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { OutgoingRecord } from '../outbox/outbox';
+import type { Cursor } from '../outbox/statements';
 
 /**
  * Stands between a source and the outbox: holds what the disk does not accept.

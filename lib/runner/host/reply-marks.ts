@@ -1,6 +1,6 @@
-import { remember } from '@/lib/adapters/remember';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import { OpenSession, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { remember } from '../adapters/remember';
 import { latestOwed, type OwedReply } from './owed-replies';
 
 /** Most messages that are remembered as read: the oldest replies are waived, not answered in passing. */

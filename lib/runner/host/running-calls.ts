@@ -1,5 +1,5 @@
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import { type OpenCall, OpenSession } from '@/lib/protocol/lifecycle/open-session';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { type OpenCall, OpenSession } from '@interlude/protocol/lifecycle/open-session';
 
 /**
  * The tool calls under way in each session, from the events on their way out. They prove which session makes a

@@ -1,13 +1,13 @@
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import type { AttachmentKind } from '@/lib/protocol/attachments';
-import type { Command, CommandType } from '@/lib/protocol/commands';
-import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { ControlHandlers } from '@/lib/runner/control-port/routes';
-import type { LogAbout } from '@/lib/runner/logger/log-line';
-import type { CallTool } from '@/lib/runner/mcp/agent-tools';
-import type { ToolServer } from '@/lib/runner/mcp/tool-server';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import type { AttachmentKind } from '@interlude/protocol/attachments';
+import type { Command, CommandType } from '@interlude/protocol/commands';
+import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import type { CommandOutcome } from '../commands/seen-commands';
+import type { ControlHandlers } from '../control-port/routes';
+import type { LogAbout } from '../logger/log-line';
+import type { CallTool } from '../mcp/agent-tools';
+import type { ToolServer } from '../mcp/tool-server';
+import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
 import type { OwedReply } from './owed-replies';
 

@@ -1,9 +1,9 @@
-import type { AgentStatus } from '@/lib/protocol/agent-status';
-import { COMMAND_TYPES } from '@/lib/protocol/commands';
-import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import { PROTOCOL_VERSION } from '@/lib/protocol/version';
-import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
-import { RUNNER_VERSION } from '@/lib/runner/version';
+import type { AgentStatus } from '@interlude/protocol/agent-status';
+import { COMMAND_TYPES } from '@interlude/protocol/commands';
+import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { PROTOCOL_VERSION } from '@interlude/protocol/version';
+import type { OutgoingRecord } from '../outbox/outbox';
+import { RUNNER_VERSION } from '../version';
 import { type SessionFacts, type Source, VERBS, type Verbs } from './source';
 
 export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;

@@ -1,10 +1,10 @@
 import { isAbsolute } from 'node:path';
-import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { parseJson, textOf } from '@/lib/protocol/fields';
-import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import { taskEndTold } from '@/lib/protocol/task-end';
-import type { Redactor } from '@/lib/runner/logger/redactor';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { parseJson, textOf } from '@interlude/protocol/fields';
+import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { taskEndTold } from '@interlude/protocol/task-end';
+import type { Redactor } from '../logger/redactor';
+import type { Cursor } from '../outbox/statements';
 import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPlace, type OutputRead, readOutput } from './output-file';
 
 /**

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import type { SelfReport } from '@/lib/protocol/agent-state';
-import type { AgentStatus } from '@/lib/protocol/agent-status';
-import { fieldsOf, parseJson } from '@/lib/protocol/fields';
-import type { OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { SelfReport } from '@interlude/protocol/agent-state';
+import type { AgentStatus } from '@interlude/protocol/agent-status';
+import { fieldsOf, parseJson } from '@interlude/protocol/fields';
+import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import type { SessionTools } from '../mcp/agent-tools';
+import type { Cursor } from '../outbox/statements';
 import type { OwedReply } from './owed-replies';
 
 /**

@@ -1,5 +1,5 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import { fieldsOf, isObject, listOf, parseJson, textOf } from '@/lib/protocol/fields';
+import { cutText } from '@interlude/protocol/cut-text';
+import { fieldsOf, isObject, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 
 /**
  * What an agent has to know of the workspace that was made for it: which paths there are no files of its own, but links

@@ -1,10 +1,10 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import { formatDuration } from '@/lib/protocol/duration';
-import type { CommandLink } from '@/lib/runner/commands/command-client';
-import { OUTBOX_COMPONENT } from '@/lib/runner/outbox/candidate';
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import type { Trouble } from '@/lib/runner/outbox/drain';
-import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
+import { cutText } from '@interlude/protocol/cut-text';
+import { formatDuration } from '@interlude/protocol/duration';
+import type { CommandLink } from '../commands/command-client';
+import { OUTBOX_COMPONENT } from '../outbox/candidate';
+import type { OutboxNotice } from '../outbox/delivery';
+import type { Trouble } from '../outbox/drain';
+import type { OutboxStatus } from '../outbox/outbox';
 import type { Logger } from './logger';
 
 /**

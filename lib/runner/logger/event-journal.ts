@@ -1,4 +1,4 @@
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { counted, EventLines } from './event-lines';
 import type { Logger } from './logger';
 

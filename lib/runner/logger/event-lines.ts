@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent, type TurnTrigger } from '@/lib/protocol/ag-ui';
-import type { LogLevel } from '@/lib/protocol/log-levels';
+import { type AgUiEvent, CUSTOM, type TimedEvent, type TurnTrigger } from '@interlude/protocol/ag-ui';
+import type { LogLevel } from '@interlude/protocol/log-levels';
 
 export interface EventLine {
   /** When the event was. */

@@ -1,9 +1,9 @@
+import type { CommandBodies } from '@interlude/protocol/commands';
+import { parseJson } from '@interlude/protocol/fields';
+import { LOG_LEVELS } from '@interlude/protocol/log-levels';
 import * as z from 'zod';
-import type { CommandBodies } from '@/lib/protocol/commands';
-import { parseJson } from '@/lib/protocol/fields';
-import { LOG_LEVELS } from '@/lib/protocol/log-levels';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
+import type { CommandOutcome } from '../commands/seen-commands';
+import type { Outbox } from '../outbox/outbox';
 import { type LevelMemory, type LevelSwitch, parseLevel } from './level-switch';
 
 /**

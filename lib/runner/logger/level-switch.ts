@@ -1,6 +1,6 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
-import type { OutboxClock } from '@/lib/runner/outbox/clock';
+import { cutText } from '@interlude/protocol/cut-text';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import type { OutboxClock } from '../outbox/clock';
 
 export interface LevelChange {
   level: LogLevel;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { cutText } from '@/lib/protocol/cut-text';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { LOG_LEVELS, type LogLevel } from '@/lib/protocol/log-levels';
-import { cutLogMessage } from '@/lib/protocol/log-text';
+import { cutText } from '@interlude/protocol/cut-text';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import { cutLogMessage } from '@interlude/protocol/log-text';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
 import { type LogAbout, type LogEntry, logLine, oneLine } from './log-line';

@@ -1,4 +1,4 @@
-import type { Outbox } from '@/lib/runner/outbox/outbox';
+import type { Outbox } from '../outbox/outbox';
 import { createLogger, type Logger, type LoggerOptions } from './logger';
 
 /**

@@ -1,7 +1,7 @@
-import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import { utf8Length } from '@/lib/protocol/log-text';
-import { findSecrets } from '@/lib/redaction/find-secrets';
-import type { SecretSpan } from '@/lib/redaction/secret-span';
+import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
+import { utf8Length } from '@interlude/protocol/log-text';
+import { findSecrets } from '@interlude/protocol/redaction/find-secrets';
+import type { SecretSpan } from '@interlude/protocol/redaction/secret-span';
 import { plainText } from './log-line';
 
 /** Shorter ones would take ordinary words out of every line. */

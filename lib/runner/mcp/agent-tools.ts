@@ -1,8 +1,8 @@
+import type { SelfReport } from '@interlude/protocol/agent-state';
+import { REPORT_STATES } from '@interlude/protocol/agent-state';
+import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import * as z from 'zod';
-import type { SelfReport } from '@/lib/protocol/agent-state';
-import { REPORT_STATES } from '@/lib/protocol/agent-state';
-import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
-import type { OwedReply } from '@/lib/runner/host/owed-replies';
+import type { OwedReply } from '../host/owed-replies';
 
 /**
  * The tools that an agent gets from Interlude, without the protocol that carries them to it. They speak to Interlude

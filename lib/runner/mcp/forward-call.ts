@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fieldsOf, numberOf, parseJson, textOf } from '@/lib/protocol/fields';
-import { type ControlFile, controlFolder, readControlFile } from '@/lib/runner/control-port/control-file';
+import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { type ControlFile, controlFolder, readControlFile } from '../control-port/control-file';
 import { type CallMade, type CallTool, refused, type ToolAnswer, type ToolName } from './agent-tools';
 
 /**

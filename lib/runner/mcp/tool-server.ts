@@ -1,4 +1,4 @@
-import { ownProgram } from '@/lib/runner/shown-command.mjs';
+import { ownProgram } from '../shown-command.mjs';
 import { MCP_SERVER_NAME } from './agent-tools';
 
 /** How an agent starts `interlude mcp` for one session. */

@@ -1,4 +1,4 @@
-import { MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import { type Candidate, lostCandidate } from './candidate';
 import type { NewRow } from './statements';
 

@@ -1,6 +1,6 @@
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
-import { tellsFailure } from '@/lib/protocol/insight';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { tellsFailure } from '@interlude/protocol/insight';
 
 /** A record on its way into the outbox's file: its JSON without `seq`, and what has to be known of it. */
 export interface Candidate {

@@ -1,4 +1,4 @@
-import { retryMs } from '@/lib/runner/retry';
+import { retryMs } from '../retry';
 import type { OutboxClock } from './clock';
 import type { Delivery } from './delivery';
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { cutText } from '@/lib/protocol/cut-text';
-import type { IngestRecord } from '@/lib/protocol/envelope';
-import { stringifyWellFormed } from '@/lib/protocol/well-formed';
-import { ProcessLock } from '@/lib/runner/process-lock';
-import type { Endpoint } from '@/lib/runner/server-request';
+import { cutText } from '@interlude/protocol/cut-text';
+import type { IngestRecord } from '@interlude/protocol/envelope';
+import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { ProcessLock } from '../process-lock';
+import type { Endpoint } from '../server-request';
 import type { Bound } from './append-plan';
 import { type Candidate, candidateOf } from './candidate';
 import { type OutboxClock, systemClock } from './clock';

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { IngestAnswer, ProducerRef } from '@/lib/protocol/envelope';
-import { parseJson } from '@/lib/protocol/fields';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '@/lib/runner/server-request';
-import { withDeadline } from '@/lib/runner/with-deadline';
+import type { IngestAnswer, ProducerRef } from '@interlude/protocol/envelope';
+import { parseJson } from '@interlude/protocol/fields';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
+import { withDeadline } from '../with-deadline';
 import type { QueuedRow } from './store';
 
 /**

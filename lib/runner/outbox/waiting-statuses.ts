@@ -1,5 +1,5 @@
+import { fieldsOf } from '@interlude/protocol/fields';
 import type { InStatement, Row } from '@libsql/client';
-import { fieldsOf } from '@/lib/protocol/fields';
 import { LARGEST_RECORD_BYTES } from './append-plan';
 import { type Candidate, candidateOf } from './candidate';
 import { type NewRow, updateStatement } from './statements';

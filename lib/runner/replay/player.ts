@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ToldEvent } from '@/lib/adapters/wire';
+import type { ToldEvent } from '../adapters/wire';
 import { type Recording, recordedKind } from './recording';
 
 /**

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { isObject } from '@/lib/protocol/fields';
-import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import type { Redactor } from '@/lib/runner/logger/redactor';
+import { isObject } from '@interlude/protocol/fields';
+import { CliError, EXIT } from '../cli/exit';
+import type { Redactor } from '../logger/redactor';
 
 /**
  * What passes between a source and its agent, one JSON line a frame, for `interlude replay`: so that anybody can send in

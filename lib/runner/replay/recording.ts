@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { RecordedKind, RecordedLine } from '@/lib/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import { isObject, numberOf, parseJson } from '@/lib/protocol/fields';
+import { isObject, numberOf, parseJson } from '@interlude/protocol/fields';
+import type { RecordedKind, RecordedLine } from '../adapters/recorded-kind';
+import { RECORDED_KINDS } from '../adapters/recorded-kinds';
 
 /** A recording of an agent's run, one JSON object a line. */
 export interface Recording {

@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cutText } from '@/lib/protocol/cut-text';
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { Outbox, type OutboxStatus } from '@/lib/runner/outbox/outbox';
-import { OutboxVersionError } from '@/lib/runner/outbox/store';
-import { ProcessLockedError } from '@/lib/runner/process-lock';
-import type { Endpoint } from '@/lib/runner/server-request';
+import { cutText } from '@interlude/protocol/cut-text';
+import type { OutboxNotice } from '../outbox/delivery';
+import { Outbox, type OutboxStatus } from '../outbox/outbox';
+import { OutboxVersionError } from '../outbox/store';
+import { ProcessLockedError } from '../process-lock';
+import type { Endpoint } from '../server-request';
 import type { Recording } from './recording';
 
 /**

@@ -1,8 +1,8 @@
-import type { AgentStatus } from '@/lib/protocol/agent-status';
-import type { Source, SourceSurroundings } from '@/lib/runner/host/source';
-import type { CallerRule } from '@/lib/runner/host/tool-callers';
-import type { Logger } from '@/lib/runner/logger/logger';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
+import type { AgentStatus } from '@interlude/protocol/agent-status';
+import type { Source, SourceSurroundings } from '../host/source';
+import type { CallerRule } from '../host/tool-callers';
+import type { Logger } from '../logger/logger';
+import type { Outbox } from '../outbox/outbox';
 import type { KindFeatures } from './features';
 
 /** One kind of agent, as `interlude runner <kind>` runs it. @see README.md */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { retryMs } from '@/lib/runner/retry';
-import { connectionMessage } from '@/lib/runner/server-request';
+import { retryMs } from '../retry';
+import { connectionMessage } from '../server-request';
 
 /**
  * Reads a stream of server-sent events for as long as it is wanted: when it breaks, ends, stays silent for too long or

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { connectionMessage } from '@/lib/runner/server-request';
+import { connectionMessage } from '../server-request';
 import { shownUrl } from './shown-url';
 
 /** A machine that is gone refuses nothing: no answer within this time counts as one. */

@@ -1,9 +1,9 @@
-import { remember } from '@/lib/adapters/remember';
-import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '@/lib/adapters/wire';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { remember } from '../adapters/remember';
+import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
+import { answeredIn, ReplyMarks } from '../host/reply-marks';
+import type { SourceSurroundings } from '../host/source';
+import type { Cursor } from '../outbox/statements';
 
 /**
  * Everything that passes between a source and its agent goes through here, to the adapter, to the recording if one is

@@ -1,16 +1,16 @@
-import type * as access from '@/lib/protocol/access';
-import type { Activity } from '@/lib/protocol/activity';
-import type { Attachment } from '@/lib/protocol/attachments';
-import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
-import type * as command from '@/lib/protocol/commands';
-import type { IngestAnswer } from '@/lib/protocol/envelope';
-import type { FrameData } from '@/lib/protocol/frames';
-import type { InboxList, InboxMarked } from '@/lib/protocol/inbox';
-import type * as model from '@/lib/protocol/read-models';
-import type { ServedEvent } from '@/lib/protocol/served-event';
-import type { Storage } from '@/lib/protocol/storage';
-import type { WebhookDeliveries, WebhookStatus, WebhookTest } from '@/lib/protocol/webhook';
-import type { LogLevelDetail } from '@/lib/queries/read-log-level';
+import type * as access from '@interlude/protocol/access';
+import type { Activity } from '@interlude/protocol/activity';
+import type { Attachment } from '@interlude/protocol/attachments';
+import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type * as command from '@interlude/protocol/commands';
+import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { FrameData } from '@interlude/protocol/frames';
+import type { InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import type * as model from '@interlude/protocol/read-models';
+import type { ServedEvent } from '@interlude/protocol/served-event';
+import type { Storage } from '@interlude/protocol/storage';
+import type { WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/webhook';
+import type { LogLevelDetail } from '@/lib/server/queries/read-log-level';
 
 /**
  * What each route answers that answers JSON. From these types, and the words that stand beside them, `npm run schemas`

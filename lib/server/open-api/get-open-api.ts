@@ -1,5 +1,5 @@
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
-import { markRedacted } from '@/lib/redaction/redact-model';
+import type { OpenApiDocument } from '@interlude/protocol/open-api';
+import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { DescribedRoute } from './open-api-document';
 
 /**

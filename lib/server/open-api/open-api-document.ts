@@ -1,9 +1,9 @@
+import { placed } from '@interlude/protocol/base-path.mjs';
+import { ERROR_STATUS, type ErrorCode } from '@interlude/protocol/errors';
+import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@interlude/protocol/open-api';
+import { MAY, type Permission, ROLES } from '@interlude/protocol/scope';
+import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import * as z from 'zod';
-import { placed } from '@/lib/protocol/base-path.mjs';
-import { ERROR_STATUS, type ErrorCode } from '@/lib/protocol/errors';
-import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@/lib/protocol/open-api';
-import { MAY, type Permission, ROLES } from '@/lib/protocol/scope';
-import { PROTOCOL_VERSION } from '@/lib/protocol/version';
 import made from './answer-schemas.json';
 import { jsonSchemaOf, otherAnswers, PAGE, READS } from './read-by-themselves';
 import { GROUPS, wordsOf } from './route-words';

@@ -1,14 +1,14 @@
-import * as z from 'zod';
-import { ATTACHMENT_TYPES } from '@/lib/protocol/attachments';
+import { ATTACHMENT_TYPES } from '@interlude/protocol/attachments';
 import {
   eventRecordSchema,
   ingestRequestSchema,
   logRecordSchema,
   lostRecordSchema,
   statusRecordSchema,
-} from '@/lib/protocol/envelope';
-import { MAX_TOPICS } from '@/lib/protocol/limits';
-import type { Content, JsonSchema } from '@/lib/protocol/open-api';
+} from '@interlude/protocol/envelope';
+import { MAX_TOPICS } from '@interlude/protocol/limits';
+import type { Content, JsonSchema } from '@interlude/protocol/open-api';
+import * as z from 'zod';
 
 /** What the document says of routes that read their requests, or write their answers, without the table's schemas. */
 

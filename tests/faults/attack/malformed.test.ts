@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { NewToken, NewTokenRequest } from '@interlude/protocol/access';
+import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { NewToken, NewTokenRequest } from '@/lib/protocol/access';
-import type { OpenApiDocument } from '@/lib/protocol/open-api';
 import type { Sent } from '../../support/access-stage';
 import { askLive } from '../../support/ask-live';
 import { CONSOLE, CRON_SECRET, METRICS_TOKEN } from '../../support/ask-route';

@@ -1,7 +1,7 @@
+import type { NewEmbed } from '@interlude/protocol/access';
+import { MAY, type Permission, type Role, type Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { makeSecret } from '@/lib/access/secret';
-import type { NewEmbed } from '@/lib/protocol/access';
-import { MAY, type Permission, type Role, type Scope } from '@/lib/protocol/scope';
+import { makeSecret } from '@/lib/server/access/secret';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers, secretOf } from '../../support/access-stage';
 import { asked, CONSOLE, CRON_SECRET, filled, METRICS_TOKEN } from '../../support/ask-route';

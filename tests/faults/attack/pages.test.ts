@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
+import type { NewEmbed, NewToken } from '@interlude/protocol/access';
+import type { Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { addCredential, type NewCredential } from '@/lib/access/credential-rows';
-import type { NewEmbed, NewToken } from '@/lib/protocol/access';
-import type { Scope } from '@/lib/protocol/scope';
+import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
 import { root } from '../../../lib/launch/root.mjs';
 import { bearer, type Headers, type Sent } from '../../support/access-stage';
 import { askLive } from '../../support/ask-live';

@@ -1,6 +1,6 @@
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
+import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
 import { recordedLines } from '../recorded';
 
 /**

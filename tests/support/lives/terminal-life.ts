@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { SteppedTerminal, stepsIn } from '../play-case';
 
 /** The events of a terminal whose process is killed, as its mirror gives them, with their times in milliseconds. */

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
-import { type AccessSettings, accessSettings, sessionIdleMs, sessionMs } from '@/lib/access/access-settings';
-import { sameSecret } from '@/lib/access/digest';
-import { checkHost } from '@/lib/access/host';
-import { clearedCookie, sessionCookie, sessionOf } from '@/lib/access/session-cookie';
+import { type AccessSettings, accessSettings, sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
+import { sameSecret } from '@/lib/server/access/digest';
+import { checkHost } from '@/lib/server/access/host';
+import { clearedCookie, sessionCookie, sessionOf } from '@/lib/server/access/session-cookie';
 
 const TOKEN = 'a-token-of-enough-characters';
 const settingsOf = (env: Record<string, string>): AccessSettings => accessSettings({ INTERLUDE_TOKEN: TOKEN, ...env });

@@ -1,7 +1,7 @@
+import type { AuditEntry } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/access/audit-entry';
-import { checkAudit } from '@/lib/access/read-audit';
-import type { AuditEntry } from '@/lib/protocol/audit';
+import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
+import { checkAudit } from '@/lib/server/access/read-audit';
 import { AccessStage } from '../../support/access-stage';
 
 /** A process with access to the file can change entries, but the check notices. */

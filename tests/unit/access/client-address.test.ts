@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clientAddress, proxyTrust } from '@/lib/access/client-address';
+import { clientAddress, proxyTrust } from '@/lib/server/access/client-address';
 
 const keyOf = (forwarded: string, env: Record<string, string> = {}) =>
   clientAddress(new Headers({ 'x-forwarded-for': forwarded }), proxyTrust(env));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandPlace } from '@/lib/access/command-place';
+import { commandPlace } from '@/lib/server/access/command-place';
 
 const root = '/home/me/interlude';
 const started = (dataDir: string) => ({

@@ -1,9 +1,9 @@
+import type { Role } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { actOf, audited } from '@/lib/access/audited';
-import { CredentialBook } from '@/lib/access/credential-book';
-import { OWNER, type Principal } from '@/lib/access/principal';
-import type { Role } from '@/lib/protocol/scope';
+import { actOf, audited } from '@/lib/server/access/audited';
+import { CredentialBook } from '@/lib/server/access/credential-book';
+import { OWNER, type Principal } from '@/lib/server/access/principal';
 import { AccessStage, bearer } from '../../support/access-stage';
 
 /** By a wall clock that the test moves. */

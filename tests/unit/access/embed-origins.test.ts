@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { embedOrigins } from '@/lib/access/embed-origins';
-import { isEmbedPage } from '@/lib/access/embed-path';
+import { embedOrigins } from '@/lib/server/access/embed-origins';
+import { isEmbedPage } from '@/lib/server/access/embed-path';
 
 const of = (text: string | undefined) => embedOrigins({ INTERLUDE_EMBED_ORIGINS: text });
 

@@ -1,7 +1,7 @@
+import type { NewEmbed } from '@interlude/protocol/access';
+import type { Frame } from '@interlude/protocol/frames';
+import type { SessionList } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { NewEmbed } from '@/lib/protocol/access';
-import type { Frame } from '@/lib/protocol/frames';
-import type { SessionList } from '@/lib/protocol/read-models';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
 import { asked, filled } from '../../support/ask-route';

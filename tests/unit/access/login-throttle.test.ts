@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { LoginThrottle } from '@/lib/access/login-throttle';
+import { LoginThrottle } from '@/lib/server/access/login-throttle';
 
 const [HERE, THERE] = ['192.0.2.1', '198.51.100.2'];
 let throttle: LoginThrottle;

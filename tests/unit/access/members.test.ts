@@ -1,7 +1,7 @@
+import type { MemberList, MemberSummary, OwnSignIns } from '@interlude/protocol/access';
+import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addCredential, type NewCredential } from '@/lib/access/credential-rows';
-import type { MemberList, MemberSummary, OwnSignIns } from '@/lib/protocol/access';
-import { EVERYTHING, type Role } from '@/lib/protocol/scope';
+import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
 import { type InProcessServer, inProcessServer } from '../../support/server-target';
 
 let server: InProcessServer;

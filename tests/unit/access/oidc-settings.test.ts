@@ -1,6 +1,6 @@
+import { AppError } from '@interlude/protocol/errors';
 import { describe, expect, test } from 'vitest';
-import { oidcSettings } from '@/lib/access/oidc/oidc-settings';
-import { AppError } from '@/lib/protocol/errors';
+import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 
 const ENOUGH = {
   INTERLUDE_OIDC_ISSUER: 'https://id.example.com/realms/acme',

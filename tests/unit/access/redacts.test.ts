@@ -1,10 +1,10 @@
+import { newEmbedSchema } from '@interlude/protocol/access';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { redactedRoles } from '@/lib/access/access-settings';
-import { CredentialBook } from '@/lib/access/credential-book';
-import { postEmbedToken } from '@/lib/access/embed-tokens';
-import { OWNER } from '@/lib/access/principal';
-import { PLAIN_DIGESTS } from '@/lib/access/shown-digests';
-import { newEmbedSchema } from '@/lib/protocol/access';
+import { redactedRoles } from '@/lib/server/access/access-settings';
+import { CredentialBook } from '@/lib/server/access/credential-book';
+import { postEmbedToken } from '@/lib/server/access/embed-tokens';
+import { OWNER } from '@/lib/server/access/principal';
+import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
 const CONSOLE = 'https://console.example';

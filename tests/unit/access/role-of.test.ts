@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refreshedRole, roleOf } from '@/lib/access/oidc/role-of';
+import { refreshedRole, roleOf } from '@/lib/server/access/oidc/role-of';
 
 const SETTINGS = {
   groupsClaim: 'groups',

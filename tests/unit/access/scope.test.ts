@@ -1,6 +1,6 @@
+import { EVERYTHING, reachesAgent, reachesLog, reachesSession, type Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentsIn, logsIn, sessionsIn } from '@/db/scope-sql';
-import { EVERYTHING, reachesAgent, reachesLog, reachesSession, type Scope } from '@/lib/protocol/scope';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
 /** Sessions by agent. Some ids begin like others, and some are hostile to SQL. */

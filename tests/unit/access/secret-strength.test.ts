@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { guessableSecrets } from '@/lib/access/access-settings';
-import { isGuessable } from '@/lib/access/secret-strength.mjs';
+import { guessableSecrets } from '@/lib/server/access/access-settings';
+import { isGuessable } from '@/lib/server/access/secret-strength.mjs';
 
 test.each([
   'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { isStrict } from '@/lib/access/response-headers.mjs';
-import config from '@/next.config.mjs';
+import { isStrict } from '@/lib/server/access/response-headers.mjs';
+import config from '@/next.config';
 
 const HOSTS = [
   'interlude.example.com',

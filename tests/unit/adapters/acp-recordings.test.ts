@@ -1,5 +1,5 @@
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
 import { describe, expect, test } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
 const names = recordingsOf('acp');

@@ -1,5 +1,5 @@
+import { QUIET_MS } from '@interlude/runner/adapters/acp/prompt-turns';
 import { describe, expect, test } from 'vitest';
-import { QUIET_MS } from '@/lib/adapters/acp/prompt-turns';
 import { acpFrames as session } from '../../support/acp-frames';
 
 describe('a turn that the agent begins by itself', () => {

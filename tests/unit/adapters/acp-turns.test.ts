@@ -1,6 +1,6 @@
+import { profileOf } from '@interlude/runner/adapters/acp/agent-profiles';
+import { QUIET_MS, SETTLE_MS } from '@interlude/runner/adapters/acp/prompt-turns';
 import { describe, expect, test } from 'vitest';
-import { profileOf } from '@/lib/adapters/acp/agent-profiles';
-import { QUIET_MS, SETTLE_MS } from '@/lib/adapters/acp/prompt-turns';
 import { acpFrames } from '../../support/acp-frames';
 
 const CLAUDE = '@agentclientprotocol/claude-agent-acp';

@@ -1,7 +1,7 @@
+import { AgentApiAdapter } from '@interlude/runner/adapters/agentapi/agentapi-adapter';
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
 import { describe, expect, test } from 'vitest';
-import { AgentApiAdapter } from '@/lib/adapters/agentapi/agentapi-adapter';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
 const count = (text: string, part: string) => text.split(part).length - 1;

@@ -1,6 +1,6 @@
+import { newTail } from '@interlude/runner/adapters/agentapi/new-tail';
+import { promptOn } from '@interlude/runner/adapters/agentapi/screen-prompt';
 import { describe, expect, test } from 'vitest';
-import { newTail } from '@/lib/adapters/agentapi/new-tail';
-import { promptOn } from '@/lib/adapters/agentapi/screen-prompt';
 
 const asks = (screen: string) => {
   const prompt = promptOn(screen);

@@ -1,6 +1,6 @@
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
 import { describe, expect, test } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
 const heard = (at: number, msg: unknown): RecordedLine => ({ at, fields: { dir: 'in', at, msg } });

@@ -1,8 +1,8 @@
+import { AgUiAdapter } from '@interlude/runner/adapters/agui/agui-adapter';
+import type { AgUiAdapterOptions } from '@interlude/runner/adapters/agui/agui-thread';
+import { applyPatch } from '@interlude/runner/adapters/agui/json-patch';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { AgUiAdapter } from '@/lib/adapters/agui/agui-adapter';
-import type { AgUiAdapterOptions } from '@/lib/adapters/agui/agui-thread';
-import { applyPatch } from '@/lib/adapters/agui/json-patch';
-import type { ToldEvent } from '@/lib/adapters/wire';
 import { expectSound, toldInLines } from '../../support/recorded';
 
 const S = { threadId: 't', runId: 'own' };

@@ -1,5 +1,5 @@
+import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
 import { describe, expect, test } from 'vitest';
-import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
 
 /** What only a live connection asks of the adapter. */
 

@@ -1,7 +1,7 @@
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import type { RecordingLine } from '@interlude/runner/adapters/claude/recording';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { RecordingLine } from '@/lib/adapters/claude/recording';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { newAdapter, play, RECORDINGS, recordingLines } from './play';
 import { sdkMessages, text, toolUse } from './sdk-messages';
 import { type Story, tell } from './story';

@@ -1,7 +1,7 @@
 import { EventSchemas } from '@ag-ui/core/schemas';
+import { fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
+import type { RecordingLine } from '@interlude/runner/adapters/claude/recording';
 import { describe, expect, it } from 'vitest';
-import type { RecordingLine } from '@/lib/adapters/claude/recording';
-import { fieldsOf, listOf, textOf, textsOf } from '@/lib/protocol/fields';
 import { play, RECORDINGS, recordingLines } from './play';
 import { type Story, tell } from './story';
 

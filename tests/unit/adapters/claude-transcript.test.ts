@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript';
 import { describe, expect, test } from 'vitest';
-import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 
 /** The day that was recorded is told in session-mirror.test.ts; here is what that day did not have. */
 

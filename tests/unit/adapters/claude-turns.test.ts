@@ -1,6 +1,6 @@
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import type { ProcessExit } from '@interlude/runner/adapters/claude/claude-adapter';
 import { describe, expect, it } from 'vitest';
-import type { ProcessExit } from '@/lib/adapters/claude/claude-adapter';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
 import { newAdapter } from './play';
 import { sdkMessages, text, toolUse } from './sdk-messages';
 import { tell } from './story';

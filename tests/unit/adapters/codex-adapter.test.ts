@@ -1,13 +1,13 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { clientIdOfMessage, clientIdOfWake, sentBy } from '@interlude/runner/adapters/codex/client-id';
+import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';
+import { decisionsOf } from '@interlude/runner/adapters/codex/decisions';
+import { editsOf } from '@interlude/runner/adapters/codex/edits';
+import { History } from '@interlude/runner/adapters/codex/history';
+import { askedIn } from '@interlude/runner/adapters/codex/requests';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { clientIdOfMessage, clientIdOfWake, sentBy } from '@/lib/adapters/codex/client-id';
-import { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
-import { decisionsOf } from '@/lib/adapters/codex/decisions';
-import { editsOf } from '@/lib/adapters/codex/edits';
-import { History } from '@/lib/adapters/codex/history';
-import { askedIn } from '@/lib/adapters/codex/requests';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
 import { expectSound } from '../../support/recorded';
 
 /** A connection of which the test says what passes, and when. */

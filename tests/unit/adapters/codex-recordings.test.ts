@@ -1,8 +1,8 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
 describe.each(recordingsOf('codex'))('the recording %s', (name) => {

@@ -1,6 +1,6 @@
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
 import { expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /** What an agent may write anywhere: of another type, empty, endless, or the name of what objects have by themselves. */

@@ -1,6 +1,6 @@
+import { OpencodeAdapter } from '@interlude/runner/adapters/opencode/opencode-adapter';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
-import type { ToldEvent } from '@/lib/adapters/wire';
 import { expectSound, toldInLines } from '../../support/recorded';
 
 type Fields = Record<string, unknown>;

@@ -1,6 +1,6 @@
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import { readRecording } from '@interlude/runner/replay/recording';
 import { describe, expect, test } from 'vitest';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import { readRecording } from '@/lib/runner/replay/recording';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
 const RECORDINGS = recordingsOf('opencode');

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
 import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /**
@@ -74,7 +74,7 @@ const RULES: readonly Rule[] = [
     rule: 'a command is leased, and acknowledged once the agent has it',
     keptBy: [
       'tests/support/source-contract.ts: a message that was begun before a kill reaches the agent once',
-      'lib/runner/conformance/runner/commands.ts: a message is acknowledged as delivered once the agent has it',
+      'lib/conformance/runner/commands.ts: a message is acknowledged as delivered once the agent has it',
     ],
   },
   {

@@ -1,7 +1,7 @@
+import { fieldsOf, isObject } from '@interlude/protocol/fields';
+import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import type { RecordedLine } from '@/lib/adapters/recorded-kind';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { fieldsOf, isObject } from '@/lib/protocol/fields';
 import { CUT, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /**

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
-import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@/lib/adapters/claude/recording';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
+import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/claude/recording';
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/recordings/', import.meta.url));
 

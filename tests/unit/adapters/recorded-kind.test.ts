@@ -1,6 +1,6 @@
+import { frameReader } from '@interlude/runner/adapters/recorded-kind';
+import type { WireEnd } from '@interlude/runner/adapters/wire';
 import { expect, test } from 'vitest';
-import { frameReader } from '@/lib/adapters/recorded-kind';
-import type { WireEnd } from '@/lib/adapters/wire';
 import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /** How an adapter is told of the line that ends a recording. */

@@ -1,6 +1,6 @@
+import { fieldsOf } from '@interlude/protocol/fields';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { fieldsOf } from '@/lib/protocol/fields';
 import { playRecorded, recordedLines } from '../../support/recorded';
 
 /**

@@ -1,7 +1,7 @@
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import { SessionWriter, type SessionWriterOptions } from '@interlude/runner/adapters/writer/session-writer';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { SessionWriter, type SessionWriterOptions } from '@/lib/adapters/writer/session-writer';
 import { expectSound } from '../../support/recorded';
 
 function newWriter(options: Partial<SessionWriterOptions> = {}) {

@@ -1,5 +1,11 @@
-import type { AgUiEvent, RequestResolvedValue, TaskEventValue, TimedEvent, TurnTrigger } from '@/lib/protocol/ag-ui';
-import { isJson } from '@/lib/protocol/fields';
+import type {
+  AgUiEvent,
+  RequestResolvedValue,
+  TaskEventValue,
+  TimedEvent,
+  TurnTrigger,
+} from '@interlude/protocol/ag-ui';
+import { isJson } from '@interlude/protocol/fields';
 
 /** What a sequence of events tells, read as simply as possible: independent of the projections under lib. */
 export interface Story {

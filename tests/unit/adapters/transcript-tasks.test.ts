@@ -1,5 +1,5 @@
+import type { TaskEventValue } from '@interlude/protocol/ag-ui';
 import { describe, expect, test } from 'vitest';
-import type { TaskEventValue } from '@/lib/protocol/ag-ui';
 import { calls, launches, notice, over, ReadLines, returns, says, typed, user, woken } from './transcript-lines';
 
 const inSub = { agentId: 'a1', isSidechain: true };

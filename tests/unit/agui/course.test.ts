@@ -1,11 +1,11 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { describe, expect, test } from 'vitest';
-import { ClientParts } from '@/lib/agui/client-parts';
-import { Course } from '@/lib/agui/course';
-import type { CourseOptions } from '@/lib/agui/course-options';
-import type { Asked } from '@/lib/agui/interrupts';
-import { StrictStream } from '@/lib/agui/strict-stream';
-import { TaskActivities } from '@/lib/agui/task-activity';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { ClientParts } from '@/lib/server/agui/client-parts';
+import { Course } from '@/lib/server/agui/course';
+import type { CourseOptions } from '@/lib/server/agui/course-options';
+import type { Asked } from '@/lib/server/agui/interrupts';
+import { StrictStream } from '@/lib/server/agui/strict-stream';
+import { TaskActivities } from '@/lib/server/agui/task-activity';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 

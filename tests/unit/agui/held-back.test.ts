@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { expect, test } from 'vitest';
-import { ClientParts } from '@/lib/agui/client-parts';
-import { HeldBack } from '@/lib/agui/held-back';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { ClientParts } from '@/lib/server/agui/client-parts';
+import { HeldBack } from '@/lib/server/agui/held-back';
 
 const MIB = 1024 * 1024;
 const entry = (event: AgUiEvent) => ({ position: '1', occurredAt: 1, receivedAt: 1, event });

@@ -1,7 +1,7 @@
+import type { Item, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { ClientParts } from '@/lib/agui/client-parts';
-import { historyOf } from '@/lib/agui/history';
-import type { Item, Turn } from '@/lib/protocol/read-models';
+import { ClientParts } from '@/lib/server/agui/client-parts';
+import { historyOf } from '@/lib/server/agui/history';
 
 const said = (id: string, text: string, more: object = {}) =>
   ({ kind: 'message', id, role: 'assistant', name: null, text, clientId: null, ...more }) as unknown as Item;

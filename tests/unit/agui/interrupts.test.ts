@@ -1,6 +1,6 @@
+import { AppError } from '@interlude/protocol/errors';
 import { describe, expect, test } from 'vitest';
-import { type Asked, answerIn, interruptId, interruptOf, requestMeant } from '@/lib/agui/interrupts';
-import { AppError } from '@/lib/protocol/errors';
+import { type Asked, answerIn, interruptId, interruptOf, requestMeant } from '@/lib/server/agui/interrupts';
 
 const digest = 'ab'.repeat(32);
 const permission: Asked = {

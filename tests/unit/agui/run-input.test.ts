@@ -1,7 +1,7 @@
+import { AppError } from '@interlude/protocol/errors';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { describe, expect, test } from 'vitest';
-import { clientIdOf, messageIdOf, readRunInput } from '@/lib/agui/run-input';
-import { AppError } from '@/lib/protocol/errors';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
+import { clientIdOf, messageIdOf, readRunInput } from '@/lib/server/agui/run-input';
 
 const read = (more: object) =>
   readRunInput(new TextEncoder().encode(JSON.stringify({ threadId: 't', runId: 'r', ...more })));

@@ -1,8 +1,8 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { describe, expect, test } from 'vitest';
-import { ClientParts } from '@/lib/agui/client-parts';
-import type { Dialect } from '@/lib/agui/strict-event';
-import { StrictStream } from '@/lib/agui/strict-stream';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+import { ClientParts } from '@/lib/server/agui/client-parts';
+import type { Dialect } from '@/lib/server/agui/strict-event';
+import { StrictStream } from '@/lib/server/agui/strict-stream';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 

@@ -1,11 +1,11 @@
+import type { Ack, CommandState } from '@interlude/protocol/commands';
+import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { expireCommands } from '@/lib/commands/expire-commands';
-import { queueCommand } from '@/lib/commands/queue-command';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import type { Ack, CommandState } from '@/lib/protocol/commands';
-import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { expireCommands } from '@/lib/server/commands/expire-commands';
+import { queueCommand } from '@/lib/server/commands/queue-command';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
 const T0 = 10_000;

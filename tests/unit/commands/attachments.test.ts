@@ -1,16 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { mediaTypeOf } from '@/lib/commands/media-type';
-import { postAttachment } from '@/lib/commands/post-attachment';
-import { postMessage } from '@/lib/commands/send-message';
 import {
   ATTACHMENT_KEPT_MS,
   MAX_ATTACHMENT_BYTES,
   MAX_UNNAMED_ATTACHMENT_BYTES,
   MAX_UNNAMED_ATTACHMENTS,
-} from '@/lib/protocol/limits';
-import type { Scope } from '@/lib/protocol/scope';
-import { getAttachment } from '@/lib/queries/read-attachment';
+} from '@interlude/protocol/limits';
+import type { Scope } from '@interlude/protocol/scope';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { mediaTypeOf } from '@/lib/server/commands/media-type';
+import { postAttachment } from '@/lib/server/commands/post-attachment';
+import { postMessage } from '@/lib/server/commands/send-message';
+import { getAttachment } from '@/lib/server/queries/read-attachment';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';

@@ -1,12 +1,12 @@
+import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/access/sight';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { claimCommands } from '@/lib/commands/claim-commands';
-import { desireLevel, renewLevel } from '@/lib/commands/desire-level';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@/lib/protocol/limits';
-import { readAgent } from '@/lib/queries/read-agents';
+import { wholeSight } from '@/lib/server/access/sight';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { desireLevel, renewLevel } from '@/lib/server/commands/desire-level';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { readAgent } from '@/lib/server/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
 /** What is asked of an agent's log, with the clock in hand. */

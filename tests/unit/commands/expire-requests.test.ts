@@ -1,11 +1,11 @@
+import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@interlude/protocol/limits';
+import type { RequestItem } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@/lib/protocol/limits';
-import type { RequestItem } from '@/lib/protocol/read-models';
-import { readSession } from '@/lib/queries/read-sessions';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { readSession } from '@/lib/server/queries/read-sessions';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 

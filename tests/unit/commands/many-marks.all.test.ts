@@ -1,8 +1,8 @@
+import type { AgentDetail } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import type { AgentDetail } from '@/lib/protocol/read-models';
-import { readAgent } from '@/lib/queries/read-agents';
-import { readInbox } from '@/lib/queries/read-inbox';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readAgent } from '@/lib/server/queries/read-agents';
+import { readInbox } from '@/lib/server/queries/read-inbox';
 import { ingest, record } from '../../support/ingest-target';
 import { expectWithin } from '../../support/pace';
 import { type InProcessServer, inProcessServer } from '../../support/server-target';

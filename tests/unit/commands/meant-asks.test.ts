@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { RequestDetail } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { RequestDetail } from '@/lib/protocol/read-models';
 import { AccessStage } from '../../support/access-stage';
 import { idsOf } from '../../support/frames';
 

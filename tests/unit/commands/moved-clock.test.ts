@@ -1,11 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/access/sight';
-import { claimCommands } from '@/lib/commands/claim-commands';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { desireLevel } from '@/lib/commands/desire-level';
-import { queueCommand } from '@/lib/commands/queue-command';
-import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
 import {
   BELIEVED_MS,
   COMMAND_EXPIRY_MS,
@@ -13,9 +5,17 @@ import {
   MESSAGE_EXPIRY_MS,
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
-} from '@/lib/protocol/limits';
-import { readAgent } from '@/lib/queries/read-agents';
-import { readSession, readSessions } from '@/lib/queries/read-sessions';
+} from '@interlude/protocol/limits';
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import type { WriteTransaction } from '@/db/writes';
+import { wholeSight } from '@/lib/server/access/sight';
+import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { desireLevel } from '@/lib/server/commands/desire-level';
+import { queueCommand } from '@/lib/server/commands/queue-command';
+import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import { readAgent } from '@/lib/server/queries/read-agents';
+import { readSession, readSessions } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 

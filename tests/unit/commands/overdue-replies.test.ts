@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { replyOverdueMs } from '@/lib/commands/reply-settings';
-import { readAgents } from '@/lib/queries/read-agents';
-import { readInbox } from '@/lib/queries/read-inbox';
-import { readObligations } from '@/lib/queries/read-obligations';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
+import { readAgents } from '@/lib/server/queries/read-agents';
+import { readInbox } from '@/lib/server/queries/read-inbox';
+import { readObligations } from '@/lib/server/queries/read-obligations';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What becomes of a reply that nobody gives, with the clock in hand. */

@@ -1,13 +1,13 @@
+import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/access/sight';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { claimCommands } from '@/lib/commands/claim-commands';
-import { expireCommands } from '@/lib/commands/expire-commands';
-import { queueCommand } from '@/lib/commands/queue-command';
-import { connectRunner, disconnectSilent, renewRunners } from '@/lib/commands/runner-connection';
-import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_MS } from '@/lib/protocol/limits';
-import { readAgent } from '@/lib/queries/read-agents';
+import { wholeSight } from '@/lib/server/access/sight';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { expireCommands } from '@/lib/server/commands/expire-commands';
+import { queueCommand } from '@/lib/server/commands/queue-command';
+import { connectRunner, disconnectSilent, renewRunners } from '@/lib/server/commands/runner-connection';
+import { readAgent } from '@/lib/server/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
 /** Whose the commands are, with the clock in hand. */

@@ -1,16 +1,16 @@
+import { DELIVERING_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
+import { comparePositions } from '@interlude/protocol/position';
+import { isSeen } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/access/sight';
-import { putArrangement } from '@/lib/commands/arrange-session';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { postMarks } from '@/lib/commands/mark-inbox';
-import { connectRunner, disconnectRunner, renewRunners } from '@/lib/commands/runner-connection';
-import { postMessage } from '@/lib/commands/send-message';
-import { DELIVERING_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
-import { comparePositions } from '@/lib/protocol/position';
-import { isSeen } from '@/lib/protocol/session-standing';
-import { readInbox } from '@/lib/queries/read-inbox';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { putArrangement } from '@/lib/server/commands/arrange-session';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { postMarks } from '@/lib/server/commands/mark-inbox';
+import { connectRunner, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import { postMessage } from '@/lib/server/commands/send-message';
+import { readInbox } from '@/lib/server/queries/read-inbox';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

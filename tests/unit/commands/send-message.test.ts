@@ -1,14 +1,14 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { stateAt } from '@interlude/protocol/projections/resolve-state';
+import { sendingTo } from '@interlude/protocol/sending';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import { postMessage } from '@/lib/commands/send-message';
-import { stateAt } from '@/lib/projections/resolve-state';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { sendingTo } from '@/lib/protocol/sending';
-import { readAgent } from '@/lib/queries/read-agents';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { postMessage } from '@/lib/server/commands/send-message';
+import { readAgent } from '@/lib/server/queries/read-agents';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Silent agents at work, by an injected clock: only those without any evidence of work make no progress. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OpenStreams } from '@/lib/access/open-streams';
-import { readable } from '@/lib/access/stream-answer';
-import { CommandHub } from '@/lib/commands/command-hub';
+import { OpenStreams } from '@/lib/server/access/open-streams';
+import { readable } from '@/lib/server/access/stream-answer';
+import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FrameReader } from '../../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 

@@ -1,11 +1,11 @@
+import { COMMAND_EXPIRY_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { desireLevel } from '@/lib/commands/desire-level';
-import { queueCommand } from '@/lib/commands/queue-command';
-import { connectRunner, disconnectRunner } from '@/lib/commands/runner-connection';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
-import { COMMAND_EXPIRY_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@/lib/protocol/limits';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { desireLevel } from '@/lib/server/commands/desire-level';
+import { queueCommand } from '@/lib/server/commands/queue-command';
+import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** One row that can't be worked on holds up nobody else's. */

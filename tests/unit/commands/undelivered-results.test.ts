@@ -1,15 +1,15 @@
+import type { SendMessage } from '@interlude/protocol/commands';
+import type { InboxItem } from '@interlude/protocol/inbox';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { cutTerms } from '@/lib/commands/cut-terms';
-import { postMarks } from '@/lib/commands/mark-inbox';
-import { postMessage } from '@/lib/commands/send-message';
-import { undeliveredMs } from '@/lib/commands/undelivered-results';
-import type { SendMessage } from '@/lib/protocol/commands';
-import type { InboxItem } from '@/lib/protocol/inbox';
-import { readInbox } from '@/lib/queries/read-inbox';
-import { readTask, readTasks } from '@/lib/queries/read-tasks';
+import { wholeSight } from '@/lib/server/access/sight';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { cutTerms } from '@/lib/server/commands/cut-terms';
+import { postMarks } from '@/lib/server/commands/mark-inbox';
+import { postMessage } from '@/lib/server/commands/send-message';
+import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
+import { readInbox } from '@/lib/server/queries/read-inbox';
+import { readTask, readTasks } from '@/lib/server/queries/read-tasks';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

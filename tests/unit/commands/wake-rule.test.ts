@@ -1,13 +1,13 @@
+import type { WakeRule } from '@interlude/protocol/commands';
+import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/access/sight';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { claimCommands } from '@/lib/commands/claim-commands';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import { putWakeRule, renewRules } from '@/lib/commands/wake-rule';
-import type { WakeRule } from '@/lib/protocol/commands';
-import { COMMAND_EXPIRY_MS } from '@/lib/protocol/limits';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { putWakeRule, renewRules } from '@/lib/server/commands/wake-rule';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record } from '../../support/ingest-target';
 
 /** When an agent is woken by itself, with the clock in hand. */

@@ -1,11 +1,11 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { AppError } from '@interlude/protocol/errors';
 import { createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Damage } from '@/db/damage';
 import { databaseErrorCode, databaseFailure, databaseFault, isInputsFault } from '@/db/database-error';
 import { Conflict, Unfixed } from '@/db/optimistic-transaction';
-import { AppError } from '@/lib/protocol/errors';
 import { temporaryDatabase } from '../../support/database';
 
 const PAGE_BYTES = 4096;

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
+import { AppError } from '@interlude/protocol/errors';
 import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
 import { localWriter } from '@/db/local-writer';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import type { WriteJob, WriteTransaction } from '@/db/writes';
-import { AppError } from '@/lib/protocol/errors';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
 

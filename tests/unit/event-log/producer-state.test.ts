@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { commitProducer } from '@/lib/event-log/producer-state';
+import { commitProducer } from '@/lib/server/event-log/producer-state';
 
 const NOW = 1_000_000;
 const stored = { epoch: 5, lastSeq: 10 };

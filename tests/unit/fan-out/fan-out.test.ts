@@ -1,7 +1,7 @@
 import { LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { FanOut, type FanOutOptions, resume } from '@/lib/fan-out/fan-out';
+import { FanOut, type FanOutOptions, resume } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { FrameReader, idsOf } from '../../support/frames';
 import { hurriedWork } from '../../support/hurried-work';

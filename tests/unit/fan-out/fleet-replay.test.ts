@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { FanOut } from '@/lib/fan-out/fan-out';
+import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { listenTo } from '../../support/listen';
 import { randomFrom } from '../../support/random';

@@ -1,6 +1,6 @@
+import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { FanOut } from '@/lib/fan-out/fan-out';
-import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
+import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { AccessStage } from '../../support/access-stage';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 import type { FrameReader } from '../../support/frames';

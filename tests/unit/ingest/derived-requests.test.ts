@@ -1,12 +1,12 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { MAX_DERIVED, MAX_NAMED, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
+import { snapshotParts } from '@interlude/protocol/projections/snapshot-parts';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
-import { DerivedRequests, type RequestMemory } from '@/lib/ingest/derived-requests';
-import { interruptsOf, resumptionsOf } from '@/lib/ingest/interrupts';
-import { snapshotParts } from '@/lib/projections/snapshot-parts';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
-import { MAX_DERIVED, MAX_NAMED, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
-import { NO_PLACES, type TurnPlaces } from '@/lib/protocol/turn-places';
+import { DerivedRequests, type RequestMemory } from '@/lib/server/ingest/derived-requests';
+import { interruptsOf, resumptionsOf } from '@/lib/server/ingest/interrupts';
 
 /** A session between two batches, each of which is one event: what is not remembered is lost. */
 class Told {

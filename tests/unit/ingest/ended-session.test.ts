@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { readSession } from '@/lib/queries/read-sessions';
-import { readTasks } from '@/lib/queries/read-tasks';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readSession } from '@/lib/server/queries/read-sessions';
+import { readTasks } from '@/lib/server/queries/read-tasks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import {
   errorOf,
   type InProcessTarget,

@@ -1,5 +1,5 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;

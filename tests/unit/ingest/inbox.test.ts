@@ -1,15 +1,15 @@
+import type { Arrange, MarkInbox } from '@interlude/protocol/commands';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { SILENT_MS } from '@interlude/protocol/limits';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { isSeen, standsSince } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { putArrangement } from '@/lib/commands/arrange-session';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { postMarks } from '@/lib/commands/mark-inbox';
-import type { Arrange, MarkInbox } from '@/lib/protocol/commands';
-import type { InboxItem } from '@/lib/protocol/inbox';
-import { SILENT_MS } from '@/lib/protocol/limits';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import { isSeen, standsSince } from '@/lib/protocol/session-standing';
-import { readInbox } from '@/lib/queries/read-inbox';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { putArrangement } from '@/lib/server/commands/arrange-session';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { postMarks } from '@/lib/server/commands/mark-inbox';
+import { readInbox } from '@/lib/server/queries/read-inbox';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

@@ -1,12 +1,12 @@
+import { SILENT_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import { SILENT_MS } from '@/lib/protocol/limits';
-import { readAgents } from '@/lib/queries/read-agents';
-import { readSession } from '@/lib/queries/read-sessions';
-import { readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { readAgents } from '@/lib/server/queries/read-agents';
+import { readSession } from '@/lib/server/queries/read-sessions';
+import { readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What becomes of work that its runner does not list any more, because the record of its end was lost. */

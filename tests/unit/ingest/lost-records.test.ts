@@ -1,5 +1,5 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;

@@ -1,10 +1,10 @@
+import { AppError } from '@interlude/protocol/errors';
+import { MAX_RECORD_VALUES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Pace } from '@/db/next-turn';
-import { parseBatch } from '@/lib/ingest/parse-batch';
-import { parseJson } from '@/lib/ingest/parse-json';
-import { AppError } from '@/lib/protocol/errors';
-import { MAX_RECORD_VALUES, MAX_REQUEST_BYTES } from '@/lib/protocol/limits';
+import { parseBatch } from '@/lib/server/ingest/parse-batch';
+import { parseJson } from '@/lib/server/ingest/parse-json';
 import { hurriedWork } from '../../support/hurried-work';
 
 afterEach(() => {

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner } from '@/lib/commands/runner-connection';
-import { readInbox } from '@/lib/queries/read-inbox';
-import { readSession } from '@/lib/queries/read-sessions';
-import { readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { readInbox } from '@/lib/server/queries/read-inbox';
+import { readSession } from '@/lib/server/queries/read-sessions';
+import { readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What a status record ends that says that the process has. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { readTasks } from '@/lib/queries/read-tasks';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readTasks } from '@/lib/server/queries/read-tasks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { largestStatement } from '../../support/largest-statement';
 

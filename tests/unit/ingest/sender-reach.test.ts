@@ -1,7 +1,7 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import type { IngestAnswer } from '@interlude/protocol/envelope';
+import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { IngestAnswer } from '@/lib/protocol/envelope';
-import { MAX_RECORD_BYTES } from '@/lib/protocol/limits';
 import { AccessStage, type Headers } from '../../support/access-stage';
 import { marker, record } from '../../support/ingest-target';
 

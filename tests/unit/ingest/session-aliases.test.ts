@@ -1,10 +1,10 @@
+import type { IngestAnswer } from '@interlude/protocol/envelope';
+import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@interlude/protocol/read-models';
+import { requestDigest } from '@interlude/protocol/request-digest';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { AboutJob, WriteJob } from '@/db/writes';
-import { keyedDigest } from '@/lib/access/secret';
-import type { IngestAnswer } from '@/lib/protocol/envelope';
-import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@/lib/protocol/read-models';
-import { requestDigest } from '@/lib/protocol/request-digest';
+import { keyedDigest } from '@/lib/server/access/secret';
 import { AccessStage, type Headers } from '../../support/access-stage';
 import { bytesOf, hashOf } from '../../support/attachments';
 import { record } from '../../support/ingest-target';

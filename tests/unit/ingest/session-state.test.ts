@@ -1,10 +1,10 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { CommandHub } from '@/lib/commands/command-hub';
-import { connectRunner, renewRunners } from '@/lib/commands/runner-connection';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { readAgents } from '@/lib/queries/read-agents';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { CommandHub } from '@/lib/server/commands/command-hub';
+import { connectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import { readAgents } from '@/lib/server/queries/read-agents';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** What becomes of a session's state by what is told of it, with the clock in hand. */

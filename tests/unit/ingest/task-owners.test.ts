@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
-import { TaskOwners } from '@/lib/ingest/task-owners';
+import { TaskOwners } from '@/lib/server/ingest/task-owners';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 describe('the owner of a task', () => {

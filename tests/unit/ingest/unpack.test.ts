@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { unpack, unpackStreamed } from '@/lib/ingest/unpack';
+import { unpack, unpackStreamed } from '@/lib/server/ingest/unpack';
 
 /** Both ways to unpack: in one step, and streamed where there is no Node. */
 const MIB = 1024 * 1024;

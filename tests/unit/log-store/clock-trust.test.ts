@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LogKeeper } from '@/lib/log-store/log-keeper';
+import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 

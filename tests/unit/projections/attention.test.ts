@@ -1,6 +1,6 @@
+import { MAX_ID_LENGTH, MAX_INBOX_ID } from '@interlude/protocol/limits';
+import { attentionOfAgent, attentionOfSession } from '@interlude/protocol/projections/attention';
 import { expect, it } from 'vitest';
-import { attentionOfAgent, attentionOfSession } from '@/lib/projections/attention';
-import { MAX_ID_LENGTH, MAX_INBOX_ID } from '@/lib/protocol/limits';
 import { anAgent, aSession } from '../../ui/rows';
 
 it('names what needs a person by an id that can be handed back, whatever the ids of agents are made of', () => {

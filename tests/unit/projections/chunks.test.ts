@@ -1,9 +1,9 @@
+import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
+import { newSession } from '@interlude/protocol/projections/session-summary';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { newSession } from '@/lib/projections/session-summary';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldSession } from '../../support/folds';
 import { custom, runEnds, runStarts, says, told, turnsOf } from './session-story';
 

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { Item, MessageItem } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import type { Item, MessageItem } from '@/lib/protocol/read-models';
 import { custom, runEnds, runStarts, says, told, userSays } from './session-story';
 
 const queued = (id: string) => says(id, 'Hi', 'user', { metadata: { interlude: { delivery: 'queued' as const } } });

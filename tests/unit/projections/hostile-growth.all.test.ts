@@ -1,10 +1,10 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { NO_OBLIGATIONS } from '@interlude/protocol/projections/obligations';
+import { newSession } from '@interlude/protocol/projections/session-summary';
+import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
-import { NO_OBLIGATIONS } from '@/lib/projections/obligations';
-import { newSession } from '@/lib/projections/session-summary';
-import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldObligations, foldSession, foldTasks, turnFromEvents } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';
 

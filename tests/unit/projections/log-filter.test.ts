@@ -1,10 +1,17 @@
+import { MAX_LOG_MESSAGE_BYTES, MAX_REGEX_STEPS } from '@interlude/protocol/limits';
+import { foldText } from '@interlude/protocol/projections/fold-text';
+import {
+  EVERY_LINE,
+  findHits,
+  joinHits,
+  type LogFilter,
+  matchesLine,
+  parseTerms,
+} from '@interlude/protocol/projections/log-filter';
+import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
+import type { LogLine } from '@interlude/protocol/read-models';
 import { RE2JS } from 're2js';
 import { describe, expect, test, vi } from 'vitest';
-import { foldText } from '@/lib/projections/fold-text';
-import { EVERY_LINE, findHits, joinHits, type LogFilter, matchesLine, parseTerms } from '@/lib/projections/log-filter';
-import { compileLogRegex } from '@/lib/projections/log-regex';
-import { MAX_LOG_MESSAGE_BYTES, MAX_REGEX_STEPS } from '@/lib/protocol/limits';
-import type { LogLine } from '@/lib/protocol/read-models';
 
 function line(fields: Partial<LogLine> = {}): LogLine {
   return {

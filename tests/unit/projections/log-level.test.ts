@@ -1,7 +1,7 @@
+import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { heardLevel as heardIn } from '@interlude/protocol/projections/log-level';
+import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { heardLevel as heardIn } from '@/lib/projections/log-level';
-import { readAgentStatus } from '@/lib/protocol/agent-status';
-import type { AgentLogLevel } from '@/lib/protocol/read-models';
 
 const UNHEARD: AgentLogLevel = { level: null, since: null, by: null, until: null, base: null, desired: null };
 const heardLevel = (before: AgentLogLevel, status: Record<string, unknown>, at: number) =>

@@ -1,10 +1,10 @@
+import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
+import { MAX_OBLIGATION_TEXT } from '@interlude/protocol/limits';
+import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import type { Obligation } from '@interlude/protocol/read-models';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
-import { NO_OBLIGATIONS, type ObligationFold } from '@/lib/projections/obligations';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
-import { MAX_OBLIGATION_TEXT } from '@/lib/protocol/limits';
-import type { Obligation } from '@/lib/protocol/read-models';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldObligations } from '../../support/folds';
 import { custom, runEnds, runStarts, says, userSays, wokenBy } from './session-story';
 

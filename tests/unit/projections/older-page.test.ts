@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import {
   awaitOlder,
   foldTranscript,
@@ -6,8 +6,8 @@ import {
   prependTurns,
   type TranscriptState,
   transcriptFromPage,
-} from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
+} from '@interlude/protocol/projections/transcript';
+import { expect, it } from 'vitest';
 import { MemoryLog } from '../../support/memory-log';
 import { message } from '../../support/turn-events';
 

@@ -1,10 +1,10 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
+import { attentionOfSession } from '@interlude/protocol/projections/attention';
+import { newSession } from '@interlude/protocol/projections/session-summary';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { expect, it } from 'vitest';
-import { attentionOfSession } from '@/lib/projections/attention';
-import { newSession } from '@/lib/projections/session-summary';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@/lib/protocol/limits';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldSession } from '../../support/folds';
 import { custom, runStarts } from './session-story';
 

@@ -1,8 +1,8 @@
+import type { AgUiEvent, FileEdit } from '@interlude/protocol/ag-ui';
+import { MAX_TURN_TEXT } from '@interlude/protocol/limits';
+import { EMPTY_TRANSCRIPT, foldTaskItems, foldTranscript } from '@interlude/protocol/projections/transcript';
+import type { RequestItem, ToolCallItem, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { EMPTY_TRANSCRIPT, foldTaskItems, foldTranscript } from '@/lib/projections/transcript';
-import type { AgUiEvent, FileEdit } from '@/lib/protocol/ag-ui';
-import { MAX_TURN_TEXT } from '@/lib/protocol/limits';
-import type { RequestItem, ToolCallItem, Turn } from '@/lib/protocol/read-models';
 import { custom, runEnds, runStarts, says, seen, taskEnds, taskStarts, told, turnsOf, userSays } from './session-story';
 
 /** What agents of several kinds tell: plans, edits, answers of their own, ends and causes that others said. */

@@ -1,6 +1,6 @@
+import { MAX_ARGS_VALUES, MAX_JSON_DEPTH } from '@interlude/protocol/limits';
+import { parsedArgs } from '@interlude/protocol/projections/parsed-args';
 import { describe, expect, it } from 'vitest';
-import { parsedArgs } from '@/lib/projections/parsed-args';
-import { MAX_ARGS_VALUES, MAX_JSON_DEPTH } from '@/lib/protocol/limits';
 
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 const wide = (values: number) => `[${'1,'.repeat(values - 1)}1]`;

@@ -1,5 +1,10 @@
+import {
+  awaitOlder,
+  foldTranscript,
+  prependTurns,
+  transcriptFromPage,
+} from '@interlude/protocol/projections/transcript';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { awaitOlder, foldTranscript, prependTurns, transcriptFromPage } from '@/lib/projections/transcript';
 import { MemoryLog } from '../../support/memory-log';
 import { userTurn } from '../../support/turn-events';
 

@@ -1,6 +1,6 @@
+import type { Observations, ReportState, SessionState, StateNote, StateRule } from '@interlude/protocol/agent-state';
+import { resolveState, type StateFacts } from '@interlude/protocol/projections/resolve-state';
 import { describe, expect, it } from 'vitest';
-import { resolveState, type StateFacts } from '@/lib/projections/resolve-state';
-import type { Observations, ReportState, SessionState, StateNote, StateRule } from '@/lib/protocol/agent-state';
 
 /** The rules of a session's state, each by the facts it is about, at the moment before and after it turns. */
 const NOW = 1_000_000;

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import { describe, expect, it } from 'vitest';
-import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import type { MemoryLog } from '../../support/memory-log';
 import { runEnds, runStarts, says, taskEnds, taskStarts, told, turnsOf, userSays, wokenBy } from './session-story';
 

@@ -1,5 +1,5 @@
-import type { AgUiEvent, InterludeMetadata } from '@/lib/protocol/ag-ui';
-import type { Item, Turn } from '@/lib/protocol/read-models';
+import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
+import type { Item, Turn } from '@interlude/protocol/read-models';
 import { MemoryLog } from '../../support/memory-log';
 
 /** Words to tell a session's history in tests. */

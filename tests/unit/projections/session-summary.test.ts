@@ -1,11 +1,16 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { readAgentStatus } from '@interlude/protocol/agent-status';
+import {
+  differsForReaders,
+  newSession,
+  type SessionFold,
+  SessionLedger,
+} from '@interlude/protocol/projections/session-summary';
+import { statusTold } from '@interlude/protocol/projections/status-told';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { isLost } from '@interlude/protocol/session-standing';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
-import { differsForReaders, newSession, type SessionFold, SessionLedger } from '@/lib/projections/session-summary';
-import { statusTold } from '@/lib/projections/status-told';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { readAgentStatus } from '@/lib/protocol/agent-status';
-import { isLost } from '@/lib/protocol/session-standing';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
 import { foldSession, foldTasks } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
 

@@ -1,5 +1,5 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { describe, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
 import { custom, runStarts, taskEnds, taskStarts, told, wokenBy } from './session-story';
 
 const tasks = (...chapters: Parameters<typeof told>) => [...told(...chapters).tasks.values()];

@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { MAX_TURN_ITEMS } from '@interlude/protocol/limits';
+import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
 import { expect, it } from 'vitest';
-import { EMPTY_TRANSCRIPT, foldTranscript } from '@/lib/projections/transcript';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { MAX_TURN_ITEMS } from '@/lib/protocol/limits';
 
 /** A turn of so many calls in which a task ends, and the one that the end wakes: it takes the end with it. */
 function followed(calls: number) {

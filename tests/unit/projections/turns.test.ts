@@ -1,7 +1,7 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
-import { placeEvents } from '@/lib/projections/turns';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { NO_PLACES } from '@/lib/protocol/turn-places';
 import {
   custom,
   runEnds,

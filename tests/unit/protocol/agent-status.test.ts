@@ -1,6 +1,6 @@
+import { readAgentStatus, reporterOf } from '@interlude/protocol/agent-status';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readAgentStatus, reporterOf } from '@/lib/protocol/agent-status';
 
 const WHOLE = {
   kind: 'claude',

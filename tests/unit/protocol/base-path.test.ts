@@ -1,6 +1,6 @@
+import { basePathSetting, placed, placedAt, unplaced, unplacedFrom } from '@interlude/protocol/base-path.mjs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { basePathSetting, placed, placedAt, unplaced, unplacedFrom } from '@/lib/protocol/base-path.mjs';
 
 describe('the path that a server is beneath', () => {
   test.each([undefined, '', '/'])('is none if it is set to %j', (setting) => {

@@ -1,6 +1,6 @@
+import { AppError, withErrors } from '@interlude/protocol/errors';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ReadQueue } from '@/db/read-queue';
-import { AppError, withErrors } from '@/lib/protocol/errors';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -32,7 +32,7 @@ test('what fails by itself is logged, though the client has hung up', async () =
 
 test('another copy of this file knows an error of this one', async () => {
   vi.resetModules();
-  const copy = await import('@/lib/protocol/errors');
+  const copy = await import('@interlude/protocol/errors');
   expect(copy.AppError).not.toBe(AppError);
   expect(new AppError('unavailable', 'Away.') instanceof copy.AppError).toBe(true);
   expect(new Error('Away.') instanceof copy.AppError).toBe(false);

@@ -1,6 +1,6 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import { endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { expect, test } from 'vitest';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { endsSession, inputsOf, kindOf } from '@/lib/protocol/lifecycle/event-inputs';
 
 /** `event → kind input id`, several by commas; an event with a slash is a CUSTOM one with that status or outcome. */
 const ROWS = `

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { describe, expect, it } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { interludeOf } from '@/lib/protocol/interlude-metadata';
 
 describe('what an event says beyond AG-UI', () => {
   const said = (interlude: object) => interludeOf({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);

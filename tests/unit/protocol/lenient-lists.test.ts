@@ -1,5 +1,4 @@
-import { describe, expect, it } from 'vitest';
-import { fileEdits } from '@/lib/protocol/file-edits';
+import { fileEdits } from '@interlude/protocol/file-edits';
 import {
   MAX_CAPTION,
   MAX_EDITS,
@@ -8,10 +7,11 @@ import {
   MAX_OPTION_LABEL,
   MAX_OPTIONS,
   MAX_PLAN_ENTRIES,
-} from '@/lib/protocol/limits';
-import { planEntries } from '@/lib/protocol/plan-entries';
-import { optionFor, requestOptions } from '@/lib/protocol/request-options';
-import { commandsOf, limitsOf, troubleOf, waysOf } from '@/lib/protocol/told-of-agent';
+} from '@interlude/protocol/limits';
+import { planEntries } from '@interlude/protocol/plan-entries';
+import { optionFor, requestOptions } from '@interlude/protocol/request-options';
+import { commandsOf, limitsOf, troubleOf, waysOf } from '@interlude/protocol/told-of-agent';
+import { describe, expect, it } from 'vitest';
 
 describe('the options of a permission', () => {
   const yes = { id: 'y', label: 'Yes', kind: 'allow' } as const;

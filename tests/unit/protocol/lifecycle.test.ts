@@ -1,7 +1,7 @@
+import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { GRAMMAR, type InputOf, type Kind, OPEN } from '@interlude/protocol/lifecycle/grammar';
+import { NOTHING_OPEN, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { describe, expect, test } from 'vitest';
-import { Entities } from '@/lib/protocol/lifecycle/entities';
-import { GRAMMAR, type InputOf, type Kind, OPEN } from '@/lib/protocol/lifecycle/grammar';
-import { NOTHING_OPEN, OpenSession, turnStep } from '@/lib/protocol/lifecycle/open-session';
 
 /** Every state × input pair: `state input → next verdict`. A change of the grammar is a change here. */
 const PAIRS = {

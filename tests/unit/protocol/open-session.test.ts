@@ -1,8 +1,14 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import {
+  endsOf,
+  NOTHING_OPEN,
+  OpenSession,
+  type OpenWork,
+  workAfter,
+} from '@interlude/protocol/lifecycle/open-session';
+import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
+import { feedRecordingLine } from '@interlude/runner/adapters/claude/recording';
 import { describe, expect, test } from 'vitest';
-import { ClaudeAdapter } from '@/lib/adapters/claude/claude-adapter';
-import { feedRecordingLine } from '@/lib/adapters/claude/recording';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { endsOf, NOTHING_OPEN, OpenSession, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
 import { recordingLines } from '../../support/read-recording';
 
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import * as errors from '@interlude/protocol/errors';
+import * as limits from '@interlude/protocol/limits';
 import { describe, expect, test } from 'vitest';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import * as errors from '@/lib/protocol/errors';
-import * as limits from '@/lib/protocol/limits';
 
 /** PROTOCOL.md is normative, so what it says of the code must be so. */
 const page = await readFile(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');

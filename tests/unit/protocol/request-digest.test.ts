@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { canonicalJson } from '@interlude/protocol/canonical-json';
+import { digestOf, requestDigest } from '@interlude/protocol/request-digest';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson } from '@/lib/protocol/canonical-json';
-import { digestOf, requestDigest } from '@/lib/protocol/request-digest';
 
 /** The value with the keys of all its objects the other way round. */
 function turned(value: unknown): unknown {

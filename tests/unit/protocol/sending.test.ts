@@ -1,8 +1,8 @@
+import type { Observations, SelfReport } from '@interlude/protocol/agent-state';
+import { stateAt } from '@interlude/protocol/projections/resolve-state';
+import type { SessionSummary } from '@interlude/protocol/read-models';
+import { sendingTo } from '@interlude/protocol/sending';
 import { describe, expect, it } from 'vitest';
-import { stateAt } from '@/lib/projections/resolve-state';
-import type { Observations, SelfReport } from '@/lib/protocol/agent-state';
-import type { SessionSummary } from '@/lib/protocol/read-models';
-import { sendingTo } from '@/lib/protocol/sending';
 import { aSession } from '../../ui/rows';
 
 const NOW = 1_795_170_000_000;

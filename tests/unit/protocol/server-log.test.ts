@@ -1,7 +1,7 @@
+import { AppError, withErrors } from '@interlude/protocol/errors';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
-import { makeSecret } from '@/lib/access/secret';
-import { AppError, withErrors } from '@/lib/protocol/errors';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
+import { makeSecret } from '@/lib/server/access/secret';
 import { AccessStage } from '../../support/access-stage';
 
 let said: MockInstance<typeof console.error>;

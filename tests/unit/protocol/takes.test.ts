@@ -1,6 +1,6 @@
+import { COMMAND_TYPES } from '@interlude/protocol/commands';
+import { refusalOf } from '@interlude/protocol/takes';
 import { describe, expect, test } from 'vitest';
-import { COMMAND_TYPES } from '@/lib/protocol/commands';
-import { refusalOf } from '@/lib/protocol/takes';
 
 describe('what a runner says of the commands it acts on', () => {
   test.each([null, {}, { takes: 'message' }, { takesNot: { message: 'it is asleep' } }])(

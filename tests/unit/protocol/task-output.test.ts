@@ -1,9 +1,9 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
+import { utf8Length } from '@interlude/protocol/log-text';
+import { appendOutputs, outputSize, type TaskOutput } from '@interlude/protocol/task-output';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import { utf8Length } from '@/lib/protocol/log-text';
-import { appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
 
 const told = (value: object): AgUiEvent => ({
   type: 'CUSTOM',

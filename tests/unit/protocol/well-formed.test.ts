@@ -1,12 +1,12 @@
+import { ackSchema, sendMessageSchema } from '@interlude/protocol/commands';
+import { cutText } from '@interlude/protocol/cut-text';
+import { eventRecordSchema } from '@interlude/protocol/envelope';
+import { idSchema } from '@interlude/protocol/field-schemas';
+import { parseTopic } from '@interlude/protocol/frames';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { mayHaveHalves, parseWellFormed, stringifyWellFormed, wellFormed } from '@interlude/protocol/well-formed';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ackSchema, sendMessageSchema } from '@/lib/protocol/commands';
-import { cutText } from '@/lib/protocol/cut-text';
-import { eventRecordSchema } from '@/lib/protocol/envelope';
-import { idSchema } from '@/lib/protocol/field-schemas';
-import { parseTopic } from '@/lib/protocol/frames';
-import { MAX_ID_LENGTH } from '@/lib/protocol/limits';
-import { mayHaveHalves, parseWellFormed, stringifyWellFormed, wellFormed } from '@/lib/protocol/well-formed';
 
 /** Units of UTF-16 as they come, so that halves of pairs are common. */
 const units = fc

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { cutTerms } from '@/lib/commands/cut-terms';
-import { judgeReplies } from '@/lib/commands/overdue-replies';
-import { readActivity } from '@/lib/queries/read-activity';
+import { wholeSight } from '@/lib/server/access/sight';
+import { cutTerms } from '@/lib/server/commands/cut-terms';
+import { judgeReplies } from '@/lib/server/commands/overdue-replies';
+import { readActivity } from '@/lib/server/queries/read-activity';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** How long things take, told by runners whose clocks are anywhere. */

@@ -1,13 +1,13 @@
+import { MAX_ID_LENGTH, MAX_NAMED, MAX_TURN_TEXT } from '@interlude/protocol/limits';
+import { positionToNumber } from '@interlude/protocol/position';
+import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-log';
-import { wholeSight } from '@/lib/access/sight';
-import { EVERY_LINE } from '@/lib/projections/log-filter';
-import { MAX_ID_LENGTH, MAX_NAMED, MAX_TURN_TEXT } from '@/lib/protocol/limits';
-import { positionToNumber } from '@/lib/protocol/position';
-import { cursorOf, type ListCursor } from '@/lib/queries/list-cursor';
-import { AGENTS_GROUP, readAgents } from '@/lib/queries/read-agents';
-import { readLogLines } from '@/lib/queries/read-log-lines';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { cursorOf, type ListCursor } from '@/lib/server/queries/list-cursor';
+import { AGENTS_GROUP, readAgents } from '@/lib/server/queries/read-agents';
+import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;

@@ -1,8 +1,8 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { answer } from '@/lib/queries/answer';
-import { readTranscript } from '@/lib/queries/read-transcript';
+import { wholeSight } from '@/lib/server/access/sight';
+import { answer } from '@/lib/server/queries/answer';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { hurriedWork } from '../../support/hurried-work';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

@@ -1,21 +1,21 @@
+import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
+import { EVERYTHING } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
-import { wholeSight } from '@/lib/access/sight';
-import { readAfter, replayFrom } from '@/lib/event-log/read-after';
-import { EVERY_LINE } from '@/lib/projections/log-filter';
-import { EVERYTHING } from '@/lib/protocol/scope';
-import { readChunkWindow } from '@/lib/queries/log-chunks';
-import { conditionOf } from '@/lib/queries/log-condition';
-import { selectInChunks, selectSpan } from '@/lib/queries/log-slices';
-import { readAgent, readAgents } from '@/lib/queries/read-agents';
-import { readDelivery } from '@/lib/queries/read-delivery';
-import { readLogLines } from '@/lib/queries/read-log-lines';
-import { readAgentSessions, readSessionPage, readSessions } from '@/lib/queries/read-sessions';
-import { readTaskOutput } from '@/lib/queries/read-task-output';
-import { readTask, readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
-import { readTurnAt } from '@/lib/queries/read-turn-at';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
+import { readChunkWindow } from '@/lib/server/queries/log-chunks';
+import { conditionOf } from '@/lib/server/queries/log-condition';
+import { selectInChunks, selectSpan } from '@/lib/server/queries/log-slices';
+import { readAgent, readAgents } from '@/lib/server/queries/read-agents';
+import { readDelivery } from '@/lib/server/queries/read-delivery';
+import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readAgentSessions, readSessionPage, readSessions } from '@/lib/server/queries/read-sessions';
+import { readTaskOutput } from '@/lib/server/queries/read-task-output';
+import { readTask, readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
+import { readTurnAt } from '@/lib/server/queries/read-turn-at';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
 /**

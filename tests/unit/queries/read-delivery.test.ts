@@ -1,10 +1,10 @@
+import type { SessionDelivery } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import type { SessionDelivery } from '@/lib/protocol/read-models';
-import { readAgent } from '@/lib/queries/read-agents';
-import { readDelivery } from '@/lib/queries/read-delivery';
-import { readInbox } from '@/lib/queries/read-inbox';
-import { readSession } from '@/lib/queries/read-sessions';
+import { wholeSight } from '@/lib/server/access/sight';
+import { readAgent } from '@/lib/server/queries/read-agents';
+import { readDelivery } from '@/lib/server/queries/read-delivery';
+import { readInbox } from '@/lib/server/queries/read-inbox';
+import { readSession } from '@/lib/server/queries/read-sessions';
 import { callRoute } from '../../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

@@ -1,7 +1,7 @@
+import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Reader } from '@/db/reader';
-import { EVERYTHING, type Scope } from '@/lib/protocol/scope';
-import { query, readTogether } from '@/lib/queries/read-together';
+import { query, readTogether } from '@/lib/server/queries/read-together';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { insertRows } from '../../support/insert-rows';
 

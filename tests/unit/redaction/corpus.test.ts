@@ -1,7 +1,7 @@
+import { findSecrets } from '@interlude/protocol/redaction/find-secrets';
+import { redactValue } from '@interlude/protocol/redaction/redact-value';
+import { redactedText } from '@interlude/protocol/redaction/redacted-text';
 import { describe, expect, it } from 'vitest';
-import { findSecrets } from '@/lib/redaction/find-secrets';
-import { redactValue } from '@/lib/redaction/redact-value';
-import { redactedText } from '@/lib/redaction/redacted-text';
 import { continuedForms, gutteredForms, harmlessTexts, mixedForms, secretForms } from '../../support/redaction-corpus';
 import { isKnownInTime, leaking, leakingCuts, shownByCharacter, toolInput } from '../../support/redaction-leaks';
 

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { EventRedactor, stepOf, TextSoFar } from '@interlude/protocol/redaction/event-redactor';
 import { describe, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { EventRedactor, stepOf, TextSoFar } from '@/lib/redaction/event-redactor';
 
 const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
 const TOKEN = `gh${'p_'}${BODY}`;

@@ -1,6 +1,6 @@
+import { redactModel } from '@interlude/protocol/redaction/redact-model';
 import { it } from 'vitest';
 import { Pace } from '@/db/next-turn';
-import { redactModel } from '@/lib/redaction/redact-model';
 import { longestHold } from '../../support/loop-probe';
 import { expectWithin } from '../../support/pace';
 

@@ -1,5 +1,5 @@
+import { redactModel } from '@interlude/protocol/redaction/redact-model';
 import { describe, expect, it } from 'vitest';
-import { redactModel } from '@/lib/redaction/redact-model';
 
 describe('redactModel', () => {
   it('returns a value without secrets unchanged', async () => {

@@ -1,5 +1,5 @@
+import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
 import { expect, test } from 'vitest';
-import { maskDigests } from '@/lib/redaction/mask-digests';
 
 const mask = { request: (digest: string) => `r ${digest}`, attachment: (hash: string) => `a ${hash}` };
 

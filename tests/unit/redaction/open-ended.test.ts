@@ -1,5 +1,5 @@
+import { openEnded } from '@interlude/protocol/redaction/open-ended';
 import { expect, test } from 'vitest';
-import { openEnded } from '@/lib/redaction/open-ended';
 
 test('finds the beginning of a value at the end of a text, and nowhere else', () => {
   const open = openEnded(/(key=)([a-f]{8})(?![a-f])/g);

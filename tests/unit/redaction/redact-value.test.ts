@@ -1,7 +1,7 @@
+import { MAX_TITLE } from '@interlude/protocol/limits';
+import { redactModel } from '@interlude/protocol/redaction/redact-model';
+import { redactValue } from '@interlude/protocol/redaction/redact-value';
 import { describe, expect, it } from 'vitest';
-import { MAX_TITLE } from '@/lib/protocol/limits';
-import { redactModel } from '@/lib/redaction/redact-model';
-import { redactValue } from '@/lib/redaction/redact-value';
 
 const SECRET = 'Rk4vqTr7wLx2';
 const redacted = (value: unknown) => {

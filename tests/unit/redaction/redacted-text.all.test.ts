@@ -1,5 +1,5 @@
+import { RedactedText } from '@interlude/protocol/redaction/redacted-text';
 import { expect, it } from 'vitest';
-import { RedactedText } from '@/lib/redaction/redacted-text';
 import { cpuMs } from '../../support/cpu-time';
 
 it.each(['some words of prose ', `password: "A ''' ''' `, '[["a"    "b"    '])(

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import * as limits from '@interlude/protocol/limits';
+import { RedactedText, redactedText, wholeText } from '@interlude/protocol/redaction/redacted-text';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import * as limits from '@/lib/protocol/limits';
-import { RedactedText, redactedText, wholeText } from '@/lib/redaction/redacted-text';
 import { inPieces, leakedIn, secretText } from '../../support/secret-texts';
 
 const TOKEN = `gh${'p_'}0123456789abcdefghijABCDEFGHIJ0123456789`;
@@ -100,7 +100,7 @@ describe('a text without secrets', () => {
   it('knows every length that a text is truncated to', () => {
     // ids and names of one word
     const names = /^(?:MAX_ID_LENGTH|MAX_PRIORITY|MAX_CALL_NAME|MAX_ATTACHMENT_NAME|MOST_BY)$/;
-    const files = ['lib/protocol', 'lib/projections'].flatMap((folder) =>
+    const files = ['lib/protocol', 'lib/protocol/projections'].flatMap((folder) =>
       readdirSync(folder).flatMap((name) => (name.endsWith('.ts') ? `${folder}/${name}` : [])),
     );
     const passed = files.flatMap((file) =>

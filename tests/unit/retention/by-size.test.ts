@@ -1,7 +1,7 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import { positionAt } from '@/lib/retention/position-at';
-import { usedBytes } from '@/lib/retention/used-bytes';
+import { positionAt } from '@/lib/server/retention/position-at';
+import { usedBytes } from '@/lib/server/retention/used-bytes';
 import { RetainedServer } from '../../support/retained-server';
 import { message, userTurn } from '../../support/turn-events';
 

@@ -1,7 +1,7 @@
+import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addEntry, hashOf, REMOVAL } from '@/lib/access/audit-entry';
-import { checkAudit } from '@/lib/access/read-audit';
-import type { AuditCheck, AuditEntry, AuditPage } from '@/lib/protocol/audit';
+import { addEntry, hashOf, REMOVAL } from '@/lib/server/access/audit-entry';
+import { checkAudit } from '@/lib/server/access/read-audit';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 
 let server: RetainedServer;

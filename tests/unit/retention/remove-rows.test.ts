@@ -1,9 +1,9 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { InboxList } from '@interlude/protocol/inbox';
+import { UNDELIVERED_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { acknowledge } from '@/lib/commands/acknowledge';
-import { tellUndelivered } from '@/lib/commands/undelivered-results';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import type { InboxList } from '@/lib/protocol/inbox';
-import { UNDELIVERED_MS } from '@/lib/protocol/limits';
+import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { tellUndelivered } from '@/lib/server/commands/undelivered-results';
 import { hashOf } from '../../support/attachments';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { userTurn } from '../../support/turn-events';

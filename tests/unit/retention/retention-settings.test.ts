@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { historyRetention } from '@/lib/retention/retention-settings';
+import { historyRetention } from '@/lib/server/retention/retention-settings';
 
 const DAY_MS = 24 * 60 * 60_000;
 const warned = vi.fn();

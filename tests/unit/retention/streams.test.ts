@@ -1,10 +1,10 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { Frame } from '@interlude/protocol/frames';
+import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
+import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { FanOut, type FanOutOptions } from '@/lib/fan-out/fan-out';
-import { foldTranscript, transcriptFromPage } from '@/lib/projections/transcript';
-import { type AgUiEvent, CUSTOM } from '@/lib/protocol/ag-ui';
-import type { Frame } from '@/lib/protocol/frames';
-import type { TranscriptPage } from '@/lib/protocol/read-models';
+import { FanOut, type FanOutOptions } from '@/lib/server/fan-out/fan-out';
 import { FrameReader } from '../../support/frames';
 import { insertRows } from '../../support/insert-rows';
 import { listenTo, streamOf } from '../../support/listen';

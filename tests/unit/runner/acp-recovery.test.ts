@@ -1,6 +1,6 @@
+import { fieldsOf } from '@interlude/protocol/fields';
+import { RUNNER_VERSION } from '@interlude/runner/version';
 import { describe, expect, test } from 'vitest';
-import { fieldsOf } from '@/lib/protocol/fields';
-import { RUNNER_VERSION } from '@/lib/runner/version';
 import { SESSION } from '../../support/acp-agent';
 import { custom, live, turnEnds } from '../../support/acp-live';
 

@@ -1,7 +1,7 @@
+import { fieldsOf } from '@interlude/protocol/fields';
+import { promptText } from '@interlude/runner/adapters/acp/content';
+import type { AcpSourceOptions } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { promptText } from '@/lib/adapters/acp/content';
-import { fieldsOf } from '@/lib/protocol/fields';
-import type { AcpSourceOptions } from '@/lib/runner/sources/acp/acp-source';
 import { PlayedAcpAgent, SESSION } from '../../support/acp-agent';
 import { custom, ID, live, openAcpSource, texts, turnEnds } from '../../support/acp-live';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';

@@ -1,11 +1,11 @@
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import type { SelfReport } from '@interlude/protocol/agent-state';
+import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import { MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
+import type { OwedReply } from '@interlude/runner/host/owed-replies';
+import { ToolDesk } from '@interlude/runner/host/tool-desk';
+import { callTool, type SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { describe, expect, test } from 'vitest';
-import type { TimedEvent } from '@/lib/protocol/ag-ui';
-import type { SelfReport } from '@/lib/protocol/agent-state';
-import { NOTHING_OPEN, type OpenWork, workAfter } from '@/lib/protocol/lifecycle/open-session';
-import { MAX_REPORT_SUMMARY } from '@/lib/protocol/limits';
-import type { OwedReply } from '@/lib/runner/host/owed-replies';
-import { ToolDesk } from '@/lib/runner/host/tool-desk';
-import { callTool, type SessionTools } from '@/lib/runner/mcp/agent-tools';
 
 const owedReply = (messageId: string, sentAt: number, sessionId = 's'): OwedReply => ({
   ...{ messageId, sessionId, sentAt, text: `Text of ${messageId}` },

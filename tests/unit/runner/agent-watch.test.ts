@@ -1,6 +1,6 @@
+import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { AgentWatch } from '@interlude/runner/host/agent-watch';
 import { expect, test } from 'vitest';
-import { NOTHING_OPEN, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import { AgentWatch } from '@/lib/runner/host/agent-watch';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');
 const IN_A_TURN: OpenWork = { ...NOTHING_OPEN, turn: { runId: 'r1', userMessageIds: [] } };

@@ -1,5 +1,5 @@
+import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { describe, expect, test } from 'vitest';
-import { AgentApiSource } from '@/lib/runner/sources/agentapi/agentapi-source';
 import { AgentApiEmulator, menu } from '../../support/agentapi-server';
 import { attached, messageTo, QUICK, settled } from '../../support/agentapi-stage';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';

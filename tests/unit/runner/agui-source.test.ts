@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { AgUiSource } from '@/lib/runner/sources/agui/agui-source';
 import { listening, message, SESSION, settled } from '../../support/agui-stage';
 import { AmbientServer, said, taskBegan, taskEnded } from '../../support/ambient-server';
 import { type SourceStage, testSourceContract } from '../../support/source-contract';

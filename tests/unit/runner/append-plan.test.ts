@@ -1,6 +1,6 @@
+import { planAppend, type QueueEnd } from '@interlude/runner/outbox/append-plan';
+import { type Candidate, candidateOf } from '@interlude/runner/outbox/candidate';
 import { describe, expect, test } from 'vitest';
-import { planAppend, type QueueEnd } from '@/lib/runner/outbox/append-plan';
-import { type Candidate, candidateOf } from '@/lib/runner/outbox/candidate';
 
 const empty: QueueEnd = { seq: 0, rows: 0, bytes: 0, openLosts: new Map() };
 const roomy = { maxRows: 1_000, maxBytes: 1_000_000_000 };

@@ -1,5 +1,5 @@
+import { answer, GREETING, type Heard, LABEL } from '@interlude/runner/demo/assistant-script';
 import { describe, expect, test } from 'vitest';
-import { answer, GREETING, type Heard, LABEL } from '@/lib/runner/demo/assistant-script';
 
 const said = (heard: Partial<Heard>) => {
   const blocks = answer({ text: '', results: [], notices: [], ...heard });

@@ -3,12 +3,12 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promi
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import type { Attachment } from '@interlude/protocol/attachments';
+import { attachedBytes } from '@interlude/runner/host/attached-bytes';
+import { AttachmentStore, type AttachmentStoreOptions, StoppedError } from '@interlude/runner/host/attachment-store';
+import { CarriedMessages } from '@interlude/runner/host/carried-messages';
+import type { CommandOf, SessionFacts } from '@interlude/runner/host/source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Attachment } from '@/lib/protocol/attachments';
-import { attachedBytes } from '@/lib/runner/host/attached-bytes';
-import { AttachmentStore, type AttachmentStoreOptions, StoppedError } from '@/lib/runner/host/attachment-store';
-import { CarriedMessages } from '@/lib/runner/host/carried-messages';
-import type { CommandOf, SessionFacts } from '@/lib/runner/host/source';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { tempDir } from '../../support/temp-dir';
 

@@ -1,10 +1,10 @@
+import type { Command, CommandBodies } from '@interlude/protocol/commands';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
+import { VERBS } from '@interlude/runner/host/source';
+import type { ClaudeSdk, PermissionContext, QueryOptions } from '@interlude/runner/sources/claude/claude-sdk';
+import { ClaudeSource, type ClaudeSourceOptions } from '@interlude/runner/sources/claude/claude-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Command, CommandBodies } from '@/lib/protocol/commands';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import { VERBS } from '@/lib/runner/host/source';
-import type { ClaudeSdk, PermissionContext, QueryOptions } from '@/lib/runner/sources/claude/claude-sdk';
-import { ClaudeSource, type ClaudeSourceOptions } from '@/lib/runner/sources/claude/claude-source';
 import { playRecorded } from '../../support/recorded';
 import { MemorySurroundings } from '../../support/source-surroundings';
 import { sdkMessages, text } from '../adapters/sdk-messages';

@@ -1,10 +1,10 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
+import type { Wake } from '@interlude/runner/sources/codex/wake-message';
+import { Wakes } from '@interlude/runner/sources/codex/wakes';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { fieldsOf } from '@/lib/protocol/fields';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { Wake } from '@/lib/runner/sources/codex/wake-message';
-import { Wakes } from '@/lib/runner/sources/codex/wakes';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,10 +1,10 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { CommandClient } from '@interlude/runner/commands/command-client';
+import { SeenCommands } from '@interlude/runner/commands/seen-commands';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { CommandClient } from '@/lib/runner/commands/command-client';
-import { SeenCommands } from '@/lib/runner/commands/seen-commands';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { tempDir } from '../../support/temp-dir';
 
 /** A server that streams commands as the test says, and takes acknowledgements. */

@@ -1,7 +1,7 @@
+import { agree, type Check, type CheckResult, Hopeless, NotDone, Unmet, until } from '@interlude/conformance/check';
+import { conduct } from '@interlude/conformance/conduct';
+import { linesOf, reportOf, sumOf } from '@interlude/conformance/report';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { agree, type Check, type CheckResult, Hopeless, NotDone, Unmet, until } from '@/lib/runner/conformance/check';
-import { conduct } from '@/lib/runner/conformance/conduct';
-import { linesOf, reportOf, sumOf } from '@/lib/runner/conformance/report';
 
 const check = (name: string, run: () => Promise<void>, more: Partial<Check<null>> = {}): Check<null> => ({
   group: 'order',

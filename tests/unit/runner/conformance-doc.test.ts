@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { type Check, GROUPS } from '@interlude/conformance/check';
+import { RUNNER_CHECKS } from '@interlude/conformance/runner/checks';
+import { SERVER_CHECKS } from '@interlude/conformance/server/checks';
 import { describe, expect, test } from 'vitest';
-import { type Check, GROUPS } from '@/lib/runner/conformance/check';
-import { RUNNER_CHECKS } from '@/lib/runner/conformance/runner/checks';
-import { SERVER_CHECKS } from '@/lib/runner/conformance/server/checks';
 
 const page = readFileSync(new URL('../../../docs/conformance.md', import.meta.url), 'utf8');
 const protocol = readFileSync(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');

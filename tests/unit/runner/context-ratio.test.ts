@@ -1,9 +1,9 @@
+import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
+import { readInsight } from '@interlude/protocol/insight';
+import { isFailure } from '@interlude/protocol/signals';
+import { ContextRatio, tellsContextRatio } from '@interlude/runner/host/context-ratio';
+import type { LogAbout } from '@interlude/runner/logger/log-line';
 import { describe, expect, test } from 'vitest';
-import type { AgUiEvent, TimedEvent } from '@/lib/protocol/ag-ui';
-import { readInsight } from '@/lib/protocol/insight';
-import { isFailure } from '@/lib/protocol/signals';
-import { ContextRatio, tellsContextRatio } from '@/lib/runner/host/context-ratio';
-import type { LogAbout } from '@/lib/runner/logger/log-line';
 
 const timed = (...events: AgUiEvent[]): TimedEvent[] => events.map((event) => ({ occurredAt: 7, event }));
 const call = (toolCallName: string, more: object = {}): AgUiEvent => ({

@@ -1,6 +1,6 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { Conversation } from '@interlude/runner/sources/claude/conversation';
 import { describe, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { Conversation } from '@/lib/runner/sources/claude/conversation';
 import { recordingLines } from '../../support/read-recording';
 import { MemorySurroundings } from '../../support/source-surroundings';
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
+import { CpuWatch } from '@interlude/runner/host/cpu-watch';
+import { MARK, markedProcesses } from '@interlude/runner/host/marked-processes';
 import { describe, expect, it } from 'vitest';
-import { CpuWatch } from '@/lib/runner/host/cpu-watch';
-import { MARK, markedProcesses } from '@/lib/runner/host/marked-processes';
 
 /** What is told of the processor time of an agent that works without a word, with the clock in hand. */
 const BUSY = new Set(['s1']);

@@ -1,8 +1,8 @@
 import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { checkDataFolder, makePrivate, readPrivate } from '@interlude/runner/data-folder.mjs';
 import { createClient } from '@libsql/client';
 import { describe, expect, test } from 'vitest';
-import { checkDataFolder, makePrivate, readPrivate } from '@/lib/runner/data-folder.mjs';
 import { tempDir } from '../../support/temp-dir';
 import { visitDatabase } from '../../support/visit-database';
 

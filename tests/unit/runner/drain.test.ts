@@ -1,6 +1,6 @@
+import type { Delivery } from '@interlude/runner/outbox/delivery';
+import { Drain } from '@interlude/runner/outbox/drain';
 import { describe, expect, test } from 'vitest';
-import type { Delivery } from '@/lib/runner/outbox/delivery';
-import { Drain } from '@/lib/runner/outbox/drain';
 import { StoppedClock } from '../../support/hurried-clock';
 
 /** A drain whose deliveries end when the test says how. */

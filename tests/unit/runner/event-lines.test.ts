@@ -1,10 +1,10 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { EventJournal } from '@interlude/runner/logger/event-journal';
+import { EventLines } from '@interlude/runner/logger/event-lines';
+import { LevelSwitch } from '@interlude/runner/logger/level-switch';
+import type { LogEntry } from '@interlude/runner/logger/log-line';
+import { createLogger } from '@interlude/runner/logger/logger';
 import { describe, expect, test } from 'vitest';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { EventJournal } from '@/lib/runner/logger/event-journal';
-import { EventLines } from '@/lib/runner/logger/event-lines';
-import { LevelSwitch } from '@/lib/runner/logger/level-switch';
-import type { LogEntry } from '@/lib/runner/logger/log-line';
-import { createLogger } from '@/lib/runner/logger/logger';
 import { tempDir } from '../../support/temp-dir';
 import { play, recordingLines } from '../adapters/play';
 

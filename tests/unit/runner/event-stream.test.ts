@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type BrokenStream, readEventStream } from '@interlude/runner/wire/event-stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
 
 /** A server whose streams are ended, cut and refused as the test says. */
 async function stage(options: { silentMs?: number; missingMs?: number; status?: number } = {}) {

@@ -1,6 +1,6 @@
+import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
+import { sayFirst } from '@interlude/runner/host/first-message';
 import { describe, expect, test } from 'vitest';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import { sayFirst } from '@/lib/runner/host/first-message';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** One runner after another for the same session. */

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
+import { FLEET, restAfter } from '@interlude/runner/demo/fleet';
+import { Rota } from '@interlude/runner/demo/rota';
+import { readRecording } from '@interlude/runner/replay/recording';
 import { expect, test } from 'vitest';
-import { FLEET, restAfter } from '@/lib/runner/demo/fleet';
-import { Rota } from '@/lib/runner/demo/rota';
-import { readRecording } from '@/lib/runner/replay/recording';
 
 const folder = fileURLToPath(new URL('../../fixtures/recordings/demo/', import.meta.url));
 const FIRST_MS = 10_000;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { FollowedProcesses } from '@interlude/runner/sources/acp/followed-processes';
 import { expect, onTestFinished, test } from 'vitest';
-import { FollowedProcesses } from '@/lib/runner/sources/acp/followed-processes';
 
 function followed() {
   const ended: [pid: number, wasSeen: boolean][] = [];

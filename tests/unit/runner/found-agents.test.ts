@@ -1,10 +1,10 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readFoundAgents } from '@interlude/protocol/found-agent';
+import { findAgents } from '@interlude/runner/sources/found-agents';
+import { KIND_SIGNS } from '@interlude/runner/sources/kind-signs';
+import { KINDS } from '@interlude/runner/sources/kinds';
 import { expect, test } from 'vitest';
-import { readFoundAgents } from '@/lib/protocol/found-agent';
-import { findAgents } from '@/lib/runner/sources/found-agents';
-import { KIND_SIGNS } from '@/lib/runner/sources/kind-signs';
-import { KINDS } from '@/lib/runner/sources/kinds';
 import { tempDir } from '../../support/temp-dir';
 
 async function machine() {

@@ -1,6 +1,6 @@
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { type HeldAnswer, type HeldRequest, HeldRequests } from '@interlude/runner/host/held-requests';
 import { expect, test } from 'vitest';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { type HeldAnswer, type HeldRequest, HeldRequests } from '@/lib/runner/host/held-requests';
 
 const INPUT = { command: 'ls' };
 const OPTIONS = [

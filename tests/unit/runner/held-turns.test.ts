@@ -1,7 +1,7 @@
+import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
+import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { HeldPermissions } from '@/lib/runner/sources/hooks/held-permissions';
-import { routeHook } from '@/lib/runner/sources/hooks/hook-router';
-import { MessageInbox } from '@/lib/runner/sources/hooks/message-inbox';
 import { PlayedTerminal } from '../../support/played-terminal';
 
 /** Turns that a stop hook holds, ours or another, and turns that a slash command opens. */

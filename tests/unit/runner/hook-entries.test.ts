@@ -1,5 +1,3 @@
-import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
 import {
   HOOK_EVENTS,
   hasHooks,
@@ -7,7 +5,9 @@ import {
   SettingsError,
   withHooks,
   withoutHooks,
-} from '@/lib/runner/hooks/hook-entries';
+} from '@interlude/runner/hooks/hook-entries';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 
 const entries = hookEntries("/opt/inter'lude/hook.sh", '/home/mara/.interlude');
 

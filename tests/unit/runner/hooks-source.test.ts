@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createLogger } from '@interlude/runner/logger/logger';
+import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
+import { newMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLogger } from '@/lib/runner/logger/logger';
-import { HooksSource } from '@/lib/runner/sources/hooks/hooks-source';
-import { newMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
 import { MemorySurroundings } from '../../support/source-surroundings';
 import { tempDir } from '../../support/temp-dir';
 import { writeLine } from '../../support/terminal-recording';

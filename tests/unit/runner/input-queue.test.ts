@@ -1,6 +1,6 @@
+import type { UserMessage } from '@interlude/runner/sources/claude/claude-sdk';
+import { InputQueue } from '@interlude/runner/sources/claude/input-queue';
 import { describe, expect, test } from 'vitest';
-import type { UserMessage } from '@/lib/runner/sources/claude/claude-sdk';
-import { InputQueue } from '@/lib/runner/sources/claude/input-queue';
 
 function message(uuid: string): UserMessage {
   return {

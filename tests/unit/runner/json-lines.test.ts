@@ -1,6 +1,6 @@
+import { JsonLines } from '@interlude/runner/wire/json-lines';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { JsonLines } from '@/lib/runner/wire/json-lines';
 
 function read(maxLine?: number) {
   const values: unknown[] = [];

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import { FEATURES, type Feature, limitsOf, type Support } from '@interlude/runner/sources/features';
+import { KINDS } from '@interlude/runner/sources/kinds';
 import { describe, expect, test } from 'vitest';
-import { RECORDED_KINDS } from '@/lib/adapters/recorded-kinds';
-import { FEATURES, type Feature, limitsOf, type Support } from '@/lib/runner/sources/features';
-import { KINDS } from '@/lib/runner/sources/kinds';
 
 const PAGE = readFileSync('docs/kinds/README.md', 'utf8');
 const kinds = Object.entries(KINDS);

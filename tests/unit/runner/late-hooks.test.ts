@@ -1,8 +1,8 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
 import { tempDir } from '../../support/temp-dir';
 
 let now: number;

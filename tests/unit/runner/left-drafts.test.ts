@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeLeftDrafts } from '@interlude/runner/left-drafts.mjs';
 import { expect, test } from 'vitest';
-import { removeLeftDrafts } from '@/lib/runner/left-drafts.mjs';
 import { tempDir } from '../../support/temp-dir';
 
 test('what killed processes have left goes, what running ones and other programs have there stays', async () => {

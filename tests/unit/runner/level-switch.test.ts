@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { KeptLevel } from '@interlude/runner/logger/kept-level';
+import { type LevelChange, LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { createLogger } from '@interlude/runner/logger/logger';
+import { Outbox } from '@interlude/runner/outbox/outbox';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { KeptLevel } from '@/lib/runner/logger/kept-level';
-import { type LevelChange, LevelSwitch } from '@/lib/runner/logger/level-switch';
-import { createLogger } from '@/lib/runner/logger/logger';
-import { Outbox } from '@/lib/runner/outbox/outbox';
 import { HurriedClock, StoppedClock } from '../../support/hurried-clock';
 import { tempDir } from '../../support/temp-dir';
 

@@ -1,16 +1,16 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
+import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { hookFailure, logHookFailure } from '@interlude/runner/control-port/hook-failure';
+import { LevelSwitch, parseLevel } from '@interlude/runner/logger/level-switch';
+import { LogFile } from '@interlude/runner/logger/log-file';
+import type { LogEntry } from '@interlude/runner/logger/log-line';
+import { logLine } from '@interlude/runner/logger/log-line';
+import { fileNameOf } from '@interlude/runner/logger/log-name';
+import { createLogger } from '@interlude/runner/logger/logger';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
-import { hookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
-import { LevelSwitch, parseLevel } from '@/lib/runner/logger/level-switch';
-import { LogFile } from '@/lib/runner/logger/log-file';
-import type { LogEntry } from '@/lib/runner/logger/log-line';
-import { logLine } from '@/lib/runner/logger/log-line';
-import { fileNameOf } from '@/lib/runner/logger/log-name';
-import { createLogger } from '@/lib/runner/logger/logger';
 import { tempDir } from '../../support/temp-dir';
 
 const ISO = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;

@@ -1,6 +1,6 @@
+import { GONE, type RpcAnswer } from '@interlude/runner/sources/acp/acp-connection';
+import { LostSession, type LostSessionOptions } from '@interlude/runner/sources/acp/lost-session';
 import { expect, test } from 'vitest';
-import { GONE, type RpcAnswer } from '@/lib/runner/sources/acp/acp-connection';
-import { LostSession, type LostSessionOptions } from '@/lib/runner/sources/acp/lost-session';
 
 const TAKEN: RpcAnswer = { result: {}, error: null };
 const LOST: RpcAnswer = { result: {}, error: { code: -32_002, message: 'Resource not found', about: 'n' } };

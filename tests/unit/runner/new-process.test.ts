@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { uptime } from 'node:os';
+import { birthOf, bornAt } from '@interlude/runner/sources/hooks/terminal-process';
 import { describe, expect, test } from 'vitest';
-import { birthOf, bornAt } from '@/lib/runner/sources/hooks/terminal-process';
 import { PlayedTerminal } from '../../support/played-terminal';
 
 const [OLD, NEW] = [2_147_483_000, 2_147_483_001];

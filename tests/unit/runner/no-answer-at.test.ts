@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { noAnswerAt } from '@interlude/runner/wire/no-answer-at';
 import { expect, onTestFinished, test } from 'vitest';
-import { noAnswerAt } from '@/lib/runner/wire/no-answer-at';
 
 /** A server that accepts connections, and never says a word. */
 async function mute() {

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CliError, EXIT } from '@interlude/runner/cli/exit';
+import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS } from '@interlude/runner/cli/flags';
+import { createLogger } from '@interlude/runner/logger/logger';
+import { kind } from '@interlude/runner/sources/opencode/kind';
+import type { OpenedRunner, RunnerCall } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
-import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS } from '@/lib/runner/cli/flags';
-import { createLogger } from '@/lib/runner/logger/logger';
-import { kind } from '@/lib/runner/sources/opencode/kind';
-import type { OpenedRunner, RunnerCall } from '@/lib/runner/sources/runner-kind';
 import { OpencodeStandIn } from '../../support/opencode-server';
 import { tempDir } from '../../support/temp-dir';
 

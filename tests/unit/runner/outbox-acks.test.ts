@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
+import { Outbox, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import type { OutboxNotice } from '@/lib/runner/outbox/delivery';
-import { Outbox, type OutgoingRecord } from '@/lib/runner/outbox/outbox';
 import { FaultServer } from '../../support/fault-server';
 import { HurriedClock } from '../../support/hurried-clock';
 import { refusal } from '../../support/ledger';

@@ -1,10 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
+import {
+  MOST_LIVE,
+  NotAFileError,
+  OUTPUT_BEGIN,
+  type OutputReach,
+  readOutput,
+} from '@interlude/runner/host/output-file';
+import { Redactor } from '@interlude/runner/logger/redactor';
 import { describe, expect, test } from 'vitest';
-import { MAX_TASK_OUTPUT_BYTES } from '@/lib/protocol/limits';
-import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputReach, readOutput } from '@/lib/runner/host/output-file';
-import { Redactor } from '@/lib/runner/logger/redactor';
 import { tempDir } from '../../support/temp-dir';
 
 /** A file that somebody writes to, read on and on. */

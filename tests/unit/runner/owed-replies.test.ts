@@ -1,5 +1,5 @@
+import { OwedReplies, type OwedReply } from '@interlude/runner/host/owed-replies';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OwedReplies, type OwedReply } from '@/lib/runner/host/owed-replies';
 
 const reply = (messageId: string): OwedReply => ({
   messageId,

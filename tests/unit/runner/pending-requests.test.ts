@@ -1,6 +1,11 @@
+import { requestDigest } from '@interlude/protocol/request-digest';
+import {
+  answerOf,
+  type PendingRequest,
+  PendingRequests,
+  resultOf,
+} from '@interlude/runner/sources/claude/pending-requests';
 import { describe, expect, test } from 'vitest';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { answerOf, type PendingRequest, PendingRequests, resultOf } from '@/lib/runner/sources/claude/pending-requests';
 
 function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PendingRequest {
   return { tool, input, context: { signal: new AbortController().signal, ...more } };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { ProcessLock } from '@interlude/runner/process-lock';
 import { expect, test } from 'vitest';
-import { ProcessLock } from '@/lib/runner/process-lock';
 import { tempDir } from '../../support/temp-dir';
 
 test('a lock is taken once, until it is released', async () => {

@@ -1,5 +1,5 @@
+import { type Outage, Reachability } from '@interlude/runner/host/reachability';
 import { expect, test } from 'vitest';
-import { type Outage, Reachability } from '@/lib/runner/host/reachability';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');
 

@@ -1,6 +1,6 @@
+import { RecordSink } from '@interlude/runner/host/record-sink';
+import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { describe, expect, test } from 'vitest';
-import { RecordSink } from '@/lib/runner/host/record-sink';
-import type { OutgoingRecord } from '@/lib/runner/outbox/outbox';
 
 function event(name: string): OutgoingRecord {
   return { kind: 'event', agentId: 'a', sessionId: 's', occurredAt: 1, event: { type: 'CUSTOM', name } };

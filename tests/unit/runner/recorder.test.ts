@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Redactor } from '@interlude/runner/logger/redactor';
+import { Recorder } from '@interlude/runner/replay/recorder';
+import { readRecording } from '@interlude/runner/replay/recording';
 import { expect, test } from 'vitest';
-import { Redactor } from '@/lib/runner/logger/redactor';
-import { Recorder } from '@/lib/runner/replay/recorder';
-import { readRecording } from '@/lib/runner/replay/recording';
 import { tempDir } from '../../support/temp-dir';
 
 const TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ012345';

@@ -1,5 +1,5 @@
+import { recordsIn } from '@interlude/runner/sources/hooks/records-in';
 import { expect, test } from 'vitest';
-import { recordsIn } from '@/lib/runner/sources/hooks/records-in';
 import { cpuMs } from '../../support/cpu-time';
 
 test.each([

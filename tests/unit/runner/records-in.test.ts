@@ -1,5 +1,5 @@
+import { recordsIn } from '@interlude/runner/sources/hooks/records-in';
 import { describe, expect, test } from 'vitest';
-import { recordsIn } from '@/lib/runner/sources/hooks/records-in';
 
 const record = (uuid: string, more: object = {}) => JSON.stringify({ type: 'user', uuid, ...more });
 const [A = '', B = '', C = ''] = ['a', 'b', 'c'].map((id) =>

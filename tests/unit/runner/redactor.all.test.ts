@@ -1,8 +1,8 @@
+import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
+import { findKeys } from '@interlude/protocol/redaction/find-secrets';
+import { SECRET_SHAPES } from '@interlude/protocol/redaction/secret-shapes';
+import { Redactor } from '@interlude/runner/logger/redactor';
 import { test } from 'vitest';
-import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import { findKeys } from '@/lib/redaction/find-secrets';
-import { SECRET_SHAPES } from '@/lib/redaction/secret-shapes';
-import { Redactor } from '@/lib/runner/logger/redactor';
 import { expectWithin } from '../../support/pace';
 
 /** Built to make a pattern backtrack: each start that the redactor looks for, repeated without its end. */

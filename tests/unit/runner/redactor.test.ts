@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
+import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { SECRET_SHAPES } from '@interlude/protocol/redaction/secret-shapes';
+import { Redactor } from '@interlude/runner/logger/redactor';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_LOG_MESSAGE_BYTES } from '@/lib/protocol/limits';
-import { cutLogMessage, utf8Length } from '@/lib/protocol/log-text';
-import { SECRET_SHAPES } from '@/lib/redaction/secret-shapes';
-import { Redactor } from '@/lib/runner/logger/redactor';
 import { placedSecret, SECRETS_BY_KIND } from '../../support/secrets';
 
 const redact = (message: string) => {

@@ -1,6 +1,6 @@
+import { type ReplayOutcome, replayFailure } from '@interlude/runner/cli/replay-end';
+import type { Trouble } from '@interlude/runner/outbox/drain';
 import { describe, expect, test } from 'vitest';
-import { type ReplayOutcome, replayFailure } from '@/lib/runner/cli/replay-end';
-import type { Trouble } from '@/lib/runner/outbox/drain';
 
 const fine: ReplayOutcome = {
   url: 'http://127.0.0.1:4319',

@@ -1,6 +1,6 @@
+import { ReplayProgress } from '@interlude/runner/cli/replay-progress';
+import type { OutboxStatus } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ReplayProgress } from '@/lib/runner/cli/replay-progress';
-import type { OutboxStatus } from '@/lib/runner/outbox/outbox';
 
 test('an outage is told as it begins and as it ends, however long it takes', async () => {
   const told: string[] = [];

@@ -1,5 +1,5 @@
+import { RestartRule } from '@interlude/runner/host/restart-rule';
 import { describe, expect, test } from 'vitest';
-import { RestartRule } from '@/lib/runner/host/restart-rule';
 
 const MINUTE = 60_000;
 

@@ -1,8 +1,8 @@
+import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
+import { openProcess } from '@interlude/runner/sources/codex/codex-process';
+import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
-import { AcpSource } from '@/lib/runner/sources/acp/acp-source';
-import { openProcess } from '@/lib/runner/sources/codex/codex-process';
-import { CodexSource } from '@/lib/runner/sources/codex/codex-source';
 import { PlayedAcpAgent } from '../../support/acp-agent';
 import { CodexAppServer } from '../../support/codex-app-server';
 import { MemorySurroundings } from '../../support/source-surroundings';

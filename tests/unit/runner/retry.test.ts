@@ -1,6 +1,6 @@
+import { retryMs } from '@interlude/runner/retry';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { retryMs } from '@/lib/runner/retry';
 
 test('the wait after the k-th failure lies between half and all of min(10 s, 1 s · 2^(k−1))', () => {
   const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });

@@ -1,12 +1,12 @@
 import { appendFileSync, copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { type MirrorState, newMirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
+import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
+import { readOn } from '@interlude/runner/sources/hooks/tail-file';
+import { birthOf } from '@interlude/runner/sources/hooks/terminal-process';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { type MirrorState, newMirrorState, parseMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
-import { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
-import { readOn } from '@/lib/runner/sources/hooks/tail-file';
-import { birthOf } from '@/lib/runner/sources/hooks/terminal-process';
 import { PlayedTerminal } from '../../support/played-terminal';
 import { tempDir } from '../../support/temp-dir';
 import { readTerminalRecording, type TerminalStep, writeLine } from '../../support/terminal-recording';

@@ -1,6 +1,6 @@
+import { SessionReports } from '@interlude/runner/host/session-reports';
+import type { StatusRecord } from '@interlude/runner/host/status-record';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { SessionReports } from '@/lib/runner/host/session-reports';
-import type { StatusRecord } from '@/lib/runner/host/status-record';
 import { ingest, inProcessTarget } from '../../support/ingest-target';
 
 /** Which sessions of a machine its companion tells of: what is at rest must not be news for ever. */

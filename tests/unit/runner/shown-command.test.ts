@@ -1,15 +1,15 @@
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { shellWord } from '@interlude/protocol/shell-word.mjs';
+import { interludeCommand, npmCommand, readersFolder, shownPath } from '@interlude/runner/shown-command.mjs';
 import { expect, test } from 'vitest';
-import { shellWord } from '@/lib/protocol/shell-word.mjs';
-import { interludeCommand, npmCommand, readersFolder, shownPath } from '@/lib/runner/shown-command.mjs';
 import { tempDir } from '../../support/temp-dir';
 
 const root = process.cwd();
 const byNpm = { npm_lifecycle_event: 'interlude', npm_package_json: join(root, 'package.json') };
 
 test('in the project, or below it, a command is npm’s own there', () => {
-  for (const folder of [root, join(root, 'lib', 'runner')]) {
+  for (const folder of [root, join(root, 'lib', 'server')]) {
     expect(interludeCommand(['hooks', 'install'], {}, { folder })).toBe('npm run -s interlude -- hooks install');
     expect(npmCommand(['start'], { folder })).toBe('npm start');
   }

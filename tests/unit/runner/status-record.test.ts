@@ -1,7 +1,7 @@
+import { COMMAND_TYPES } from '@interlude/protocol/commands';
+import type { Verbs } from '@interlude/runner/host/source';
+import { takenBy } from '@interlude/runner/host/status-record';
 import { expect, test } from 'vitest';
-import { COMMAND_TYPES } from '@/lib/protocol/commands';
-import type { Verbs } from '@/lib/runner/host/source';
-import { takenBy } from '@/lib/runner/host/status-record';
 
 const done = async () => ({ state: 'done' as const });
 const ALL: Required<Verbs> = {

@@ -1,9 +1,9 @@
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
+import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
+import { stopDecision } from '@interlude/runner/sources/hooks/stop-decision';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { HeldPermissions } from '@/lib/runner/sources/hooks/held-permissions';
-import { type HookRouterOptions, routeHook } from '@/lib/runner/sources/hooks/hook-router';
-import type { SessionMirror } from '@/lib/runner/sources/hooks/session-mirror';
-import { stopDecision } from '@/lib/runner/sources/hooks/stop-decision';
 
 const NEVER = new AbortController().signal;
 const owed = (messageId: string, sentAt: number) => ({

@@ -1,5 +1,5 @@
+import { errorLine } from '@interlude/runner/system-error.mjs';
 import { expect, test } from 'vitest';
-import { errorLine } from '@/lib/runner/system-error.mjs';
 
 const failed = (about: object) => Object.assign(new Error('raw\nwords'), about);
 

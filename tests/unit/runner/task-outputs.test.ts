@@ -1,12 +1,12 @@
 import { appendFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { appendOutputs, outputSize, type TaskOutput } from '@interlude/protocol/task-output';
+import { TaskOutputs } from '@interlude/runner/host/task-outputs';
+import { Redactor } from '@interlude/runner/logger/redactor';
+import type { Cursor } from '@interlude/runner/outbox/statements';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { NOTHING_OPEN, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import { appendOutputs, outputSize, type TaskOutput } from '@/lib/protocol/task-output';
-import { TaskOutputs } from '@/lib/runner/host/task-outputs';
-import { Redactor } from '@/lib/runner/logger/redactor';
-import type { Cursor } from '@/lib/runner/outbox/statements';
 import { tempDir } from '../../support/temp-dir';
 
 const settled = (look: () => unknown) => expect.poll(look, { interval: 5 });

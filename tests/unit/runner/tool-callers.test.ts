@@ -1,16 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import type { ToolCaller } from '@interlude/runner/control-port/routes';
+import { byLsof, listenerAmong } from '@interlude/runner/host/listening-process';
+import { RunningCalls } from '@interlude/runner/host/running-calls';
+import type { SessionFacts } from '@interlude/runner/host/source';
+import { type CallerRule, ToolCallers } from '@interlude/runner/host/tool-callers';
+import type { SessionTools } from '@interlude/runner/mcp/agent-tools';
+import { clientOf } from '@interlude/runner/sources/agentapi/kind';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { NOTHING_OPEN, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import type { ToolCaller } from '@/lib/runner/control-port/routes';
-import { byLsof, listenerAmong } from '@/lib/runner/host/listening-process';
-import { RunningCalls } from '@/lib/runner/host/running-calls';
-import type { SessionFacts } from '@/lib/runner/host/source';
-import { type CallerRule, ToolCallers } from '@/lib/runner/host/tool-callers';
-import type { SessionTools } from '@/lib/runner/mcp/agent-tools';
-import { clientOf } from '@/lib/runner/sources/agentapi/kind';
 import { tempDir } from '../../support/temp-dir';
 
 const REPORT = { state: 'complete', summary: 'Done.' };

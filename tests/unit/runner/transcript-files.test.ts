@@ -1,8 +1,8 @@
 import { appendFileSync, copyFileSync, mkdirSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { type MirrorState, newMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
+import { TranscriptFiles } from '@interlude/runner/sources/hooks/transcript-files';
 import { describe, expect, test } from 'vitest';
-import { type MirrorState, newMirrorState } from '@/lib/runner/sources/hooks/mirror-state';
-import { TranscriptFiles } from '@/lib/runner/sources/hooks/transcript-files';
 import { tempDir } from '../../support/temp-dir';
 
 const MOST_KEYS = 100;

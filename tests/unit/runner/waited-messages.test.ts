@@ -1,5 +1,5 @@
+import { WaitedMessages } from '@interlude/runner/sources/hooks/waited-messages';
 import { describe, expect, test } from 'vitest';
-import { WaitedMessages } from '@/lib/runner/sources/hooks/waited-messages';
 
 const calls = (id: string, command: string) => ({
   type: 'assistant',

@@ -1,8 +1,8 @@
+import { frameReader } from '@interlude/runner/adapters/recorded-kind';
+import type { WireAdapter, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
+import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
+import { WireFeed } from '@interlude/runner/wire/wire-feed';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { frameReader } from '@/lib/adapters/recorded-kind';
-import type { WireAdapter, WireEnd, WireFrame } from '@/lib/adapters/wire';
-import { SessionWriter } from '@/lib/adapters/writer/session-writer';
-import { WireFeed } from '@/lib/runner/wire/wire-feed';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
 /** Begins a turn at `begin`, says what it is given, and takes ten seconds of silence for the end. */

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { send } from '@interlude/runner/outbox/send';
+import { withDeadline } from '@interlude/runner/with-deadline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { send } from '@/lib/runner/outbox/send';
-import { withDeadline } from '@/lib/runner/with-deadline';
 
 /** A server that accepts every connection and never says a word. */
 let silent: Server;

@@ -1,6 +1,6 @@
+import { workspaceNote } from '@interlude/runner/host/workspace-note';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { workspaceNote } from '@/lib/runner/host/workspace-note';
 
 const note = (value: unknown) => workspaceNote(JSON.stringify(value));
 

@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import type { InboxList } from '@interlude/protocol/inbox';
+import { OUTLETS, type Outlet, redactedMetrics } from '@interlude/protocol/redaction/outlets';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { noticeText } from '@/components/inbox/notice-text';
 import { NO_NOTICES, standingNotices } from '@/components/inbox/notices';
-import type { InboxList } from '@/lib/protocol/inbox';
-import { serverLog } from '@/lib/protocol/server-log.mjs';
-import { OUTLETS, type Outlet, redactedMetrics } from '@/lib/redaction/outlets';
-import { WebhookSender } from '@/lib/webhook/webhook-sender';
+import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
 
@@ -147,8 +147,8 @@ const FILES = ['lib', 'db', 'app', 'components'].flatMap((folder) =>
 it('nothing else in the server posts to other services', () => {
   const fetching = FILES.filter(({ text }) => /(?<![.\w])fetch\(/.test(text)).map(({ path }) => path);
   // the runner posts to the server; the launcher and the pages ask the server itself; the database is the server's own
-  const own = /^(?:lib\/(?:runner|launch)|components|db)\//;
-  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/access/post-redacted.ts']);
+  const own = /^(?:lib\/(?:runner|conformance|launch)|components|db)\//;
+  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/server/access/post-redacted.ts']);
 });
 
 it('the pages load the rules when they are needed, not with their bundle', () => {

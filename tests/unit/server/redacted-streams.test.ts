@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { OWNER } from '@/lib/access/principal';
+import { OWNER } from '@/lib/server/access/principal';
 import { answerRoute } from '@/lib/server/answer-route';
 import type { ApiRoute } from '@/lib/server/routes';
 import { AccessStage } from '../../support/access-stage';

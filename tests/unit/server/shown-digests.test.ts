@@ -1,6 +1,6 @@
+import { MAX_UNNAMED_ATTACHMENTS } from '@interlude/protocol/limits';
+import type { RequestDetail } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { MAX_UNNAMED_ATTACHMENTS } from '@/lib/protocol/limits';
-import type { RequestDetail } from '@/lib/protocol/read-models';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, bearer, type Headers } from '@/tests/support/access-stage';
 import { bytesOf, hashOf, PNG } from '@/tests/support/attachments';

@@ -1,16 +1,16 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { INBOX_KINDS } from '@interlude/protocol/inbox';
+import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/access/sight';
-import { type WebhookSettings, webhookSetting } from '@/lib/access/webhook-settings';
-import { cutTerms } from '@/lib/commands/cut-terms';
-import { INBOX_KINDS } from '@/lib/protocol/inbox';
-import type { WebhookBody } from '@/lib/protocol/webhook';
-import { readWebhookDeliveries } from '@/lib/queries/read-webhook';
-import { callWebhook } from '@/lib/webhook/call-webhook';
-import { webhookHeaders } from '@/lib/webhook/sign-webhook';
-import { openedBody, testBody } from '@/lib/webhook/webhook-body';
-import { WebhookSender } from '@/lib/webhook/webhook-sender';
+import { wholeSight } from '@/lib/server/access/sight';
+import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';
+import { cutTerms } from '@/lib/server/commands/cut-terms';
+import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
+import { callWebhook } from '@/lib/server/webhook/call-webhook';
+import { webhookHeaders } from '@/lib/server/webhook/sign-webhook';
+import { openedBody, testBody } from '@/lib/server/webhook/webhook-body';
+import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Who is not looking is told: a receiver on loopback, and the clock in hand. */

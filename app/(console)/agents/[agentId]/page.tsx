@@ -1,10 +1,10 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+import { PageFrame } from '@/app/(console)/page-frame';
+import { readInTurn } from '@/app/(console)/read-in-turn';
 import { AgentPage } from '@/components/agents/agent-page';
 import { nameText } from '@/components/ui/verbatim';
-import { readAgent } from '@/lib/queries/read-agents';
-import { PageFrame } from '../../page-frame';
-import { readInTurn } from '../../read-in-turn';
+import { readAgent } from '@/lib/server/queries/read-agents';
 
 interface Props {
   params: Promise<{ agentId: string }>;

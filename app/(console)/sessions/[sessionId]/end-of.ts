@@ -1,4 +1,4 @@
-import type { AgentSummary, SessionSummary } from '@/lib/protocol/read-models';
+import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 
 /** Why nobody hears any more what is written here, else null. */
 export function endOf(session: SessionSummary, agent: AgentSummary | null): string | null {

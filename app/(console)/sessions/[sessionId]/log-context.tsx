@@ -1,5 +1,6 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
 import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { useLogSettings } from '@/components/logs/log-settings';
@@ -11,7 +12,6 @@ import { JumpLink } from '@/components/ui/jump';
 import { Words } from '@/components/ui/name';
 import { useNow } from '@/components/ui/now';
 import { nameText } from '@/components/ui/verbatim';
-import { formatDuration } from '@/lib/protocol/duration';
 
 /** Something of the transcript, and where it is. */
 export interface Named {

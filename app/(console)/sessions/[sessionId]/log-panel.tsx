@@ -1,5 +1,6 @@
 'use client';
 
+import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ChevronLeft, ExternalLink, X } from 'lucide';
 import type { ReactNode } from 'react';
@@ -10,7 +11,6 @@ import { OVER } from '@/components/ui/in-view';
 import { Link } from '@/components/ui/link';
 import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
-import type { LogLine } from '@/lib/protocol/read-models';
 import { useSessionRows } from './session-scope';
 import type { useLogPanel } from './use-log-panel';
 

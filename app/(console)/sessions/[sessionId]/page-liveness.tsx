@@ -1,7 +1,7 @@
 'use client';
 
 import type { ReactNode } from 'react';
-import { SessionLiveness } from '../../session-liveness';
+import { SessionLiveness } from '@/app/(console)/session-liveness';
 import { useSessionRows } from './session-scope';
 
 /** For everything on a session's page. */

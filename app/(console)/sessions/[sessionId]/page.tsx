@@ -1,15 +1,15 @@
+import type { TaskList, TranscriptPage } from '@interlude/protocol/read-models';
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+import { readForPage, readInTurn } from '@/app/(console)/read-in-turn';
 import { pageNonce } from '@/app/page-nonce';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { FIRST_PAGE, firstPageOf } from '@/components/transcript/first-page';
 import { nameText } from '@/components/ui/verbatim';
-import type { TaskList, TranscriptPage } from '@/lib/protocol/read-models';
-import { readAgentRow } from '@/lib/queries/read-agents';
-import { readSession } from '@/lib/queries/read-sessions';
-import { readTasks } from '@/lib/queries/read-tasks';
-import { readTranscript } from '@/lib/queries/read-transcript';
-import { readForPage, readInTurn } from '../../read-in-turn';
+import { readAgentRow } from '@/lib/server/queries/read-agents';
+import { readSession } from '@/lib/server/queries/read-sessions';
+import { readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript } from '@/lib/server/queries/read-transcript';
 import type { SessionStart } from './session-stores';
 import { SessionView } from './session-view';
 

@@ -1,5 +1,5 @@
+import type { MessageItem, Turn } from '@interlude/protocol/read-models';
 import { quote } from '@/components/transcript/reply-link';
-import type { MessageItem, Turn } from '@/lib/protocol/read-models';
 
 /** A turn that did not change keeps its identity, and each of its messages may be quoted by thousands. */
 const messages = new WeakMap<Turn, ReadonlyMap<string, MessageItem>>();

@@ -1,5 +1,7 @@
 'use client';
 
+import { withoutQuotes } from '@interlude/protocol/quotes';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 import { OwedReplies } from '@/components/obligations/owed-replies';
 import { Evidence } from '@/components/sessions/away-evidence';
 import {
@@ -19,8 +21,6 @@ import { Link } from '@/components/ui/link';
 import { Name, Words } from '@/components/ui/name';
 import { plainWords } from '@/components/ui/plain-words';
 import { nameText } from '@/components/ui/verbatim';
-import { withoutQuotes } from '@/lib/protocol/quotes';
-import type { SessionSummary } from '@/lib/protocol/read-models';
 
 /** What a session is called, how it stands since when, and whose it is. */
 export function SessionFacts(props: {

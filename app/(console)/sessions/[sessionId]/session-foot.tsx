@@ -1,5 +1,6 @@
 'use client';
 
+import type { Turn } from '@interlude/protocol/read-models';
 import { useCallback } from 'react';
 import { useActing } from '@/components/access/may-act';
 import { useAgentSummary } from '@/components/agents/use-agents';
@@ -11,7 +12,6 @@ import type { ActionStore } from '@/components/live/actions';
 import { useRefusal } from '@/components/live/refusals';
 import { CodeOnDemand, OnDemand, usePreload } from '@/components/ui/on-demand';
 import { Toast } from '@/components/ui/toast';
-import type { Turn } from '@/lib/protocol/read-models';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';

@@ -2,13 +2,13 @@
 
 import { clsx } from 'clsx';
 import { ChevronLeft, Logs } from 'lucide';
+import { SettingsLink } from '@/app/(console)/settings-link';
 import { useMayAct } from '@/components/access/may-act';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { SessionMenu } from '@/components/sessions/session-menu';
 import { useSession } from '@/components/sessions/use-sessions';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
-import { SettingsLink } from '../../settings-link';
 import { SessionFacts } from './session-facts';
 import { useSessionScope } from './session-scope';
 

@@ -1,5 +1,6 @@
 'use client';
 
+import type { Task, Turn } from '@interlude/protocol/read-models';
 import { type ReactNode, useCallback, useEffect, useEffectEvent, useMemo } from 'react';
 import { flushSync } from 'react-dom';
 import { taskAnchor } from '@/components/tasks/task-words';
@@ -11,7 +12,6 @@ import { usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { TimeLockProvider } from '@/components/ui/time-lock';
 import { inQuotes } from '@/components/ui/verbatim';
-import type { Task, Turn } from '@/lib/protocol/read-models';
 import { LogContext, type Named } from './log-context';
 import { LogPanel, levelCode, logCode } from './log-panel';
 import { useSessionScope, useTranscriptState } from './session-scope';

@@ -1,5 +1,6 @@
 'use client';
 
+import type { AgentSummary, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, type RefObject, useContext, useMemo, useRef } from 'react';
 import { useAgentSummary } from '@/components/agents/use-agents';
 import type { ComposerHandle } from '@/components/composer/composer';
@@ -9,7 +10,6 @@ import { useTasksLeft } from '@/components/tasks/use-tasks';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptStore } from '@/components/transcript/transcript-store';
 import { useTranscript } from '@/components/transcript/use-transcript';
-import type { AgentSummary, SessionSummary, TranscriptPage } from '@/lib/protocol/read-models';
 
 interface SessionScope {
   sessionId: string;

@@ -1,5 +1,8 @@
 'use client';
 
+import { attachmentPath } from '@interlude/protocol/attachments';
+import type { MessageItem } from '@interlude/protocol/read-models';
+import { API_ADDRESS } from '@interlude/protocol/version';
 import { type ReactNode, type RefObject, useMemo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import type { ComposerHandle } from '@/components/composer/composer';
@@ -10,9 +13,6 @@ import { useRefusal } from '@/components/live/refusals';
 import { useOwedMessages } from '@/components/obligations/use-obligations';
 import { Waive } from '@/components/obligations/waive';
 import { type TranscriptSlots, TranscriptSlotsProvider } from '@/components/transcript/transcript-slots';
-import { attachmentPath } from '@/lib/protocol/attachments';
-import type { MessageItem } from '@/lib/protocol/read-models';
-import { API_ADDRESS } from '@/lib/protocol/version';
 import { endOf } from './end-of';
 import { quoteOf } from './quote-of';
 import { useSessionRows, useSessionScope, useTranscriptState } from './session-scope';

@@ -1,10 +1,10 @@
 'use client';
 
+import type { AgentDetail, SessionDetail, TaskList, TranscriptPage } from '@interlude/protocol/read-models';
 import { type ReactNode, useState } from 'react';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { useStart } from '@/components/live/use-fleet';
 import { RequestBoardProvider } from '@/components/requests/request-board';
-import type { AgentDetail, SessionDetail, TaskList, TranscriptPage } from '@/lib/protocol/read-models';
 import { isInSight } from './is-in-sight';
 import { PageLiveness } from './page-liveness';
 import { SessionScopeProvider } from './session-scope';

@@ -1,9 +1,9 @@
+import type { Task } from '@interlude/protocol/read-models';
 import { useMemo } from 'react';
 import { TaskIndex } from '@/components/tasks/task-index';
 import { namedTask, taskOutcome } from '@/components/tasks/task-words';
 import { useTasks } from '@/components/tasks/use-tasks';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
-import type { Task } from '@/lib/protocol/read-models';
 import { useSessionScope } from './session-scope';
 
 /** The session's tasks as they are shown. */

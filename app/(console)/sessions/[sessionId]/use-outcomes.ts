@@ -1,9 +1,9 @@
 'use client';
 
+import type { NoticeItem, Turn } from '@interlude/protocol/read-models';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { OutgoingMessage } from '@/components/composer/draft-store';
 import type { ActionStore } from '@/components/live/actions';
-import type { NoticeItem, Turn } from '@/lib/protocol/read-models';
 import { isInSight } from './is-in-sight';
 
 /** Tells what became of what was asked on this page, and says what failed out of sight. */

@@ -1,14 +1,14 @@
 'use client';
 
+import { comparePositions } from '@interlude/protocol/position';
+import type { Item, Task, Turn } from '@interlude/protocol/read-models';
 import { type ReactNode, useMemo } from 'react';
+import { renderRequest } from '@/app/(console)/render-request';
 import { TaskCard } from '@/components/tasks/task-card';
 import { TaskEndLine } from '@/components/tasks/task-end-line';
 import { isBoilerplate, taskAnchor } from '@/components/tasks/task-words';
 import { ItemList } from '@/components/transcript/item-list';
 import type { TranscriptSlots } from '@/components/transcript/transcript-slots';
-import { comparePositions } from '@/lib/protocol/position';
-import type { Item, Task, Turn } from '@/lib/protocol/read-models';
-import { renderRequest } from '../../render-request';
 import { useTaskNames } from './use-named-tasks';
 
 /** How the transcript shows tasks, from the tasks' own read model, and requests. Without a composer, nothing more. */

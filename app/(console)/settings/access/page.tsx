@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
+import { visitor } from '@/app/(console)/read-in-turn';
 import { AccessPage } from '@/components/settings/access-page';
-import { may } from '@/lib/access/principal';
-import { visitor } from '../../read-in-turn';
+import { may } from '@/lib/server/access/principal';
 import { ForAdmins } from '../for-admins';
 import { readFirstCredentials } from '../read-access';
 

@@ -1,9 +1,9 @@
 import type { Metadata } from 'next';
 import { headers } from 'next/headers';
+import { visitor } from '@/app/(console)/read-in-turn';
 import { ApiPage } from '@/components/settings/api-page';
-import { saysSecure } from '@/lib/access/own-address';
+import { saysSecure } from '@/lib/server/access/own-address';
 import { theServer } from '@/lib/server/process-server.mjs';
-import { visitor } from '../../read-in-turn';
 
 export const metadata: Metadata = { title: 'API' };
 

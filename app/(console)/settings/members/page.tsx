@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
+import { visitor } from '@/app/(console)/read-in-turn';
 import { providerName } from '@/app/provider-name';
 import { MembersPage } from '@/components/settings/members-page';
-import { may } from '@/lib/access/principal';
-import { visitor } from '../../read-in-turn';
+import { may } from '@/lib/server/access/principal';
 import { ForAdmins } from '../for-admins';
 import { readFirstMembers } from '../read-access';
 

@@ -1,10 +1,10 @@
 import type { Metadata } from 'next';
+import { readForPage, visitor } from '@/app/(console)/read-in-turn';
 import { DatabaseCommands } from '@/components/settings/database-commands';
 import { DatabaseSize } from '@/components/settings/database-size';
 import { WhatIsKept } from '@/components/settings/what-is-kept';
-import { may } from '@/lib/access/principal';
-import { readStorage } from '@/lib/queries/read-storage';
-import { readForPage, visitor } from '../../read-in-turn';
+import { may } from '@/lib/server/access/principal';
+import { readStorage } from '@/lib/server/queries/read-storage';
 import { ForAdmins } from '../for-admins';
 
 export const metadata: Metadata = { title: 'Storage' };

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type RpcError, rpcFrame, rpcKey } from '@/lib/adapters/acp/rpc';
-import type { WireFrame } from '@/lib/adapters/wire';
-import { withinReason } from '@/lib/adapters/within-reason';
-import type { Fields } from '@/lib/protocol/fields';
-import { type AgentExit, AgentProcess, type SpawnRequest } from '@/lib/runner/wire/agent-process';
-import { JsonLines } from '@/lib/runner/wire/json-lines';
+import type { Fields } from '@interlude/protocol/fields';
+import { type RpcError, rpcFrame, rpcKey } from '../../adapters/acp/rpc';
+import type { WireFrame } from '../../adapters/wire';
+import { withinReason } from '../../adapters/within-reason';
+import { type AgentExit, AgentProcess, type SpawnRequest } from '../../wire/agent-process';
+import { JsonLines } from '../../wire/json-lines';
 
 /**
  * One process of an ACP agent: JSON-RPC, a frame a line, on its stdin and stdout.

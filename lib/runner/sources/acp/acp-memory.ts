@@ -1,6 +1,6 @@
-import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import type { Outbox } from '../../outbox/outbox';
+import type { Cursor } from '../../outbox/statements';
 
 /** What a runner must know of a session that an earlier one ran, in the outbox's file. */
 export interface AcpMemory {

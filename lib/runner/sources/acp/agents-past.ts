@@ -1,12 +1,12 @@
-import { blockText } from '@/lib/adapters/acp/content';
-import { Replay } from '@/lib/adapters/acp/replay';
-import type { WireFrame } from '@/lib/adapters/wire';
-import { isTextType, textInstead } from '@/lib/protocol/attachments';
-import { fieldsOf, textOf } from '@/lib/protocol/fields';
-import { attachedBytes, hashOf } from '@/lib/runner/host/attached-bytes';
-import { MAX_TEXT_BYTES } from '@/lib/runner/host/attached-text';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+import { isTextType, textInstead } from '@interlude/protocol/attachments';
+import { fieldsOf, textOf } from '@interlude/protocol/fields';
+import { blockText } from '../../adapters/acp/content';
+import { Replay } from '../../adapters/acp/replay';
+import type { WireFrame } from '../../adapters/wire';
+import { attachedBytes, hashOf } from '../../host/attached-bytes';
+import { MAX_TEXT_BYTES } from '../../host/attached-text';
+import type { AttachmentFile } from '../../host/attachment-store';
+import type { HandedMessage } from '../../host/messages-in-hand';
 
 /** A message in an agent's past, block by block: text as it is, of all else a line that has its address or its hash. */
 export type PastMessage = readonly string[];

@@ -1,7 +1,7 @@
-import { type PermissionAnswer, permissionResult } from '@/lib/adapters/acp/permissions';
-import type { RequestOpenedValue, RequestOption } from '@/lib/protocol/ag-ui';
-import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
-import type { CommandOf } from '@/lib/runner/host/source';
+import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
+import { type PermissionAnswer, permissionResult } from '../../adapters/acp/permissions';
+import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
+import type { CommandOf } from '../../host/source';
 import type { AcpConnection } from './acp-connection';
 
 /**

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { basename, delimiter, dirname, extname, resolve } from 'node:path';
-import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
-import { controlPath } from '@/lib/runner/control-port/control-file';
-import { MessagesInHand } from '@/lib/runner/host/messages-in-hand';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import { agentIdOf, folderOf } from '@/lib/runner/sources/agent-id';
-import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { CliError, EXIT } from '../../cli/exit';
+import { TEXT, TOKEN_HELP } from '../../cli/flags';
+import { controlPath } from '../../control-port/control-file';
+import { MessagesInHand } from '../../host/messages-in-hand';
+import type { Outbox } from '../../outbox/outbox';
+import { interludeCommand } from '../../shown-command.mjs';
+import { agentIdOf, folderOf } from '../agent-id';
+import type { RunnerKind } from '../runner-kind';
 import { type AcpMemory, readMemories, recall } from './acp-memory';
 import { AcpSource } from './acp-source';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isSessionLost } from '@/lib/adapters/acp/rpc';
-import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+import { isSessionLost } from '../../adapters/acp/rpc';
+import type { HandedMessage } from '../../host/messages-in-hand';
 import { GONE, type RpcAnswer } from './acp-connection';
 
 export interface LostSessionOptions {

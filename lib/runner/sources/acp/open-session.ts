@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AcpAdapter } from '@/lib/adapters/acp/acp-adapter';
-import { AIR_CAPABILITIES, RAW_MESSAGES } from '@/lib/adapters/acp/claude-extras';
-import type { Choice } from '@/lib/adapters/acp/settings';
-import { type Fields, fieldsOf, isObject, listOf, textOf } from '@/lib/protocol/fields';
-import type { ToolServer } from '@/lib/runner/mcp/tool-server';
-import { RUNNER_VERSION } from '@/lib/runner/version';
+import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
+import type { AcpAdapter } from '../../adapters/acp/acp-adapter';
+import { AIR_CAPABILITIES, RAW_MESSAGES } from '../../adapters/acp/claude-extras';
+import type { Choice } from '../../adapters/acp/settings';
+import type { ToolServer } from '../../mcp/tool-server';
+import { RUNNER_VERSION } from '../../version';
 import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompt-blocks';
 

@@ -1,10 +1,10 @@
 import { pathToFileURL } from 'node:url';
-import { isImageType, isTextType } from '@/lib/protocol/attachments';
-import { type Fields, fieldsOf } from '@/lib/protocol/fields';
-import { attachedBytes } from '@/lib/runner/host/attached-bytes';
-import { lostText, MAX_TEXT_BYTES } from '@/lib/runner/host/attached-text';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+import { isImageType, isTextType } from '@interlude/protocol/attachments';
+import { type Fields, fieldsOf } from '@interlude/protocol/fields';
+import { attachedBytes } from '../../host/attached-bytes';
+import { lostText, MAX_TEXT_BYTES } from '../../host/attached-text';
+import type { AttachmentFile } from '../../host/attachment-store';
+import type { HandedMessage } from '../../host/messages-in-hand';
 
 /** What an agent takes in a prompt beside text and links to files, which all of them take. */
 export interface PromptCapabilities {

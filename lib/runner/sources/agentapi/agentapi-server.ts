@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ApiMessage } from '@/lib/adapters/agentapi/agentapi-frames';
-import { promptOn, type ScreenPrompt } from '@/lib/adapters/agentapi/screen-prompt';
-import { cutText } from '@/lib/protocol/cut-text';
-import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
-import { attachedBytes } from '@/lib/runner/host/attached-bytes';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import { connectionMessage } from '@/lib/runner/server-request';
-import { readEvents } from '@/lib/runner/wire/event-stream';
-import { isLoopback } from '@/lib/runner/wire/loopback';
-import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
-import { shownUrl } from '@/lib/runner/wire/shown-url';
+import { cutText } from '@interlude/protocol/cut-text';
+import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
+import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
+import { attachedBytes } from '../../host/attached-bytes';
+import type { AttachmentFile } from '../../host/attachment-store';
+import { connectionMessage } from '../../server-request';
+import { readEvents } from '../../wire/event-stream';
+import { isLoopback } from '../../wire/loopback';
+import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
+import { shownUrl } from '../../wire/shown-url';
 
 /**
  * The requests that a runner makes of an AgentAPI server. Every one of them passes by the adapter.

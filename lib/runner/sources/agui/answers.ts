@@ -1,10 +1,10 @@
-import { answerId } from '@/lib/adapters/agui/agui-frames';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
-import { QUESTION_TOOL } from '@/lib/protocol/request-options';
-import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
-import type { CommandOf } from '@/lib/runner/host/source';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { answerId } from '../../adapters/agui/agui-frames';
+import type { ToldEvent } from '../../adapters/wire';
+import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
+import type { CommandOf } from '../../host/source';
 import type { HistoryMessage } from './told-history';
 
 /** An entry of `RunAgentInput.resume`. */

@@ -1,6 +1,6 @@
-import { parseJson } from '@/lib/protocol/fields';
-import { connectionMessage } from '@/lib/runner/server-request';
-import { patientRequest } from '@/lib/runner/wire/patient-request';
+import { parseJson } from '@interlude/protocol/fields';
+import { connectionMessage } from '../../server-request';
+import { patientRequest } from '../../wire/patient-request';
 import type { AgUiAddresses } from './agui-addresses';
 import { MISSING } from './between-runs';
 import { refusalIn } from './posted-run';

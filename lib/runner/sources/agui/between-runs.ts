@@ -1,7 +1,7 @@
-import { parseJson } from '@/lib/protocol/fields';
-import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
-import { patientRequest } from '@/lib/runner/wire/patient-request';
-import { shownUrl } from '@/lib/runner/wire/shown-url';
+import { parseJson } from '@interlude/protocol/fields';
+import { type BrokenStream, readEventStream } from '../../wire/event-stream';
+import { patientRequest } from '../../wire/patient-request';
+import { shownUrl } from '../../wire/shown-url';
 import type { AgUiAddresses } from './agui-addresses';
 import { isStream } from './posted-run';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { cutText } from '@/lib/protocol/cut-text';
-import { TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
-import { controlPath } from '@/lib/runner/control-port/control-file';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { cutText } from '@interlude/protocol/cut-text';
+import { TEXT, TOKEN_HELP } from '../../cli/flags';
+import { controlPath } from '../../control-port/control-file';
+import { interludeCommand } from '../../shown-command.mjs';
+import type { RunnerKind } from '../runner-kind';
 import { addressesOf } from './agui-addresses';
 import { AgUiSource } from './agui-source';
 

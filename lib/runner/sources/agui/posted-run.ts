@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { cutText } from '@/lib/protocol/cut-text';
-import { fieldsOf, parseJson, textOf } from '@/lib/protocol/fields';
-import { connectionMessage } from '@/lib/runner/server-request';
-import { readEvents } from '@/lib/runner/wire/event-stream';
-import { beginningOf, isUnsent, patientRequest } from '@/lib/runner/wire/patient-request';
-import { shownUrl } from '@/lib/runner/wire/shown-url';
+import { cutText } from '@interlude/protocol/cut-text';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { connectionMessage } from '../../server-request';
+import { readEvents } from '../../wire/event-stream';
+import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
+import { shownUrl } from '../../wire/shown-url';
 
 /**
  * One run: its POST, and the stream that answers it. A server may also send the run on its stream of events, and answer

@@ -1,9 +1,9 @@
-import { contentText } from '@/lib/adapters/agui/event-words';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import type { AgUiEvent } from '@/lib/protocol/ag-ui';
-import { cutText } from '@/lib/protocol/cut-text';
-import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
-import { QUESTION_TOOL } from '@/lib/protocol/request-options';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
+import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { contentText } from '../../adapters/agui/event-words';
+import type { ToldEvent } from '../../adapters/wire';
 
 /**
  * The conversation, as an AG-UI server that keeps none must be given it with each run: made of what was told, in the

@@ -1,7 +1,7 @@
-import { isImageType } from '@/lib/protocol/attachments';
-import { attachedBytes } from '@/lib/runner/host/attached-bytes';
-import { MAX_TEXT_BYTES, withFiles } from '@/lib/runner/host/attached-text';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
+import { isImageType } from '@interlude/protocol/attachments';
+import { attachedBytes } from '../../host/attached-bytes';
+import { MAX_TEXT_BYTES, withFiles } from '../../host/attached-text';
+import type { AttachmentFile } from '../../host/attachment-store';
 import type { ContentBlock, UserMessage } from './claude-sdk';
 
 /** Anthropic's API takes images of 5 MB in base64; Claude Code makes larger ones smaller when it reads them itself. */

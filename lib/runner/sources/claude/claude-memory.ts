@@ -1,6 +1,6 @@
-import { type HandedMessage, IN_HAND_CURSORS } from '@/lib/runner/host/messages-in-hand';
-import type { Outbox } from '@/lib/runner/outbox/outbox';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { type HandedMessage, IN_HAND_CURSORS } from '../../host/messages-in-hand';
+import type { Outbox } from '../../outbox/outbox';
+import type { Cursor } from '../../outbox/statements';
 
 /**
  * What a runner must know of a session that an earlier one ran, in the outbox's file: which conversation of Claude Code

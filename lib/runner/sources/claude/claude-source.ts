@@ -1,18 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { claudeVersion } from '@/lib/adapters/claude/claude-version';
-import { ATTACHMENT_KINDS } from '@/lib/protocol/attachments';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import { endOf } from '@/lib/runner/host/end-session';
-import { interruptText } from '@/lib/runner/host/interrupt-text';
-import { endOrphan, leftBehind, leftBehindText } from '@/lib/runner/host/leftovers';
-import { MARK } from '@/lib/runner/host/marked-processes';
-import { type HandedMessage, handed } from '@/lib/runner/host/messages-in-hand';
-import { QuietWait } from '@/lib/runner/host/quiet-wait';
-import { RestartRule } from '@/lib/runner/host/restart-rule';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
-import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '@/lib/runner/mcp/agent-tools';
-import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
+import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
+import { claudeVersion } from '../../adapters/claude/claude-version';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import type { AttachmentFile } from '../../host/attachment-store';
+import { endOf } from '../../host/end-session';
+import { interruptText } from '../../host/interrupt-text';
+import { endOrphan, leftBehind, leftBehindText } from '../../host/leftovers';
+import { MARK } from '../../host/marked-processes';
+import { type HandedMessage, handed } from '../../host/messages-in-hand';
+import { QuietWait } from '../../host/quiet-wait';
+import { RestartRule } from '../../host/restart-rule';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
+import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
 import { carrying } from './attached-content';
 import type { ClaudeMemory } from './claude-memory';
 import {
@@ -58,7 +58,7 @@ export interface ClaudeSourceOptions {
   workspaceNote?: string | null;
   /** How long a permission or a question waits for a person. */
   answerWithinMs: number;
-  /** Writes down what passes between the Agent SDK and the runner. @see lib/adapters/claude/recording.ts */
+  /** Writes down what passes between the Agent SDK and the runner. @see lib/runner/adapters/claude/recording.ts */
   record?: ((fields: { src: string; msg: unknown }) => void) | undefined;
   /** Why people can't end its session from the dashboard; without it, they can. */
   endRefusal?: string;

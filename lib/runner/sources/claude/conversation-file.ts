@@ -3,7 +3,7 @@ import { access, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { parseJson } from '@/lib/protocol/fields';
+import { parseJson } from '@interlude/protocol/fields';
 
 /**
  * Claude Code's own record of a conversation: JSON Lines under `<config>/projects/<folder>/<session>.jsonl`. It is what

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { ClaudeAdapter, type ProcessExit } from '@/lib/adapters/claude/claude-adapter';
-import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { endsOf, type OpenWork } from '@/lib/protocol/lifecycle/open-session';
-import { type HandedMessage, withFilesHere } from '@/lib/runner/host/messages-in-hand';
-import { answeredIn, ReplyMarks } from '@/lib/runner/host/reply-marks';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
+import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
+import { type HandedMessage, withFilesHere } from '../../host/messages-in-hand';
+import { answeredIn, ReplyMarks } from '../../host/reply-marks';
+import type { SourceSurroundings } from '../../host/source';
+import type { Cursor } from '../../outbox/statements';
 import { type ClaudeMemory, inHandCursor, memoryCursor } from './claude-memory';
 
 /**

@@ -1,6 +1,6 @@
-import { endSignals } from '@/lib/runner/cli/end-signals';
-import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { ensurePackage } from '@/lib/runner/install/ensure-package';
+import { endSignals } from '../../cli/end-signals';
+import { CliError, EXIT } from '../../cli/exit';
+import { ensurePackage } from '../../install/ensure-package';
 import { type InstalledSdk, loadClaudeSdk, wantedClaudeSdk } from './claude-sdk';
 
 /**

@@ -1,8 +1,8 @@
-import { answeredInput, answerText } from '@/lib/adapters/claude/requests';
-import { remember } from '@/lib/adapters/remember';
-import type { AnsweredRequest, CommandBodies } from '@/lib/protocol/commands';
-import { requestDigest } from '@/lib/protocol/request-digest';
-import { QUESTION_TOOL } from '@/lib/protocol/request-options';
+import type { AnsweredRequest, CommandBodies } from '@interlude/protocol/commands';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { answeredInput, answerText } from '../../adapters/claude/requests';
+import { remember } from '../../adapters/remember';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
 /**

@@ -1,5 +1,5 @@
-import type { AskedField, AskedRequest } from '@/lib/adapters/codex/requests';
-import type { HeldAnswer } from '@/lib/runner/host/held-requests';
+import type { AskedField, AskedRequest } from '../../adapters/codex/requests';
+import type { HeldAnswer } from '../../host/held-requests';
 
 /** @returns `result` as the app-server takes it, or why there is none */
 export function resultOf(request: AskedRequest, answer: HeldAnswer): { result: object } | { refusal: string } {

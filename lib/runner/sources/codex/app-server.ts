@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, isObject, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, isObject, textOf } from '@interlude/protocol/fields';
 import type { CodexLink } from './codex-link';
 
 /** What became of a request: what the server answered, or why it did not. */

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { seenText } from '@/lib/redaction/redact-output';
-import { AgentProcess, agentEnvironment, exitText } from '@/lib/runner/wire/agent-process';
-import { JsonLines } from '@/lib/runner/wire/json-lines';
+import { seenText } from '@interlude/protocol/redaction/redact-output';
+import { AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
+import { JsonLines } from '../../wire/json-lines';
 import type { CodexLink, LinkListener } from './codex-link';
 
 export interface CodexProgram {

@@ -1,5 +1,5 @@
-import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
+import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
+import type { SourceSurroundings } from '../../host/source';
 import type { CodexConnection } from './codex-connection';
 import { CodexSession } from './codex-session';
 

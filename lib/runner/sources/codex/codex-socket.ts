@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
+import { parseJson } from '@interlude/protocol/fields';
 import { WebSocket } from 'ws';
-import { parseJson } from '@/lib/protocol/fields';
 import type { CodexLink, LinkEnd, LinkListener } from './codex-link';
 
 /** A message, images included, is far below. */

@@ -1,8 +1,8 @@
-import type { AskedRequest } from '@/lib/adapters/codex/requests';
-import { remember } from '@/lib/adapters/remember';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import { HeldRequests } from '@/lib/runner/host/held-requests';
-import type { CommandOf } from '@/lib/runner/host/source';
+import type { AskedRequest } from '../../adapters/codex/requests';
+import { remember } from '../../adapters/remember';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { HeldRequests } from '../../host/held-requests';
+import type { CommandOf } from '../../host/source';
 import { resultOf } from './answers';
 import type { AppServer } from './app-server';
 

@@ -1,6 +1,6 @@
-import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
-import { endsOf, isNothing } from '@/lib/protocol/lifecycle/open-session';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
+import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
+import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
+import type { SourceSurroundings } from '../../host/source';
 import type { ThreadMemory } from './thread-memory';
 
 /**

@@ -1,7 +1,7 @@
-import type { CodexAdapter } from '@/lib/adapters/codex/codex-adapter';
-import type { ThreadPlace } from '@/lib/adapters/codex/thread';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
+import type { ThreadPlace } from '../../adapters/codex/thread';
+import type { SourceSurroundings } from '../../host/source';
+import type { Cursor } from '../../outbox/statements';
 
 /** A thread, as the next process has to know it. */
 export interface RememberedThread {

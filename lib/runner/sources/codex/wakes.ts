@@ -1,11 +1,11 @@
-import { MAX_WOKEN_FOR } from '@/lib/adapters/codex/client-id';
-import type { ToldEvent } from '@/lib/adapters/wire';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import type { WakeRule } from '@/lib/protocol/commands';
-import { cutText } from '@/lib/protocol/cut-text';
-import { fieldsOf, numberOf, textOf } from '@/lib/protocol/fields';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import type { WakeRule } from '@interlude/protocol/commands';
+import { cutText } from '@interlude/protocol/cut-text';
+import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
+import type { ToldEvent } from '../../adapters/wire';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import type { SourceSurroundings } from '../../host/source';
 import { type EndedTask, type Wake, wakeFor } from './wake-message';
 
 /** Most ended tasks that are remembered; those that run, or are due, are remembered besides. */

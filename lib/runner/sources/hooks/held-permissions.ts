@@ -1,7 +1,7 @@
-import { answeredInput, answerText, PLAN_TOOL } from '@/lib/adapters/claude/requests';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
-import { type HeldAnswer, HeldRequests } from '@/lib/runner/host/held-requests';
-import type { CommandOf } from '@/lib/runner/host/source';
+import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { answeredInput, answerText, PLAN_TOOL } from '../../adapters/claude/requests';
+import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
+import type { CommandOf } from '../../host/source';
 
 /**
  * Permissions, questions and plans of a terminal that can be answered in the dashboard as well, while the hook that

@@ -1,8 +1,8 @@
-import type { HookClaim } from '@/lib/adapters/claude/heard-stops';
-import { toolTitle } from '@/lib/adapters/claude/requests';
-import { compact, type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import type { HookCall } from '@/lib/runner/control-port/routes';
-import type { OwedReply } from '@/lib/runner/host/owed-replies';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import type { HookClaim } from '../../adapters/claude/heard-stops';
+import { toolTitle } from '../../adapters/claude/requests';
+import type { HookCall } from '../../control-port/routes';
+import type { OwedReply } from '../../host/owed-replies';
 import type { HeldPermissions } from './held-permissions';
 import type { MessageInbox } from './message-inbox';
 import type { SessionMirror } from './session-mirror';

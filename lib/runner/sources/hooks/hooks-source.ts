@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { CUSTOM } from '@/lib/protocol/ag-ui';
-import { type Fields, textOf } from '@/lib/protocol/fields';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
-import { type HookFailure, logHookFailure } from '@/lib/runner/control-port/hook-failure';
-import type { HookCall, WaitCall } from '@/lib/runner/control-port/routes';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@/lib/runner/host/source';
-import type { Logger } from '@/lib/runner/logger/logger';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { type Fields, textOf } from '@interlude/protocol/fields';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { type HookFailure, logHookFailure } from '../../control-port/hook-failure';
+import type { HookCall, WaitCall } from '../../control-port/routes';
+import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import type { Logger } from '../../logger/logger';
 import { HeldPermissions } from './held-permissions';
 import { claimOf, routeHook } from './hook-router';
 import { IdleMessages, IN_TERMINAL } from './idle-messages';

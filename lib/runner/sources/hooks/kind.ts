@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
-import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { SWITCH, TOKEN_HELP } from '@/lib/runner/cli/flags';
-import { controlPath, HOOKS_CONTROL, readControlFile } from '@/lib/runner/control-port/control-file';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { CliError, EXIT } from '../../cli/exit';
+import { SWITCH, TOKEN_HELP } from '../../cli/flags';
+import { controlPath, HOOKS_CONTROL, readControlFile } from '../../control-port/control-file';
+import { interludeCommand } from '../../shown-command.mjs';
+import type { RunnerKind } from '../runner-kind';
 import { HooksSource } from './hooks-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'hooks'])} [options]

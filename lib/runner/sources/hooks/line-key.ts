@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { fieldsOf, textOf } from '@interlude/protocol/fields';
 
 /** The name of a transcript's line: its own, or for bookkeeping that has none one made of its text. */
 export function lineKey(line: unknown, text: string): string {

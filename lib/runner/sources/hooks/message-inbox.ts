@@ -1,6 +1,6 @@
-import { remember } from '@/lib/adapters/remember';
-import type { Command } from '@/lib/protocol/commands';
-import type { CommandOutcome } from '@/lib/runner/commands/seen-commands';
+import type { Command } from '@interlude/protocol/commands';
+import { remember } from '../../adapters/remember';
+import type { CommandOutcome } from '../../commands/seen-commands';
 import type { WaitingMessage } from './stop-decision';
 
 /** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */

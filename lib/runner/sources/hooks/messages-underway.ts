@@ -1,5 +1,5 @@
-import type { HookMoment } from '@/lib/adapters/claude/heard-stops';
-import { remember } from '@/lib/adapters/remember';
+import type { HookMoment } from '../../adapters/claude/heard-stops';
+import { remember } from '../../adapters/remember';
 import type { MirrorState } from './mirror-state';
 import { Offers } from './offers';
 import { WaitedMessages } from './waited-messages';

@@ -1,7 +1,7 @@
+import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
-import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
-import type { ClosedTurn } from '@/lib/adapters/claude/last-words';
-import { parseJson } from '@/lib/protocol/fields';
+import type { HeardStop } from '../../adapters/claude/heard-stops';
+import type { ClosedTurn } from '../../adapters/claude/last-words';
 import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';

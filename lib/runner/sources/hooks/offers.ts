@@ -1,5 +1,5 @@
-import type { HookMoment } from '@/lib/adapters/claude/heard-stops';
-import { keyOf } from '@/lib/adapters/claude/said-text';
+import type { HookMoment } from '../../adapters/claude/heard-stops';
+import { keyOf } from '../../adapters/claude/said-text';
 
 /** Messages that a stop hook answered the agent with. JSON: it outlives the companion, as the hold does. */
 export interface Offer {

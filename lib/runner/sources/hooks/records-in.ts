@@ -1,4 +1,4 @@
-import { type Fields, isObject, parseJson, textOf } from '@/lib/protocol/fields';
+import { type Fields, isObject, parseJson, textOf } from '@interlude/protocol/fields';
 
 /** A stretch of a physical line. */
 export interface LineStretch {

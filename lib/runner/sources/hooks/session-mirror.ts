@@ -1,10 +1,10 @@
-import { claudeVersion } from '@/lib/adapters/claude/claude-version';
-import type { HookClaim, HookMoment } from '@/lib/adapters/claude/heard-stops';
-import { TranscriptAdapter } from '@/lib/adapters/claude/transcript';
-import { stopFeedbackIn } from '@/lib/adapters/claude/transcript-line';
-import { remember } from '@/lib/adapters/remember';
-import { CUSTOM, type TimedEvent } from '@/lib/protocol/ag-ui';
-import { type Fields, fieldsOf, textOf } from '@/lib/protocol/fields';
+import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { claudeVersion } from '../../adapters/claude/claude-version';
+import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
+import { TranscriptAdapter } from '../../adapters/claude/transcript';
+import { stopFeedbackIn } from '../../adapters/claude/transcript-line';
+import { remember } from '../../adapters/remember';
 import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { type AgentSays, SelfReport } from './self-report';

@@ -1,5 +1,5 @@
-import { cutText } from '@/lib/protocol/cut-text';
-import type { OwedReply } from '@/lib/runner/host/owed-replies';
+import { cutText } from '@interlude/protocol/cut-text';
+import type { OwedReply } from '../../host/owed-replies';
 
 /**
  * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and it is never held twice in a

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
-import { remember } from '@/lib/adapters/remember';
-import { fieldsOf, textOf } from '@/lib/protocol/fields';
+import { fieldsOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../../adapters/remember';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
 import { type LineStretch, recordsIn } from './records-in';

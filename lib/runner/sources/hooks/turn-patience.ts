@@ -1,4 +1,4 @@
-import type { HeardStop } from '@/lib/adapters/claude/heard-stops';
+import type { HeardStop } from '../../adapters/claude/heard-stops';
 
 /** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
 const STILL_MS = 1_500;

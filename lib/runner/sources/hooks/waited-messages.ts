@@ -1,7 +1,7 @@
-import { notificationsIn } from '@/lib/adapters/claude/notifications-in';
-import { textIn } from '@/lib/adapters/claude/transcript-line';
-import { remember } from '@/lib/adapters/remember';
-import { type Fields, fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
+import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { notificationsIn } from '../../adapters/claude/notifications-in';
+import { textIn } from '../../adapters/claude/transcript-line';
+import { remember } from '../../adapters/remember';
 
 /** What a wait was handed, and whether it has shown it. JSON: it outlives the companion. */
 export interface WaitedMessage {

@@ -1,5 +1,5 @@
-import { fieldsOf, listOf, textOf } from '@/lib/protocol/fields';
-import type { HeldAnswer } from '@/lib/runner/host/held-requests';
+import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import type { HeldAnswer } from '../../host/held-requests';
 
 /** A request to OpenCode that gives an answer. */
 export interface AnswerRequest {

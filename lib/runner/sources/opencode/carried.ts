@@ -1,6 +1,6 @@
-import type { SessionTree } from '@/lib/adapters/opencode/session-tree';
-import { isNothing } from '@/lib/protocol/lifecycle/open-session';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
+import { isNothing } from '@interlude/protocol/lifecycle/open-session';
+import type { SessionTree } from '../../adapters/opencode/session-tree';
+import type { SourceSurroundings } from '../../host/source';
 import type { OpencodeMemory } from './memory';
 
 export interface CarriedOptions {

@@ -1,10 +1,10 @@
-import { eventOf } from '@/lib/adapters/opencode/native-event';
-import type { OpencodeAdapter } from '@/lib/adapters/opencode/opencode-adapter';
-import { fieldsOf, listOf, parseJson, textOf } from '@/lib/protocol/fields';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
-import { type BrokenStream, readEventStream } from '@/lib/runner/wire/event-stream';
-import { noAnswerAt, statusBehindGateway } from '@/lib/runner/wire/no-answer-at';
-import type { WireFeed } from '@/lib/runner/wire/wire-feed';
+import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { eventOf } from '../../adapters/opencode/native-event';
+import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
+import type { SourceSurroundings } from '../../host/source';
+import { type BrokenStream, readEventStream } from '../../wire/event-stream';
+import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
+import type { WireFeed } from '../../wire/wire-feed';
 import { Carried } from './carried';
 import { CatchUp } from './catch-up';
 import type { OpencodeMemory } from './memory';

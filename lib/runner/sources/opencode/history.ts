@@ -1,6 +1,6 @@
-import { entryOf, type NativeEvent } from '@/lib/adapters/opencode/native-event';
-import type { SessionTree } from '@/lib/adapters/opencode/session-tree';
-import { listOf } from '@/lib/protocol/fields';
+import { listOf } from '@interlude/protocol/fields';
+import { entryOf, type NativeEvent } from '../../adapters/opencode/native-event';
+import type { SessionTree } from '../../adapters/opencode/session-tree';
 import type { OpencodeServer } from './opencode-server';
 
 /** An entry of a session's history, as the server tells it. */

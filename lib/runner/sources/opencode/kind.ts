@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { CliError, EXIT } from '@/lib/runner/cli/exit';
-import { TEXT, TOKEN_HELP } from '@/lib/runner/cli/flags';
-import { controlPath } from '@/lib/runner/control-port/control-file';
-import { connectionMessage } from '@/lib/runner/server-request';
-import { interludeCommand } from '@/lib/runner/shown-command.mjs';
-import type { RunnerKind } from '@/lib/runner/sources/runner-kind';
+import { CliError, EXIT } from '../../cli/exit';
+import { TEXT, TOKEN_HELP } from '../../cli/flags';
+import { controlPath } from '../../control-port/control-file';
+import { connectionMessage } from '../../server-request';
+import { interludeCommand } from '../../shown-command.mjs';
+import type { RunnerKind } from '../runner-kind';
 import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
 import { OpencodeSource } from './opencode-source';
 

@@ -1,7 +1,7 @@
-import { idOf, type NativeEvent } from '@/lib/adapters/opencode/native-event';
-import { fieldsOf } from '@/lib/protocol/fields';
-import type { SourceSurroundings } from '@/lib/runner/host/source';
-import type { Cursor } from '@/lib/runner/outbox/statements';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { idOf, type NativeEvent } from '../../adapters/opencode/native-event';
+import type { SourceSurroundings } from '../../host/source';
+import type { Cursor } from '../../outbox/statements';
 
 /** What is stored with the events of OpenCode's sessions, so that the next process goes on behind them. */
 const PLACE = 'opencode-place:';

@@ -1,5 +1,5 @@
-import { isObject } from '@/lib/protocol/fields';
-import { withDeadline } from '@/lib/runner/with-deadline';
+import { isObject } from '@interlude/protocol/fields';
+import { withDeadline } from '../../with-deadline';
 
 /**
  * An OpenCode server's HTTP interface, as far as it is used here.

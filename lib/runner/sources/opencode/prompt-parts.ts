@@ -1,9 +1,9 @@
-import { partOfMessage } from '@/lib/adapters/opencode/user-message';
-import { isTextType } from '@/lib/protocol/attachments';
-import { attachedBytes } from '@/lib/runner/host/attached-bytes';
-import { MAX_TEXT_BYTES, withFiles } from '@/lib/runner/host/attached-text';
-import type { AttachmentFile } from '@/lib/runner/host/attachment-store';
-import type { HandedMessage } from '@/lib/runner/host/messages-in-hand';
+import { isTextType } from '@interlude/protocol/attachments';
+import { partOfMessage } from '../../adapters/opencode/user-message';
+import { attachedBytes } from '../../host/attached-bytes';
+import { MAX_TEXT_BYTES, withFiles } from '../../host/attached-text';
+import type { AttachmentFile } from '../../host/attachment-store';
+import type { HandedMessage } from '../../host/messages-in-hand';
 
 /**
  * A message as the parts of a prompt. Bytes go along, since the server may run on another machine; text does as a part

@@ -1,5 +1,6 @@
 'use client';
 
+import type { AgentDetail } from '@interlude/protocol/read-models';
 import { ChevronLeft } from 'lucide';
 import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
@@ -11,7 +12,6 @@ import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
 import { Name } from '@/components/ui/name';
 import { nameText } from '@/components/ui/verbatim';
-import type { AgentDetail } from '@/lib/protocol/read-models';
 
 /** An agent's log on a page of its own. */
 export function LogView({ initial, first }: { initial: AgentDetail; first: FirstLog | null }) {

@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+import { readInTurn } from '@/app/(console)/read-in-turn';
 import { nameText } from '@/components/ui/verbatim';
-import { readAgent } from '@/lib/queries/read-agents';
-import { readInTurn } from '../../../read-in-turn';
+import { readAgent } from '@/lib/server/queries/read-agents';
 import { LogView } from './log-view';
 import { readFirstLog } from './read-first-log';
 

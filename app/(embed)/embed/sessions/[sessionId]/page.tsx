@@ -1,4 +1,4 @@
-import { EmbedShell } from '../../embed-shell';
+import { EmbedShell } from '@/app/(embed)/embed/embed-shell';
 
 export default async function EmbedSessionPage({ params }: { params: Promise<{ sessionId: string }> }) {
   return <EmbedShell of={{ session: decodeURIComponent((await params).sessionId) }} />;

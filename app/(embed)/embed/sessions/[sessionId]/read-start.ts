@@ -1,6 +1,6 @@
+import type { AgentDetail, SessionDetail, TaskList } from '@interlude/protocol/read-models';
 import type { SessionStart } from '@/app/(console)/sessions/[sessionId]/session-stores';
 import { fetchJson, RequestError } from '@/components/live/fetch-json';
-import type { AgentDetail, SessionDetail, TaskList } from '@/lib/protocol/read-models';
 
 /**
  * What a session's page begins with, but for its transcript, which reads itself.

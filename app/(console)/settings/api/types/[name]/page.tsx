@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
 import { notFound } from 'next/navigation';
+import { visitor } from '@/app/(console)/read-in-turn';
 import { ApiTypePage } from '@/components/settings/api-page';
 import { theServer } from '@/lib/server/process-server.mjs';
-import { visitor } from '../../../../read-in-turn';
 
 export const metadata: Metadata = { title: 'API' };
 

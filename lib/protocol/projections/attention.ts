@@ -1,0 +1,69 @@
+import { cutText } from '../cut-text';
+import type { Attention, InboxKind } from '../inbox';
+import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '../limits';
+import type { AgentSummary, Obligation, SessionSummary, Task } from '../read-models';
+import { failedSince, failureReason, isLost, isSeen } from '../session-standing';
+import { outageOf } from '../told-of-agent';
+import type { OpenRequest } from './open-requests';
+
+/** What of a session needs a person, apart from the replies it owes. */
+export function attentionOfSession(session: SessionSummary, requests: readonly OpenRequest[]): Attention[] {
+  const found = requests.slice(0, MAX_PENDING_REQUESTS).map((request) => ofRequest(session.id, request));
+  if (session.arrangement.archivedAt !== null) return found;
+  const { stateReason, away, lostCount, quarantinedCount } = session;
+  const failedAt = failedSince(session);
+  if (failedAt !== null && !isSeen(session)) {
+    found.push(about('failure', [session.id], { title: failureReason(session), version: failedAt }));
+  }
+  if (away !== null && isLost(session)) {
+    found.push(about('lost-contact', [session.id], { title: stateReason, version: away.since }));
+  }
+  const missing = lostCount + quarantinedCount;
+  if (missing > 0) found.push(about('delivery-gap', [session.id], { count: missing, version: missing }));
+  return found;
+}
+
+/** What of an agent needs a person, apart from its sessions. */
+export function attentionOfAgent({ id, insightCount, parkedCount, status }: AgentSummary): Attention[] {
+  const found: Attention[] = [];
+  const outage = outageOf(status);
+  // What was in the middle of something has an item of its own.
+  if (outage !== null && !outage.wasAtWork) {
+    found.push(about('lost-contact', [id], { title: outage.reason, version: outage.since }));
+  }
+  if (insightCount > 0) found.push(about('hook-failure', [id], { count: insightCount, version: insightCount }));
+  if (parkedCount > 0) found.push(about('parked', [id], { count: parkedCount, version: parkedCount }));
+  return found;
+}
+
+/** What of an owed reply needs a person. */
+export function attentionOfReply(obligation: Obligation): Attention[] {
+  const { state, isOverdue, sessionId, messageId, from, text } = obligation;
+  if (state !== 'owed' || !isOverdue) return [];
+  return [about('overdue-reply', [sessionId, messageId], { title: firstLine(text), messageId, from })];
+}
+
+/** The inbox item of a task whose result was not delivered. */
+export function attentionOfTask(task: Task): Attention[] {
+  const { id, runId, sessionId, position, description, status, exitCode, unansweredSince } = task;
+  if (!task.isUndelivered || unansweredSince === undefined) return [];
+  const code = exitCode === null || exitCode === 0 ? '' : `, exit code ${exitCode}`;
+  const title = `${firstLine(description) ?? id}: ${status}${code}`;
+  return [
+    about('undelivered', [sessionId, id, position], { title, task: { id, runId, position }, version: unansweredSince }),
+  ];
+}
+
+function ofRequest(sessionId: string, { id, title, kind, digest, openedPosition, answerBy }: OpenRequest): Attention {
+  const request = { id, digest, openedPosition, answerBy: answerBy ?? null };
+  return about(kind, [sessionId, id, openedPosition], { title, request });
+}
+
+function about(kind: InboxKind, of: readonly string[], more: Partial<Attention>): Attention {
+  const nothing = { title: null, count: 1, request: null, messageId: null, from: null, version: 0 };
+  return { id: JSON.stringify([kind, ...of]), kind, ...nothing, ...more };
+}
+
+function firstLine(text: string): string | null {
+  return cutText(text.trim().split('\n', 1)[0] ?? '', MAX_CAPTION) || null;
+}

@@ -1,0 +1,382 @@
+import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import { spanOf } from '../duration';
+import {
+  contentText,
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pick,
+  pickId,
+  pickNumber,
+  pickText,
+  pickTime,
+  stringList,
+  taskEventId,
+} from '../event-fields';
+import { type Fields, fieldsOf, textOf } from '../fields';
+import { fileEdits } from '../file-edits';
+import { interludeOf } from '../interlude-metadata';
+import { planEntries } from '../plan-entries';
+import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
+import { PARKING_CODES, type RejectionCode } from '../rejections';
+import { normaliseTaskEnd, taskEndTold } from '../task-end';
+import { foldCommand, foldDelivery } from './command-items';
+import type { EventEntry } from './event-entry';
+import { grown, withCut } from './grown';
+import { ItemDraft, type ShownItems } from './item-draft';
+import { parsedArgs } from './parsed-args';
+import { foldOpened, foldResolved } from './request-items';
+
+/**
+ * The items of one turn (or of one subagent), from its events.
+ *
+ * Every fold here is idempotent if a row may come again, and "whole" content replaces: a client that resumes in the
+ * middle of a message ends up with the right text.
+ *
+ * @param outside whether the items are those of a `none` turn
+ */
+export function foldItems(items: readonly Item[], entries: readonly EventEntry[], outside = false): Item[] {
+  return foldShown({ items: [...items] }, entries, outside).items;
+}
+
+/**
+ * The same, with the number of items that are not shown: at most MAX_TURN_ITEMS are, with at most MAX_TURN_TEXT, the
+ * newest and older requests. A streamed text is shown up to MAX_ITEM_TEXT.
+ */
+export function foldShown(shown: ShownItems, entries: readonly EventEntry[], outside: boolean): ShownItems {
+  const fold = new ShownFold(shown, outside);
+  for (const entry of entries) fold.take(entry);
+  return fold.shown();
+}
+
+/** The same event by event, so that the caller can let others run in between. */
+export class ShownFold {
+  readonly #draft: ItemDraft;
+  readonly #outside: boolean;
+  readonly #callIds = new Set<string>();
+
+  constructor(shown: ShownItems, outside: boolean) {
+    this.#draft = new ItemDraft(shown);
+    this.#outside = outside;
+  }
+
+  take(entry: EventEntry): void {
+    const { event } = entry;
+    // A turn shows its own error; outside any turn it needs a line.
+    if (this.#outside && event.type === 'RUN_ERROR') RUN_FAILED(this.#draft, entry);
+    if (event.type === 'TOOL_CALL_START') keepEarlierCall(this.#draft, entry);
+    const [folds, name] = event.type === 'CUSTOM' ? [CUSTOM_FOLD, customName(event) ?? ''] : [FOLD, event.type];
+    const fold = Object.hasOwn(folds, name) ? folds[name] : undefined;
+    fold?.(this.#draft, entry);
+    if (event.type.endsWith('_MESSAGE_CHUNK')) this.#endChunk(event);
+    if (ADDS_ARGS.has(event.type)) this.#callIds.add(String(event.toolCallId));
+  }
+
+  /** No event ends what comes in chunks: a person's message is complete at once, and so is anything outside a turn. */
+  #endChunk(event: AgUiEvent): void {
+    const kind = event.type === 'TEXT_MESSAGE_CHUNK' ? 'message' : 'reasoning';
+    const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
+    const isWhole =
+      this.#outside ||
+      interludeOf(event).ofSnapshot !== undefined ||
+      (item?.kind === 'message' && item.role === 'user');
+    if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
+  }
+
+  /** Parses the arguments of calls once all their pieces have come, not at each piece: one call per step. */
+  *readArgs(): Generator<void> {
+    for (const id of this.#callIds) {
+      this.#callIds.delete(id);
+      const call = this.#draft.find('tool-call', id);
+      if (call !== undefined) this.#draft.put({ ...call, args: parsedArgs(call.argsText) });
+      yield;
+    }
+  }
+
+  shown(): ShownItems {
+    for (const _ of this.readArgs());
+    return this.#draft.shown();
+  }
+}
+
+type Fold = (draft: ItemDraft, entry: EventEntry) => void;
+
+function base(entry: EventEntry, id: string) {
+  return { id, position: entry.position, at: entry.occurredAt };
+}
+
+function messageRole(role: string | null): MessageItem['role'] {
+  return role === 'user' ? 'user' : role === 'system' || role === 'developer' ? 'system' : 'assistant';
+}
+
+type TextItem = MessageItem | ReasoningItem;
+
+/** `start` begins the text anew, even if the item is known; otherwise the event's delta is appended. */
+const text =
+  (kind: TextItem['kind'], start: boolean): Fold =>
+  (draft, entry) => {
+    const { event } = entry;
+    // no address names it: it is shown whatever its id looks like
+    const id = textOf(event.messageId);
+    if (id === null) return;
+    const known: TextItem | undefined = draft.find(kind, id);
+    if (known === undefined && draft.isCut && !mayBegin(event)) return;
+    const begun: TextItem = known ?? {
+      ...base(entry, id),
+      ...(kind === 'message'
+        ? { kind, role: messageRole(textOf(event.role)), name: textOf(event.name), ...NOT_SENT }
+        : { kind }),
+      text: '',
+      streaming: true,
+    };
+    const told = start ? withCut({ ...begun, text: '' }, 0) : grown(begun, 'text', entry);
+    const next: TextItem = { ...told, streaming: true };
+    if (next.kind === 'message') takeDelivery(next, event);
+    draft.put(next);
+  };
+
+const endOf =
+  (kind: 'message' | 'reasoning'): Fold =>
+  (draft, entry) => {
+    const item: TextItem | undefined = draft.find(kind, textOf(entry.event.messageId));
+    if (item === undefined) return;
+    const next: TextItem = { ...item, streaming: false };
+    if (next.kind === 'message') takeDelivery(next, entry.event);
+    draft.put(next);
+  };
+
+const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: null } satisfies Partial<MessageItem>;
+
+/** Takes over what an event of a message says about it besides its text: that it is queued, and what it answers. */
+function takeDelivery(message: MessageItem, event: AgUiEvent): void {
+  const { delivery, replyTo, clientId, attachments = [] } = interludeOf(event);
+  if (delivery === 'queued') message.delivery ??= 'queued';
+  if (typeof clientId === 'string') message.clientId = clientId;
+  if (replyTo !== undefined) message.replyTo = stringList(replyTo);
+  if (attachments.length > 0) message.attachments = attachments;
+}
+
+function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) => ToolCallItem): void {
+  const id = textOf(entry.event.toolCallId);
+  if (id === null) return;
+  const known = draft.find('tool-call', id);
+  if (known === undefined && draft.isCut && !mayBegin(entry.event)) return;
+  const call: ToolCallItem = known ?? {
+    ...base(entry, id),
+    kind: 'tool-call',
+    name: textOf(entry.event.toolCallName) ?? 'tool',
+    args: null,
+    argsText: '',
+    result: null,
+    status: 'running',
+    endedAt: null,
+  };
+  draft.put(change(call));
+}
+
+/**
+ * A model may use the id of a call that has its result for another one: the earlier call stays, under an id of its own.
+ * A run that is told again, and a snapshot, repeat calls.
+ */
+function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
+  const known = draft.find('tool-call', textOf(event.toolCallId));
+  if (known === undefined || known.result === null || known.position === position) return;
+  const { ofSnapshot, again } = interludeOf(event);
+  if (ofSnapshot !== undefined || again === true) return;
+  draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
+}
+
+const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call, 'argsText', entry));
+
+/** Whether the event may begin an item; otherwise it is about one that is no longer shown. */
+function mayBegin(event: AgUiEvent): boolean {
+  return /_(START|CHUNK)$/.test(event.type) && typeof interludeOf(event).ofSnapshot?.turnId !== 'string';
+}
+
+const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
+
+const FOLD: Record<string, Fold | undefined> = {
+  TEXT_MESSAGE_START: text('message', true),
+  TEXT_MESSAGE_CONTENT: text('message', false),
+  TEXT_MESSAGE_CHUNK: text('message', false),
+  TEXT_MESSAGE_END: endOf('message'),
+  REASONING_MESSAGE_START: text('reasoning', true),
+  REASONING_MESSAGE_CONTENT: text('reasoning', false),
+  REASONING_MESSAGE_CHUNK: text('reasoning', false),
+  REASONING_MESSAGE_END: endOf('reasoning'),
+  TOOL_CALL_START: (draft, entry) =>
+    tool(draft, entry, ({ edits: _before, ...call }) => ({
+      ...withCut(call, 0),
+      name: textOf(entry.event.toolCallName) ?? call.name,
+      args: null,
+      argsText: '',
+      result: null,
+      status: 'running',
+      endedAt: null,
+    })),
+  TOOL_CALL_ARGS: addArgs,
+  TOOL_CALL_CHUNK: addArgs,
+  TOOL_CALL_END: (draft, entry) =>
+    tool(draft, entry, (call) => {
+      const result = pick(entry.event, 'result');
+      return result === undefined ? call : ended(call, entry, contentText(result));
+    }),
+  TOOL_CALL_RESULT: (draft, entry) =>
+    tool(draft, entry, (call) => {
+      const edits = fileEdits(entry.event.metadata?.interlude?.edits);
+      return { ...ended(call, entry, contentText(entry.event.content)), ...(edits.length === 0 ? {} : { edits }) };
+    }),
+  ACTIVITY_SNAPSHOT: (draft, entry) => {
+    const { event } = entry;
+    const id = event.activityType === 'plan' ? idField(event, 'messageId') : null;
+    const plan = planEntries(fieldsOf(event.content).entries);
+    if (id === null || plan === null) return;
+    const { position, at } = draft.find('plan', id) ?? base(entry, id);
+    const { entries, omitted } = plan;
+    draft.put({ kind: 'plan', id, position, at, entries, ...(omitted === 0 ? {} : { omitted }) });
+  },
+  RUN_STARTED: (draft, entry) => {
+    for (const { id, text } of inputUserMessages(entry.event)) {
+      if (draft.find('message', id) !== undefined) continue;
+      const said = { kind: 'message', role: 'user', name: null, text, streaming: false } as const;
+      draft.put({ ...base(entry, id), ...said, ...NOT_SENT });
+    }
+  },
+};
+
+function ended(call: ToolCallItem, entry: EventEntry, result: string): ToolCallItem {
+  const failed = entry.event.isError === true || entry.event.error !== undefined;
+  return { ...call, result, status: failed ? 'failed' : 'completed', endedAt: entry.occurredAt };
+}
+
+type Notice = Pick<NoticeItem, 'text' | 'tone' | 'code' | 'ofSessionId'>;
+
+/** A line of its own for an event; none where `say` returns null. */
+const notice =
+  (say: (value: Fields, entry: EventEntry) => Notice | null): Fold =>
+  (draft, entry) => {
+    const id = `notice:${entry.position}`;
+    const said = draft.find('notice', id) === undefined ? say(customValue(entry.event), entry) : null;
+    if (said !== null) draft.put({ ...base(entry, id), kind: 'notice', ...said, command: null });
+  };
+
+const RUN_FAILED = notice((_, { event }) => ({
+  text: textOf(event.message) ?? 'The run failed.',
+  tone: 'error',
+  code: null,
+}));
+
+function taskItem(
+  draft: ItemDraft,
+  entry: EventEntry,
+  phase: 'started' | TaskEnd,
+  id = taskEventId(entry.event),
+): void {
+  if (id === null) return;
+  const runId = pickId(customValue(entry.event), 'run_id', 'runId');
+  const { reportedBy } = interludeOf(entry.event);
+  draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
+}
+
+/** Of what a person decided about an owed reply: which message it was to, and by whom. */
+function replyDecided(value: Record<string, unknown>): { what: string; by: string } {
+  const [about, by] = [pickText(value, 'about'), pickText(value, 'by')];
+  return { what: about === null ? 'a message' : `“${about}”`, by: by === null ? '' : ` by ${by}` };
+}
+
+/** How much of what it did with tools changed nothing. */
+function gathered(calls: Record<string, unknown>): string {
+  const [all, gathering] = [pickNumber(calls, 'all'), pickNumber(calls, 'gathering')];
+  if (all === null || gathering === null || all <= 0 || gathering < 0 || gathering > all) return '';
+  return ` ${gathering} of ${all} tool calls only read, listed or searched.`;
+}
+
+const CUSTOM_FOLD: Record<string, Fold | undefined> = {
+  [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
+  [CUSTOM.taskGoesOn]: (draft, entry) => taskItem(draft, entry, 'started', pickId(customValue(entry.event), 'task_id')),
+  [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
+  [CUSTOM.requestOpened]: foldOpened,
+  [CUSTOM.requestResolved]: foldResolved,
+  [CUSTOM.sessionEnded]: notice((value) => {
+    const code = pickNumber(value, 'exitCode', 'exit_code');
+    const reason = pickText(value, 'reason')?.replace(/\.$/, '') ?? null;
+    const isSaid = reason?.includes(`code ${code}`) === true;
+    const how = code === null || isSaid ? '' : ` with exit code ${code}`;
+    const ended = `The agent's process ended${how}${reason === null ? '' : `: ${reason}`}.`;
+    const text = `${ended}${gathered(fieldsOf(pick(value, 'tool_calls', 'toolCalls')))}`;
+    return { text, tone: code === null || code === 0 ? 'info' : 'error', code: 'session-ended' };
+  }),
+  [CUSTOM.lost]: notice((value) => {
+    const count = pickNumber(value, 'count') ?? 1;
+    const reason = pickText(value, 'reason') ?? 'unknown reason';
+    const text = `${count} ${count === 1 ? 'record was' : 'records were'} lost here before reaching Interlude (${reason}).`;
+    return { text, tone: 'warning', code: 'lost' };
+  }),
+  [CUSTOM.quarantined]: notice((value) => {
+    const count = pickNumber(value, 'count');
+    if (count !== null) {
+      const what = count === 1 ? 'A record could not be shown and is' : `${count} records could not be shown and are`;
+      return { text: `${what} kept in quarantine, from before this began.`, tone: 'warning', code: 'quarantined' };
+    }
+    const how = PARKING_CODES.has(pickText(value, 'code') as RejectionCode)
+      ? 'A record is parked until somebody says whose it is'
+      : 'A record could not be shown and is kept in quarantine';
+    const text = `${how}: ${pickText(value, 'message') ?? 'no reason given'}`;
+    return { text, tone: 'warning', code: 'quarantined' };
+  }),
+  [CUSTOM.taskElsewhere]: notice((value) => {
+    const ofSessionId = pickText(value, 'session_id');
+    const id = pickText(value, 'task_id');
+    if (ofSessionId === null || id === null || value.again === true) return null;
+    const end = normaliseTaskEnd(pickText(value, 'status')) ?? 'completed';
+    const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}), which stands in the`;
+    return { text, tone: 'info', code: 'task-elsewhere', ofSessionId };
+  }),
+  [CUSTOM.parkedAssigned]: notice((value) => {
+    const [by, from, home] = [pickText(value, 'by'), pickText(value, 'reported_by'), pickText(value, 'session_id')];
+    const isElsewhere = home !== null && home !== from;
+    const what = home === null ? `What the session ${from} told` : 'What was told here';
+    const where = isElsewhere ? `by ${by} to the` : `to this session by ${by}.`;
+    const text = `${what} of the task “${pickText(value, 'task_id') ?? 'a task'}” was assigned ${where}`;
+    const ofSessionId = home === null ? from : isElsewhere ? home : null;
+    return { text, tone: 'info', code: 'parked-assigned', ...(ofSessionId === null ? {} : { ofSessionId }) };
+  }),
+  [CUSTOM.parkedDiscarded]: notice((value) => {
+    const [by, reason, task] = [pickText(value, 'by'), pickText(value, 'reason'), pickText(value, 'task_id')];
+    const text = `What was told here of the task “${task ?? 'a task'}” was discarded by ${by}${reason ? `: ${reason}` : ''}.`;
+    return { text, tone: 'info', code: 'parked-discarded' };
+  }),
+  [CUSTOM.messageDelivery]: foldDelivery,
+  [CUSTOM.commandQueued]: foldCommand('queued'),
+  [CUSTOM.commandDone]: foldCommand('done'),
+  [CUSTOM.commandFailed]: foldCommand('failed'),
+  [CUSTOM.obligationWaived]: notice((value) => {
+    const reason = pickText(value, 'reason');
+    const { what, by } = replyDecided(value);
+    const text = `The reply to ${what} was waived${by}${reason === null ? '' : `: ${reason}`}.`;
+    return { text, tone: 'info', code: 'waived' };
+  }),
+  [CUSTOM.obligationAccepted]: notice((value) => {
+    const { what, by } = replyDecided(value);
+    const text = `A text was taken for the reply to ${what}${by}.`;
+    return { text, tone: 'info', code: 'accepted' };
+  }),
+  [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {
+    const silent = spanOf(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
+    const text =
+      value.agent_goes_on === true
+        ? `The runner has gone, last heard of ${silent} before this. The agent goes on, unseen.`
+        : `${value.is_silent === true ? 'The agent is silent' : 'The runner has gone'}, last heard of ${silent} before this. How this went on is not known.`;
+    return { text, tone: 'warning', code: 'runner-away' };
+  }),
+  [CUSTOM.runnerBack]: notice((value, { occurredAt }) => {
+    const away = spanOf(occurredAt - (pickTime(value, 'away_since') ?? occurredAt));
+    return { text: `The runner is back after ${away}.`, tone: 'info', code: 'runner-back' };
+  }),
+  [CUSTOM.notice]: notice((value) => {
+    const tone = value.tone === 'error' || value.tone === 'warning' ? value.tone : 'info';
+    const ofSessionId = pickId(value, 'of_session_id');
+    return { text: pickText(value, 'text') ?? '', tone, code: null, ...(ofSessionId === null ? {} : { ofSessionId }) };
+  }),
+};

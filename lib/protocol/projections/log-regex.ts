@@ -1,0 +1,117 @@
+import { RE2JS } from 're2js';
+import { cutText } from '../cut-text';
+import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM, MAX_REGEX_STEPS } from '../limits';
+import { foldText } from './fold-text';
+import { type RequiredText, requireAll, requireAny } from './required-text';
+
+/** A regular expression in RE2 syntax, which runs in time linear to the text. */
+export interface LogRegex {
+  readonly source: string;
+  /** Text that every matching message contains; null if none is known. */
+  readonly required: RequiredText | null;
+  test(message: string): boolean;
+  /**
+   * Where it matches: `[start, end)`, ascending, found one at a time; null for an empty match. Each takes at most
+   * `MAX_HIT_STEPS`, so finding all the matches of a long line in one go would take too long.
+   */
+  hits(message: string): Iterable<[number, number] | null>;
+}
+
+export type RegexOutcome = { kind: 'compiled'; regex: LogRegex } | { kind: 'refused'; reason: string };
+
+/** Hits are only for display: a match further back in a very long line is found but not marked. */
+const MAX_HIT_TEXT = 16 * 1024;
+const MAX_HITS = 1000;
+/** Most steps for one hit: the engine may have to go to the end of the text for it. */
+const MAX_HIT_STEPS = MAX_REGEX_STEPS / 4;
+/** Most steps for all the hits of one line. */
+const MAX_STEPS_OF_HITS = 16 * MAX_HIT_STEPS;
+/**
+ * Most bytes of state that the engine may cache. An ordinary regex has few states. For one that enters a new state at
+ * every character, the cache makes matching ten times slower; beyond this size the engine does without.
+ */
+const MAX_STATES_BYTES = 256 * 1024;
+
+/**
+ * `^` and `$` match at each line of a message. Only the beginning of a long message is searched, as far as
+ * `MAX_REGEX_STEPS` allows, as if the message ended there.
+ *
+ * In a module of its own, so that a page loads the engine only when someone searches by regex.
+ *
+ * @see https://github.com/google/re2/wiki/Syntax
+ */
+export function compileLogRegex(source: string): RegexOutcome {
+  if (source.length > MAX_LOG_SEARCH_LENGTH) {
+    return refused(`it is longer than ${MAX_LOG_SEARCH_LENGTH} characters`);
+  }
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(source, RE2JS.MULTILINE);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    // without the flag that we added
+    return refused(text.replace(/^error parsing regexp: /, '').replace('`(?m)', '`'));
+  }
+  const size = compiled.programSize();
+  if (size > MAX_REGEX_PROGRAM) {
+    return refused(`it is too big: ${size} steps, of ${MAX_REGEX_PROGRAM}. Repeat less, or search for a part of it`);
+  }
+  const { dfa } = compiled.re2();
+  dfa.stateBudget = dfa.memBudget = MAX_STATES_BYTES;
+  const reach = Math.floor(MAX_REGEX_STEPS / size);
+  const required = requiredBy(source, compiled);
+  const test = (message: string) => compiled.test(cutText(message, reach));
+  return { kind: 'compiled', regex: { source, required, test, hits } };
+
+  function* hits(message: string): Generator<[number, number] | null> {
+    const text = cutText(message, Math.min(MAX_HIT_TEXT, Math.floor(MAX_HIT_STEPS / size)));
+    const isWhole = text.length === message.length;
+    const matcher = compiled.matcher(text);
+    let steps = 0;
+    let at = 0;
+    for (let found = 0; found < MAX_HITS; ) {
+      steps += (text.length - at) * size;
+      if (steps > MAX_STEPS_OF_HITS || !matcher.find()) return;
+      const [start, end] = [matcher.start(), matcher.end()];
+      at = end;
+      // a match that ends where the search ended might be a different one in the whole line
+      const isHit = end > start && (isWhole || end < text.length);
+      if (isHit) found += 1;
+      yield isHit ? [start, end] : null;
+    }
+  }
+}
+
+function refused(reason: string): RegexOutcome {
+  return { kind: 'refused', reason };
+}
+
+const IGNORES_CASE = /^\(\?i\)/;
+
+/** The engine knows the literals that a regex requires, but not if it ignores case: then we ask it without that flag. */
+function requiredBy(source: string, compiled: RE2JS): RequiredText | null {
+  if (!IGNORES_CASE.test(source)) return requiredFrom(compiled.re2().prefilter, (text) => [foldText(text)]);
+  try {
+    const strict = RE2JS.compile(source.replace(IGNORES_CASE, ''), RE2JS.MULTILINE);
+    return requiredFrom(strict.re2().prefilter, (text) => foldText(text).match(SAME_IN_BOTH) ?? []);
+  } catch {
+    return null;
+  }
+}
+
+/** RE2 folds the long s to an s and the Kelvin sign to a k, among others; for these letters its folding equals ours. */
+const SAME_IN_BOTH = /[\t -jl-rt-~]+/g;
+
+/** A node of re2js 2.10's `prefilter`: type 1 is a literal, 2 all of its parts, 3 any of them. Others tell us nothing. */
+function requiredFrom(node: unknown, piecesOf: (text: string) => string[]): RequiredText | null {
+  if (typeof node !== 'object' || node === null) return null;
+  const { type, str, subs } = node as { type?: unknown; str?: unknown; subs?: unknown };
+  if (type === 1 && typeof str === 'string') {
+    const pieces = piecesOf(str).filter((piece) => piece !== '');
+    return requireAll(pieces.map((text) => ({ kind: 'text', text })));
+  }
+  if (!Array.isArray(subs)) return null;
+  const parts = subs.map((sub) => requiredFrom(sub, piecesOf));
+  if (type === 2) return requireAll(parts);
+  return type === 3 ? requireAny(parts) : null;
+}

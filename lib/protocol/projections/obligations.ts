@@ -1,0 +1,385 @@
+import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { Sender } from '../commands';
+import { cutText } from '../cut-text';
+import {
+  contentText,
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pickId,
+  pickText,
+  stringList,
+} from '../event-fields';
+import { textOf } from '../fields';
+import { interludeOf } from '../interlude-metadata';
+import { MAX_OBLIGATION_TEXT } from '../limits';
+import { comparePositions, type Position } from '../position';
+import type { ClearedBy, Obligation, ReplyCandidate } from '../read-models';
+import type { EventEntry } from './event-entry';
+import type { Placement } from './placement';
+import { snapshotParts } from './snapshot-parts';
+
+/**
+ * Who waits for a reply. A message from a person or another agent is owed a reply from its end until a turn that names
+ * it finishes, or a text that says it answers it ends in a turn that finishes, or somebody waives it. A turn that fails
+ * or is interrupted answers nothing. A turn that was woken by the end of a task answers only what it names, whatever its
+ * texts say. In any other turn, a text answers only messages that the agent held when the turn began (outside a turn:
+ * when the text began). Otherwise a message that comes while the agent wakes would count as answered by words the agent
+ * wrote before it had seen the message.
+ *
+ * The last text of a turn that finishes, begun after the agent held a message that is owed all the same, may be its
+ * answer: it is the candidate that a person can accept, until a later turn has another one. A text that says it answers
+ * other messages is none, nor is one of a turn that names others: those words were meant for somebody else.
+ */
+
+/** Most messages being written, and most replies of one turn, that are remembered. */
+const MAX_REMEMBERED = 256;
+
+export interface ObligationFold {
+  /** Messages to the agent whose end has not come. */
+  drafts: { messageId: string; from: Sender; text: string; at: number }[];
+  /** By assistant's text that has not ended: the messages that it says it answers. */
+  answering: Record<string, string[]>;
+  /** What texts of the open turn have answered: settled when it finishes, forgotten if it breaks off. */
+  answered: string[];
+  /** The last text that the agent began in the open turn, or outside any. Left out if there is none. */
+  lastText?: ReplyCandidate & {
+    begunAt: Position;
+    /** The messages that it says it answers: it is no answer to others. */
+    replyTo?: string[];
+  };
+  /** Messages that the server queued for the agent, with the position at which the agent had them; null before. */
+  sent?: Sent[];
+  /** Of owed messages before this position that are not in `sent`, we no longer know whether the agent has them. */
+  sentUnknownBefore?: Position;
+}
+
+interface Sent {
+  messageId: string;
+  arrivedAt: Position | null;
+}
+
+export const NO_OBLIGATIONS: ObligationFold = { drafts: [], answering: {}, answered: [] };
+
+export interface ObligationChange {
+  before: Obligation | null;
+  after: Obligation;
+}
+
+/** Which stored obligations an event may touch: some by id, and whether it may settle any that the session owes. */
+export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; settles: boolean } {
+  const messageIds: string[] = [];
+  const id = idField(event, 'messageId');
+  // Whose message it is was said when it first began, not by one that begins it again.
+  if (/^TEXT_MESSAGE_(START|CHUNK)$/.test(event.type) && id !== null) messageIds.push(id);
+  for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
+  if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.push(message.id);
+  const { replyTo = [], userMessageIds = [] } = interludeOf(event);
+  for (const named of [...replyTo, ...userMessageIds]) messageIds.push(named);
+  const about = pickId(customValue(event), 'message_id', 'messageId');
+  if (event.type === 'CUSTOM' && about !== null) messageIds.push(about);
+  // Only the first chunk has to name its message and its role.
+  const isNamelessChunk = event.type === 'TEXT_MESSAGE_CHUNK' && id === null;
+  return { messageIds, settles: isNamelessChunk || event.type === 'RUN_FINISHED' || event.type === 'TEXT_MESSAGE_END' };
+}
+
+/**
+ * A session's obligations, fed placement by placement, so that a server can let others run in between. `fold` stays the
+ * same object while nothing in it changes.
+ */
+export class ObligationLedger {
+  fold: ObligationFold;
+  readonly #before: Map<string, Obligation>;
+  readonly #after = new Map<string, Obligation>();
+  readonly #owner: { sessionId: string; agentId: string };
+
+  /**
+   * @param known the stored obligations that the placements may touch, including settled ones: a message that is told
+   *   again is not owed again
+   */
+  constructor(fold: ObligationFold, known: readonly Obligation[], owner: { sessionId: string; agentId: string }) {
+    this.fold = fold;
+    this.#before = new Map(known.map((obligation) => [obligation.messageId, obligation]));
+    this.#owner = owner;
+  }
+
+  changes(): ObligationChange[] {
+    return [...this.#after].map(([id, after]) => ({ before: this.#before.get(id) ?? null, after }));
+  }
+
+  apply(placement: Placement): void {
+    const { event } = placement.entry;
+    // A snapshot repeats what was said before.
+    if (interludeOf(event).ofSnapshot !== undefined) return;
+    // What is said to a subagent stays between it and the agent.
+    if (placement.turnId?.startsWith('task:') !== true) {
+      if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
+      else if (placement.role === 'user') this.#applyMessage(placement);
+      else if (placement.entityId !== null && event.type.startsWith('TEXT_MESSAGE_')) {
+        this.#noteText(placement);
+        this.#applyReply(placement);
+      }
+      if (event.type === 'RUN_STARTED') {
+        for (const { id, text } of inputUserMessages(event))
+          this.#owe(id, { kind: 'person', id: 'user' }, text, placement.entry);
+      }
+    }
+    for (const turn of placement.turns) {
+      if (turn.kind === 'none' || turn.state === 'open') continue;
+      if (turn.state === 'finished') {
+        const isWokenByTask = turn.trigger?.kind === 'task';
+        const replied = isWokenByTask ? [] : this.fold.answered.filter((id) => this.#wasHeldAt(turn.position, id));
+        for (const id of turn.userMessageIds) this.#answer(id, placement.entry, turn.id, 'turn');
+        for (const id of replied) this.#answer(id, placement.entry, turn.id, 'reply');
+        this.#propose(turn.userMessageIds);
+      }
+      this.#forgetText();
+      if (this.fold.answered.length > 0) this.fold = { ...this.fold, answered: [] };
+      // Its texts have ended with it: what still comes of them was not said by the next turn.
+      if (Object.keys(this.fold.answering).length > 0) this.fold = { ...this.fold, answering: {} };
+    }
+  }
+
+  #applyMessage({ entry, entityId, begunAt }: Placement): void {
+    const { event } = entry;
+    const id = entityId;
+    if (id === null) return;
+    const draft = this.fold.drafts.find((message) => message.messageId === id);
+    const others = this.fold.drafts.filter((message) => message.messageId !== id);
+    if (event.type === 'TEXT_MESSAGE_START') {
+      const isQueued = interludeOf(event).delivery === 'queued';
+      if (!isQueued) this.#arrive(id, entry.position);
+      if (this.#find(id) !== undefined) return;
+      if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
+      const begun = { messageId: id, from: senderOf(entry), text: '', at: entry.occurredAt };
+      this.fold = { ...this.fold, drafts: [...others.slice(-(MAX_REMEMBERED - 1)), begun] };
+    } else if (event.type === 'TEXT_MESSAGE_CHUNK' && draft === undefined) {
+      this.#applyChunk(id, entry, begunAt === entry.position);
+    } else if (/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type) && draft !== undefined) {
+      const text = grownText(draft.text, event);
+      if (text !== null) this.fold = { ...this.fold, drafts: [...others, { ...draft, text }] };
+    } else if (event.type === 'TEXT_MESSAGE_END' && draft !== undefined) {
+      this.fold = { ...this.fold, drafts: others };
+      this.#owe(id, draft.from, draft.text, { ...entry, occurredAt: draft.at });
+    }
+  }
+
+  /** A chunk may be a whole message: it is owed from the first chunk, and the others add to its text. */
+  #applyChunk(id: string, entry: EventEntry, isFirst: boolean): void {
+    const delta = contentText(entry.event.delta);
+    const known = this.#find(id);
+    if (isFirst) {
+      this.#arrive(id, entry.position);
+      this.#owe(id, senderOf(entry), delta, entry);
+    } else if (known?.state === 'owed' && known.text.length < MAX_OBLIGATION_TEXT) {
+      this.#after.set(id, { ...known, text: cutText(known.text + delta, MAX_OBLIGATION_TEXT) });
+    }
+  }
+
+  /** Where a text may answer without saying so, what it says has to be known when its turn ends. */
+  #noteText({ entry, entityId, turnId, role, begunAt }: Placement): void {
+    const { event, position } = entry;
+    const messageId = entityId as string;
+    if (turnId === null || role !== 'assistant') return;
+    const said = interludeOf(event).replyTo;
+    const meant = said === undefined ? {} : { replyTo: stringList(said).slice(-MAX_REMEMBERED) };
+    const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && begunAt === position;
+    if (event.type === 'TEXT_MESSAGE_START' || isFirstChunk) {
+      const text = cutText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
+      this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text, ...meant } };
+      return;
+    }
+    const known = this.fold.lastText;
+    if (known?.messageId !== messageId) return;
+    const lastText = said === undefined ? known : { ...known, ...meant };
+    if (lastText !== known) this.fold = { ...this.fold, lastText };
+    if (event.type === 'TEXT_MESSAGE_END') {
+      // Outside a turn there is no end to wait for.
+      if (turnId.startsWith('none:')) {
+        this.#propose([]);
+        this.#forgetText();
+      }
+      return;
+    }
+    const text = grownText(lastText.text, event);
+    if (text !== null) this.fold = { ...this.fold, lastText: { ...lastText, text } };
+  }
+
+  /**
+   * The last text may be the answer to what is owed all the same.
+   * @param named by its turn, and answered by now
+   */
+  #propose(named: readonly string[]): void {
+    const { lastText } = this.fold;
+    if (lastText === undefined || lastText.text.trim() === '') return;
+    const { begunAt, replyTo = [], ...said } = lastText;
+    const candidate = { ...said, position: begunAt };
+    for (const messageId of new Set([...this.#before.keys(), ...this.#after.keys()])) {
+      const obligation = this.#find(messageId);
+      if (obligation?.state !== 'owed' || !this.#wasHeldAt(begunAt, messageId)) continue;
+      const isMeant = replyTo.length > 0 ? replyTo.includes(messageId) : named.length === 0;
+      if (!isMeant) continue;
+      this.#after.set(messageId, { ...obligation, candidate });
+    }
+  }
+
+  #forgetText(): void {
+    if (this.fold.lastText === undefined) return;
+    const { lastText: _, ...fold } = this.fold;
+    this.fold = fold;
+  }
+
+  /** These are owed for too long: they are overdue if their agent can reply. */
+  judge(messageIds: Iterable<string>, canReply: boolean): void {
+    for (const id of messageIds) {
+      const obligation = this.#find(id);
+      if (obligation?.state === 'owed' && obligation.isOverdue !== canReply)
+        this.#after.set(id, { ...obligation, isOverdue: canReply });
+    }
+  }
+
+  #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
+    const id = entityId as string;
+    const said = interludeOf(entry.event).replyTo;
+    if (entry.event.type === 'TEXT_MESSAGE_CHUNK') {
+      if (said !== undefined) this.#reply(said, { entry, turnId, begunAt });
+      return;
+    }
+    const before = Object.hasOwn(this.fold.answering, id) ? this.fold.answering[id] : undefined;
+    const replyTo = said === undefined ? before : stringList(said);
+    if (replyTo === undefined) return;
+    if (entry.event.type !== 'TEXT_MESSAGE_END') {
+      if (replyTo === before) return;
+      const { [id]: _before, ...others } = this.fold.answering;
+      this.fold = { ...this.fold, answering: newestNamed([...Object.entries(others), [id, replyTo]]) };
+      return;
+    }
+    const { [id]: _ended, ...answering } = this.fold.answering;
+    this.fold = { ...this.fold, answering };
+    this.#reply(replyTo, { entry, turnId, begunAt });
+  }
+
+  #reply(replyTo: string[], { entry, turnId, begunAt }: Pick<Placement, 'entry' | 'turnId' | 'begunAt'>): void {
+    if (begunAt === null || turnId === null) return;
+    if (turnId.startsWith('none:')) {
+      // Outside a turn there is no end to wait for.
+      for (const named of replyTo) if (this.#wasHeldAt(begunAt, named)) this.#answer(named, entry, turnId, 'reply');
+      return;
+    }
+    const others = this.fold.answered.filter((id) => !replyTo.includes(id));
+    this.fold = { ...this.fold, answered: [...others, ...replyTo].slice(-MAX_REMEMBERED) };
+  }
+
+  #applyCustom(entry: EventEntry): void {
+    const value = customValue(entry.event);
+    const id = pickId(value, 'message_id', 'messageId');
+    const name = customName(entry.event);
+    if (id === null) return;
+    if (name === CUSTOM.messageDelivery && value.delivery === 'delivered') this.#arrive(id, entry.position);
+    const reason = pickText(value, 'reason');
+    const settledAt = entry.receivedAt;
+    if (name === CUSTOM.obligationWaived) this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'waived' });
+    // An agent that never got the message owes no reply.
+    if (name === CUSTOM.messageDelivery && value.delivery === 'failed') {
+      this.#settle(id, { state: 'waived', settledAt, reason, clearedBy: 'undelivered' });
+    }
+    const turnId = pickText(value, 'turn_id');
+    if (name === CUSTOM.obligationAccepted && turnId !== null) this.#answer(id, entry, turnId, 'accepted');
+  }
+
+  /** Whether the agent had the message by then: its runner had told it, either itself or as delivered. */
+  #wasHeldAt(position: Position, messageId: string): boolean {
+    const obligation = this.#find(messageId);
+    const sent = this.fold.sent?.find((one) => one.messageId === messageId);
+    const since = sent !== undefined ? sent.arrivedAt : this.#isForgotten(obligation) ? null : obligation?.position;
+    return typeof since === 'string' && comparePositions(since, position) < 0;
+  }
+
+  /** Whether the message may have been sent but is no longer in `sent`. It counts as held from when it is said to be. */
+  #isForgotten(obligation: Obligation | undefined): boolean {
+    const { sentUnknownBefore } = this.fold;
+    if (obligation === undefined || sentUnknownBefore === undefined) return false;
+    return comparePositions(obligation.position, sentUnknownBefore) < 0;
+  }
+
+  /** The agent has a message that the server queued. */
+  #arrive(messageId: string, position: Position): void {
+    const sent = this.fold.sent?.find((one) => one.messageId === messageId);
+    const obligation = sent === undefined ? this.#find(messageId) : undefined;
+    const isLeftOut = obligation?.state === 'owed' && this.#isForgotten(obligation);
+    if (sent?.arrivedAt === null || isLeftOut) this.#send({ messageId, arrivedAt: position }, position);
+  }
+
+  #send(message: Sent, at: Position): void {
+    const sent = (this.fold.sent ?? []).filter((one) => one.messageId !== message.messageId);
+    sent.push(message);
+    this.fold = { ...this.fold, sent };
+    if (sent.length <= MAX_REMEMBERED) return;
+    // One that is still on its way is added again when it arrives.
+    const leftOut = sent.slice(0, -1).findIndex((one) => one.arrivedAt === null);
+    sent.splice(Math.max(0, leftOut), 1);
+    this.fold = { ...this.fold, sentUnknownBefore: at };
+  }
+
+  #owe(messageId: string, from: Sender, text: string, { occurredAt, receivedAt, position }: EventEntry): void {
+    if (this.#find(messageId) !== undefined) return;
+    this.#after.set(messageId, {
+      messageId,
+      ...this.#owner,
+      from,
+      text: cutText(text, MAX_OBLIGATION_TEXT),
+      sentAt: occurredAt,
+      owedSince: receivedAt,
+      isOverdue: false,
+      state: 'owed',
+      candidate: null,
+      settledAt: null,
+      clearedBy: null,
+      answeredInTurnId: null,
+      reason: null,
+      position,
+    });
+  }
+
+  #answer(messageId: string, { receivedAt }: EventEntry, turnId: string, clearedBy: ClearedBy): void {
+    this.#settle(messageId, { state: 'answered', settledAt: receivedAt, answeredInTurnId: turnId, clearedBy });
+  }
+
+  #settle(messageId: string, end: Partial<Obligation>): void {
+    const obligation = this.#find(messageId);
+    if (obligation?.state !== 'owed') return;
+    this.#after.set(messageId, { ...obligation, ...end });
+    const sent = this.fold.sent?.filter((one) => one.messageId !== messageId);
+    if (sent?.length !== this.fold.sent?.length) this.fold = { ...this.fold, sent };
+  }
+
+  #find(messageId: string): Obligation | undefined {
+    return this.#after.get(messageId) ?? this.#before.get(messageId);
+  }
+}
+
+/** A text with what an event adds to it, as much of it as is kept; null if no more of it is. */
+function grownText(text: string, event: AgUiEvent): string | null {
+  const isWhole = interludeOf(event).whole === true;
+  if (text.length >= MAX_OBLIGATION_TEXT && !isWhole) return null;
+  return cutText((isWhole ? '' : text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
+}
+
+/** The newest answers under way that together name at most MAX_REMEMBERED messages. */
+function newestNamed(answering: [string, string[]][]): ObligationFold['answering'] {
+  const kept: [string, string[]][] = [];
+  let room = MAX_REMEMBERED;
+  for (const [id, replyTo] of answering.slice(-MAX_REMEMBERED).reverse()) {
+    if (room <= 0) break;
+    kept.unshift([id, replyTo.slice(-room)]);
+    room -= replyTo.length;
+  }
+  return Object.fromEntries(kept);
+}
+
+function senderOf({ event }: EventEntry): Sender {
+  const { from } = interludeOf(event);
+  if (from?.kind === 'agent' || from?.kind === 'person') return { kind: from.kind, id: String(from.id) };
+  return { kind: 'person', id: textOf(event.name) ?? 'user' };
+}

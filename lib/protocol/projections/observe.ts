@@ -1,0 +1,380 @@
+import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { Observations, Observed, SelfReport } from '../agent-state';
+import { cutText } from '../cut-text';
+import {
+  caption,
+  contentText,
+  customName,
+  customValue,
+  idField,
+  inputUserMessages,
+  pick,
+  pickId,
+  pickText,
+} from '../event-fields';
+import { textOf } from '../fields';
+import { interludeOf } from '../interlude-metadata';
+import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '../limits';
+import type { SessionSummary } from '../read-models';
+import type { TurnHeader } from '../turn-places';
+import type { OpenRequests } from './open-requests';
+import type { Placement } from './placement';
+import type { StatusTold } from './status-told';
+import {
+  answeringTurn,
+  isUnanswered,
+  type MessageMemory,
+  NO_MESSAGES,
+  withClaim,
+  withMessage,
+  withoutMessage,
+} from './unclaimed-messages';
+
+/**
+ * What events and status records say of the state of a session: the newest observation from each source, on the
+ * server's clock. Observations are never changed in place, so that those that stay are the same objects.
+ */
+
+/** What has to be remembered to tell which turn a report belongs to, and whether it is news. */
+export interface ObservationMemory {
+  messages: MessageMemory;
+  /** The newest turns by id, the last of them the newest of all: a report may name the one it was made in. Bounded. */
+  turnIds: readonly string[];
+  /** The number of the turn the report belongs to, when the agent says it was made, and after how many messages it came. */
+  reportTurn: number;
+  reportAt: number | null;
+  reportAfter: number;
+  /** The agent has written something in the open turn. */
+  hasSpoken: boolean;
+  /** Messages queued while no runner was connected, and not delivered since. Bounded. */
+  waiting: readonly string[];
+  /** Calls of the open turn without a result, the newest last. Bounded. */
+  calls: readonly { id: string; name: string }[];
+}
+
+export const NO_MEMORY: ObservationMemory = {
+  messages: NO_MESSAGES,
+  turnIds: [],
+  reportTurn: 0,
+  reportAt: null,
+  reportAfter: 0,
+  hasSpoken: false,
+  waiting: [],
+  calls: [],
+};
+
+/** The part of a session's summary that observations follow from and stand in. */
+type Observable = Pick<SessionSummary, 'observations' | 'openTurnId' | 'turnCount' | 'runningTaskCount'>;
+
+const MAX_TURN_IDS = 16;
+const MAX_WAITING = 64;
+const MAX_CALLS = 16;
+const MAX_CALL_NAME = 60;
+/** How often it is noted that an agent without turns has become still once more. */
+const STILL_NOTED_MS = 1_000;
+
+/** The turn that a report made now belongs to. An agent without turns answers a message by what it reports after it. */
+export function reportTurnNow(turnCount: number, { messages }: ObservationMemory): number {
+  return turnCount > 0 ? turnCount : answeringTurn(messages);
+}
+
+export class Observer {
+  readonly #summary: Observable;
+  readonly #memory: ObservationMemory;
+
+  /** @param summary its observations are replaced; @param memory is changed */
+  constructor(summary: Observable, memory: ObservationMemory) {
+    this.#summary = summary;
+    this.#memory = memory;
+  }
+
+  /** A turn has begun; the summary counts it already. */
+  turnBegan(id: string, at: number): void {
+    this.#memory.hasSpoken = false;
+    this.#memory.turnIds = [...this.#memory.turnIds, id].slice(-MAX_TURN_IDS);
+    this.#put('turn', { observedAt: at, turnId: id, value: { state: 'running' } });
+    this.#memory.calls = [];
+    this.#drop('agent', 'process', 'message');
+  }
+
+  turnEnded(id: string, state: 'finished' | 'failed' | 'interrupted', message: string | null, at: number): void {
+    const value = {
+      state,
+      ...(message === null ? {} : { message }),
+      ...(state === 'finished' && !this.#memory.hasSpoken ? { isSilent: true as const } : {}),
+    };
+    this.#put('turn', { observedAt: at, turnId: id, value });
+    this.#memory.calls = [];
+    this.#drop('agent');
+  }
+
+  /** The newest turn answers these messages, as far as it says. */
+  claimed({ userMessageIds, kind }: Pick<TurnHeader, 'userMessageIds' | 'kind'>): void {
+    const { messages } = this.#memory;
+    if (messages.unclaimed.length === 0) return;
+    const { turnCount } = this.#summary;
+    this.#memory.messages = withClaim(messages, userMessageIds, turnCount, kind === 'between-run');
+  }
+
+  /** What an event says, apart from turns, tasks and requests. */
+  see({ entry: { event, receivedAt }, turns, turnId, entityId, role }: Placement): void {
+    if (turnId?.startsWith('task:') === true) return;
+    switch (event.type) {
+      case 'CUSTOM':
+        this.#seeCustom(customName(event), customValue(event), receivedAt);
+        return;
+      case 'RUN_STARTED': {
+        const message = inputUserMessages(event).at(-1);
+        if (message !== undefined) this.#written(message.id, true, receivedAt);
+        return;
+      }
+      case 'RUN_ERROR':
+        if (!turns.some(({ kind }) => kind !== 'none')) this.#failed(event, receivedAt);
+        return;
+      case 'TEXT_MESSAGE_START':
+      case 'TEXT_MESSAGE_CHUNK':
+      case 'TEXT_MESSAGE_CONTENT':
+        if (interludeOf(event).ofSnapshot !== undefined) {
+          // it may be all that the agent tells of its words in this turn
+          const isHere = turnId !== null && turnId === this.#summary.openTurnId && role === 'assistant';
+          if (isHere && contentText(event.delta).trim() !== '') this.#memory.hasSpoken = true;
+          return;
+        }
+        if (role === 'user') {
+          if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
+          if (interludeOf(event).waits) this.#memory.waiting = [...this.#memory.waiting, entityId].slice(-MAX_WAITING);
+          this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
+        } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
+        return;
+      case 'TOOL_CALL_RESULT': {
+        const id = idField(event, 'toolCallId');
+        this.#memory.calls = this.#memory.calls.filter((call) => call.id !== id);
+        return;
+      }
+      case 'TOOL_CALL_START':
+      case 'TOOL_CALL_CHUNK':
+        this.#called(idField(event, 'toolCallId'), textOf(event.toolCallName));
+        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        return;
+      case 'REASONING_MESSAGE_START':
+      case 'REASONING_MESSAGE_CHUNK':
+        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+    }
+  }
+
+  #called(id: string | null, name: string | null): void {
+    if (id === null || name === null || this.#memory.calls.some((call) => call.id === id)) return;
+    this.#memory.calls = [...this.#memory.calls, { id, name: cutText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
+  }
+
+  /** Ends a silence: the agent or one of its commands has spoken. */
+  endSilence(): void {
+    this.#drop('silence', 'cpu');
+  }
+
+  /** Notes the silence of a working agent. @param usualMs the 99th percentile of its kind's silences */
+  noteSilence(at: number, usualMs: number): void {
+    const call = this.#memory.calls.at(-1)?.name;
+    const isUnseen = call !== undefined && this.#summary.observations.cpu === undefined;
+    const limitMs = Math.max(isUnseen ? CALL_SILENCE_MS : PROGRESS_MS, USUAL_SILENCES * usualMs);
+    this.#put('silence', { observedAt: at, turnId: null, value: { limitMs, ...(call === undefined ? {} : { call }) } });
+  }
+
+  /** What the runner says of the session. */
+  hear(told: StatusTold, at: number): void {
+    this.#seeProcess(told.process, at);
+    this.#seeAgent(told.agent, at);
+    this.#seeCpu(told.cpuSeconds, at);
+    if (told.report !== null) this.#report(told.report, at);
+  }
+
+  /**
+   * To be called after the requests and tasks have changed.
+   * @param isAway nothing is heard of it any more: what is known is what was when it was
+   */
+  settle(open: OpenRequests, at: number, isAway: boolean): void {
+    const { openTurnId, runningTaskCount, observations } = this.#summary;
+    const title = open.count === 0 ? null : (open.first?.title ?? 'The agent asks');
+    if (title === null) this.#drop('request');
+    else if (observations.request?.value !== title) {
+      this.#put('request', { observedAt: at, turnId: openTurnId, value: title });
+    }
+    const { task } = observations;
+    // Tasks of an agent whose turns are not known.
+    if (runningTaskCount > 0 && observations.turn === undefined) this.#isStill(at);
+    if (runningTaskCount <= 0) {
+      if (!isAway) this.#drop('task');
+    } else if (task?.value !== runningTaskCount) {
+      this.#put('task', { observedAt: task?.observedAt ?? at, turnId: null, value: runningTaskCount });
+    }
+    this.#weigh();
+  }
+
+  /** No observation is newer than now: the clock was set back since. */
+  cut(now: number): void {
+    const entries = Object.entries(this.#summary.observations) as [keyof Observations, Observed<unknown>][];
+    if (entries.every(([, { observedAt }]) => observedAt <= now)) return;
+    this.#summary.observations = Object.fromEntries(
+      entries.map(([source, one]) => [source, { ...one, observedAt: Math.min(one.observedAt, now) }]),
+    ) as unknown as Observations;
+  }
+
+  /** Whether the report still counts: it was made after the last message, in the turn that answers it or a later one. */
+  #weigh(): void {
+    const { report } = this.#summary.observations;
+    if (report === undefined) return;
+    const { messages, reportTurn, reportAfter } = this.#memory;
+    const isOutdated = isUnanswered(messages, reportTurn, reportAfter);
+    if (isOutdated === (report.isOutdated === true)) return;
+    const { isOutdated: _, ...rest } = report;
+    this.#put('report', isOutdated ? { ...rest, isOutdated } : rest);
+  }
+
+  #seeCustom(name: string | null, value: Record<string, unknown>, at: number): void {
+    switch (name) {
+      case CUSTOM.sessionStarted:
+        this.#drop('process');
+        return;
+      case CUSTOM.sessionEnded: {
+        const code = pick(value, 'exitCode', 'exit_code');
+        const known = this.#summary.observations.process;
+        const exit = {
+          code: typeof code === 'number' ? code : (known?.value.code ?? null),
+          signal: caption(pickText(value, 'signal')) ?? known?.value.signal ?? null,
+          reason: caption(pickText(value, 'reason')) ?? known?.value.reason ?? null,
+        };
+        // an end that is told in two ways is the same
+        this.#put('process', { observedAt: known?.observedAt ?? at, turnId: null, value: exit });
+        this.#drop('message');
+        return;
+      }
+      case CUSTOM.messageDelivery: {
+        const id = pickId(value, 'message_id', 'messageId');
+        if (id === null) return;
+        const { messages, waiting } = this.#memory;
+        this.#memory.waiting = waiting.filter((one) => one !== id);
+        if (value.delivery !== 'failed') {
+          const isNext = waiting.includes(id) && messages.unclaimed.some((one) => one.id === id);
+          if (isNext && value.delivery === 'delivered') this.#isOnItsWay(at);
+          return;
+        }
+        if (id === messages.ids.at(-1)) this.#drop('message');
+        this.#memory.messages = withoutMessage(messages, id);
+      }
+    }
+  }
+
+  /** A person wrote. */
+  #written(id: string, isInTurn: boolean, at: number): void {
+    const { messages } = this.#memory;
+    const { turnCount } = this.#summary;
+    this.#memory.messages = withMessage(messages, id, isInTurn ? turnCount : turnCount + 1, isInTurn);
+    const isNews = !isInTurn && this.#memory.messages !== messages;
+    if (isNews && !this.#memory.waiting.includes(id)) this.#isOnItsWay(at);
+  }
+
+  /** A message is on its way to the agent. */
+  #isOnItsWay(at: number): void {
+    this.#put('message', { observedAt: at, turnId: null, value: null });
+  }
+
+  /** The agent did something. */
+  #spoke(isText: boolean, at: number): void {
+    if (isText) this.#memory.hasSpoken = true;
+    this.#drop('message');
+    this.#isStill(at);
+  }
+
+  /** It has no turns, or none is known: what it did is over. Readers need not be told so with each piece of a text. */
+  #isStill(at: number): void {
+    const { turn } = this.#summary.observations;
+    if (turn !== undefined && turn.turnId !== null) return;
+    if (turn?.value.state === 'finished' && Math.abs(at - turn.observedAt) < STILL_NOTED_MS) return;
+    this.#put('turn', { observedAt: at, turnId: null, value: { state: 'finished' } });
+  }
+
+  /** A run has failed that is not known: that of an agent without turns, or one whose beginning was lost. */
+  #failed(event: AgUiEvent, at: number): void {
+    const { openTurnId, observations } = this.#summary;
+    const runId = idField(event, 'runId');
+    // of another than the one that goes on, or of one that had ended
+    if (openTurnId !== null || (runId !== null && this.#memory.turnIds.includes(runId))) return;
+    const message = caption(textOf(event.message)) ?? 'The run failed.';
+    this.#put('turn', {
+      observedAt: at,
+      turnId: observations.turn?.turnId ?? null,
+      value: { state: 'failed', message },
+    });
+    this.#drop('agent', 'message');
+  }
+
+  #seeProcess(process: StatusTold['process'], at: number): void {
+    if (process === 'there') this.#drop('process');
+    else if (process !== null && this.#summary.observations.process === undefined) {
+      this.#put('process', { observedAt: at, turnId: null, value: process });
+    }
+  }
+
+  #seeAgent(seen: StatusTold['agent'], at: number): void {
+    if (seen === undefined) return;
+    const { agent, turn } = this.#summary.observations;
+    const byTurn = turn === undefined ? null : turn.value.state === 'running' ? 'running' : 'still';
+    if (seen === (agent?.value ?? byTurn)) return;
+    // it goes on with its turn, which began when that did
+    if (seen === 'running' && byTurn === 'running' && agent?.value !== 'still') this.#drop('agent');
+    else this.#put('agent', { observedAt: at, turnId: this.#summary.openTurnId, value: seen });
+  }
+
+  #seeCpu(seconds: number | null, at: number): void {
+    if (seconds === null || seconds === this.#summary.observations.cpu?.value) return;
+    this.#put('cpu', { observedAt: at, turnId: null, value: seconds });
+    this.#drop('silence');
+  }
+
+  /** A report stays in the runner's records: it is news if it says something else, or if it was made anew. */
+  #report({ value, turnId, at: madeAt }: NonNullable<StatusTold['report']>, at: number): void {
+    const memory = this.#memory;
+    const { report } = this.#summary.observations;
+    const { turnCount, openTurnId } = this.#summary;
+    const isSame = report !== undefined && isSameReport(report.value, value);
+    const named = this.#numberOf(turnId);
+    const turn = named ?? reportTurnNow(turnCount, memory);
+    const isOld = named !== null && named < turnCount;
+    // it was told late: the agent has reported in a later turn since
+    if (report !== undefined && named !== null && named < memory.reportTurn) return;
+    if (isSame && (madeAt === null ? turn === memory.reportTurn : madeAt === memory.reportAt)) return;
+    memory.reportTurn = turn;
+    memory.reportAt = madeAt;
+    memory.reportAfter = memory.messages.count;
+    const ofTurn = turnId ?? openTurnId ?? this.#summary.observations.turn?.turnId ?? null;
+    this.#put('report', { observedAt: at, turnId: ofTurn, value });
+    // Only the agent's own later word outweighs the failure of its turn.
+    const { turn: seen } = this.#summary.observations;
+    if (value.state === 'complete' && seen?.value.state === 'failed' && !isOld) {
+      this.#put('turn', { ...seen, value: { ...seen.value, isOutweighed: true } });
+    }
+    if ((!isSame || madeAt !== null) && !isOld) this.#drop('message');
+  }
+
+  /** The number of a turn that is known; null if it is not. */
+  #numberOf(turnId: string | null): number | null {
+    const { turnIds } = this.#memory;
+    const at = turnId === null ? -1 : turnIds.lastIndexOf(turnId);
+    return at === -1 ? null : this.#summary.turnCount - (turnIds.length - 1 - at);
+  }
+
+  #put<Source extends keyof Observations>(source: Source, observed: Observations[Source]): void {
+    this.#summary.observations = { ...this.#summary.observations, [source]: observed };
+  }
+
+  #drop(...sources: Exclude<keyof Observations, 'session'>[]): void {
+    if (sources.every((source) => this.#summary.observations[source] === undefined)) return;
+    const rest = { ...this.#summary.observations };
+    for (const source of sources) delete rest[source];
+    this.#summary.observations = rest;
+  }
+}
+
+function isSameReport(a: SelfReport, b: SelfReport): boolean {
+  return a.state === b.state && a.summary === b.summary && a.link === b.link;
+}

@@ -1,0 +1,536 @@
+import type { InterludeMetadata, TurnTrigger } from '../ag-ui';
+import { stringList } from '../event-fields';
+import { addTo } from '../grouped';
+import { interludeOf } from '../interlude-metadata';
+import { MAX_NAMED } from '../limits';
+import { comparePositions, type Position } from '../position';
+import {
+  type FoldedType,
+  type Home,
+  outsideTurn,
+  type TurnHeader,
+  type TurnPlaces,
+  type Unanswered,
+} from '../turn-places';
+import { withInterlude } from '../with-interlude';
+import type { EventEntry } from './event-entry';
+import type { Placement } from './placement';
+
+/** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
+const MAX_REMEMBERED = 256;
+/** Most finished turns, and most tasks, that are recognised when they are repeated. */
+const MAX_FINISHED = 16;
+const MAX_TASKS_TOLD = 32;
+
+interface OpenedTurn extends Pick<TurnHeader, 'id' | 'parentTurnId' | 'trigger'> {
+  kind: 'user' | 'between-run';
+  /** Null: the run does not say, so it answers every message that came before it. */
+  userMessageIds: string[] | null;
+}
+
+/**
+ * The verbs of the turn projection over one mutable copy of its state.
+ * The copy is made at the first change: a batch of plain deltas returns the very same state object.
+ */
+export class TurnPlacer {
+  #places: TurnPlaces;
+  #copied = false;
+  /** The homes of `places`, once one has changed: a map finds its oldest key at once. */
+  #homes: Map<string, Home> | null = null;
+
+  constructor(places: TurnPlaces) {
+    this.#places = places;
+  }
+
+  places(): TurnPlaces {
+    if (this.#homes !== null) {
+      this.#places = { ...this.#places, homes: Object.fromEntries(this.#homes) };
+      this.#copied = false;
+      this.#homes = null;
+    }
+    return this.#places;
+  }
+
+  get openTurnId(): string | null {
+    return this.#places.openTurn?.id ?? null;
+  }
+
+  get chunks(): TurnPlaces['chunks'] {
+    return this.#places.chunks;
+  }
+
+  tellChunks(chunks: TurnPlaces['chunks']): void {
+    if (chunks === this.chunks) return;
+    const places = this.#change();
+    if (chunks === undefined) delete places.chunks;
+    else places.chunks = chunks;
+  }
+
+  /**
+   * Places the repeated start of a finished run: from a second reader of the same agent, or from a replay. A run that
+   * answers something that no turn has answered is no repetition: the agent has reused the name.
+   *
+   * @returns whether it was a repetition
+   */
+  retell(
+    placement: Placement,
+    id: string,
+    answers: { messageIds: readonly string[] | null; taskIds: readonly string[] },
+  ) {
+    const known = this.#places.finished?.find((turn) => turn.id === id);
+    if (known === undefined || this.#places.openTurn?.id === id) return false;
+    const { userMessages, endedTasks } = this.#places;
+    const { messageIds, taskIds } = answers;
+    const isAnother =
+      messageIds === null
+        ? userMessages.some((message) => !message.queued && message.id !== known.messageId)
+        : (messageIds.at(-1) ?? null) !== known.messageId;
+    if (isAnother || endedTasks.some((task) => taskIds.includes(task.id))) return false;
+    placement.turnId = id;
+    placement.isRetold = true;
+    if (this.#places.openTurn === null) Object.assign(this.#change(), { retold: id, outside: null });
+    if (known.messageId !== null) this.#claimMessages(placement, [known.messageId]);
+    return true;
+  }
+
+  /** Ends the repetition of a run. */
+  #endRetold(placement: Placement): void {
+    const { retold } = this.#places;
+    if (retold === undefined) return;
+    this.#closeHomes(placement, retold, 'finished', false);
+    delete this.#change().retold;
+  }
+
+  begin(entry: EventEntry): Placement {
+    const nowhere = { turnId: null, entityId: null, role: null, begunAt: null };
+    const retold = this.#places.retold === undefined ? {} : { isRetold: true as const };
+    return { entry, ...nowhere, turns: [], moves: [], removedTurnIds: [], folds: [], ...retold };
+  }
+
+  /** Gives the event a visible place: in the open turn, or outside any turn. */
+  show(placement: Placement): void {
+    placement.turnId = this.#current(placement);
+  }
+
+  openTurn(placement: Placement, turn: OpenedTurn): void {
+    const { entry } = placement;
+    this.#endRetold(placement);
+    delete placement.isRetold;
+    const places = this.#change();
+    if (places.openTurn !== null && places.openTurn.id !== turn.id) this.#close(placement, 'interrupted', null);
+    places.outside = null;
+    placement.turnId = turn.id;
+    const waiting = places.userMessages.filter((message) => !message.queued).map((message) => message.id);
+    // A turn that is told to start twice keeps its beginning.
+    const known = places.openTurn;
+    const userMessageIds = turn.userMessageIds ?? [...(known?.userMessageIds ?? []), ...waiting];
+    const header: TurnHeader = {
+      ...turn,
+      state: 'open',
+      position: known?.position ?? entry.position,
+      userMessageIds,
+      startedAt: known?.startedAt ?? entry.occurredAt,
+      endedAt: null,
+      error: null,
+    };
+    places.openTurn = header;
+    if (turn.userMessageIds === null && userMessageIds.length === 0) places.awaitsMessage = true;
+    else delete places.awaitsMessage;
+    placement.turns.push(header);
+    this.#claimMessages(placement, userMessageIds);
+  }
+
+  /**
+   * What probably woke an agent that does not say: the unanswered task ends, if its run began by itself. Names each run of
+   * a task once: `claim` moves only its last end, and retention may remove the earlier ones.
+   */
+  likelyTrigger(byItself: boolean): TurnTrigger {
+    const found = byItself ? this.#places.endedTasks.filter((task) => task.isToldElsewhere !== true) : [];
+    const keyOf = ({ id, runId, ofSessionId }: Unanswered) => JSON.stringify([id, runId, ofSessionId]);
+    const last = new Map(found.map((task) => [keyOf(task), task]));
+    const ended = found.filter((task) => last.get(keyOf(task)) === task);
+    if (ended.length === 0) return { kind: 'unknown', taskIds: [] };
+    const trigger = { taskIds: ended.map((task) => task.id), taskRunIds: ended.map((task) => task.runId) };
+    if (ended.every((task) => task.ofSessionId === undefined)) return { kind: 'task', ...trigger };
+    return { kind: 'task', ...trigger, ofSessionIds: ended.map((task) => task.ofSessionId ?? null) };
+  }
+
+  /** Moves into this turn what the event says it answers: task ends, and user messages named later. */
+  claim(placement: Placement, metadata: InterludeMetadata): void {
+    const turnId = placement.turnId;
+    if (turnId === null) return;
+    const trigger = metadata.trigger;
+    const isAnyEnded = this.#places.endedTasks.length > 0;
+    const taskIds = isAnyEnded ? [...stringList(trigger?.taskIds), ...stringList(metadata.foldedTaskIds)] : [];
+    const ended = new Map<string, Unanswered[]>();
+    for (const task of this.#places.endedTasks) addTo(ended, task.id, task);
+    const claimed = new Set<Unanswered>();
+    const runIds = trigger?.taskRunIds ?? [];
+    for (const [index, taskId] of taskIds.entries()) {
+      const runId = runIds[index] ?? null;
+      const found = (ended.get(taskId) ?? []).filter(
+        (task) => !claimed.has(task) && (runId === null || task.runId === null || task.runId === runId),
+      );
+      // A task that was given up as lost and reported later has ended twice: the turn was told of the later end. Its
+      // own report comes before one by another session.
+      const last = found.findLast((task) => task.isToldElsewhere !== true) ?? found.at(-1);
+      if (last !== undefined) this.#move(placement, last, turnId, last.position);
+      for (const task of found) claimed.add(task);
+    }
+    if (claimed.size > 0) {
+      const places = this.#change();
+      places.endedTasks = places.endedTasks.filter((task) => !claimed.has(task));
+    }
+    this.#claimMessages(placement, stringList(metadata.userMessageIds));
+  }
+
+  closeTurn(placement: Placement, runId: string | null, end: Pick<TurnHeader, 'state' | 'error'>): void {
+    const open = this.#places.openTurn;
+    const { retold } = this.#places;
+    if (retold !== undefined && (runId === null || runId === retold)) {
+      placement.turnId = retold;
+      this.#endRetold(placement);
+      return;
+    }
+    if (open === null || (runId !== null && runId !== open.id)) return;
+    placement.turnId = open.id;
+    const metadata = interludeOf(placement.entry.event);
+    this.claim(placement, metadata);
+    const places = this.#change();
+    places.openTurn = {
+      ...open,
+      trigger: metadata.trigger ?? open.trigger,
+      userMessageIds: metadata.userMessageIds === undefined ? open.userMessageIds : stringList(metadata.userMessageIds),
+    };
+    this.#close(placement, end.state, end.error, metadata.inferred);
+  }
+
+  /** A person's message stands by itself until a turn answers it. */
+  openUserMessage(placement: Placement, id: string): void {
+    if (this.#hasPlace(id)) this.startEntity(placement, 'text', id, null);
+    else this.#placeUserMessage(placement, id);
+  }
+
+  /** Whether a person's message was announced, or is known. */
+  #hasPlace(id: string): boolean {
+    return this.#places.openTurn?.userMessageIds.includes(id) === true || this.#home('text', id) !== undefined;
+  }
+
+  #placeUserMessage(placement: Placement, id: string): void {
+    const { entry } = placement;
+    this.#endRetold(placement);
+    const places = this.#change();
+    const open = places.openTurn;
+    const waiting = places.userMessages.find((message) => message.id === id);
+    const isQueued = interludeOf(entry.event).delivery === 'queued';
+    let turnId: string;
+    // A message that is still on its way to the agent is not the one its turn began with.
+    if (places.awaitsMessage && open !== null && !waiting && !isQueued && open.userMessageIds.length < MAX_NAMED) {
+      // The open turn answers this message: the agent tells of it only now.
+      turnId = open.id;
+      places.openTurn = { ...open, userMessageIds: [...open.userMessageIds, id] };
+      placement.turns.push(places.openTurn);
+    } else {
+      turnId = waiting?.turnId ?? this.#standAlone(placement);
+      const told = {
+        id,
+        runId: null,
+        turnId,
+        position: entry.position,
+        ...(isQueued ? { queued: true as const } : {}),
+      };
+      if (waiting === undefined) places.userMessages = remember(places.userMessages, told);
+      else if (waiting.queued && !isQueued) this.#arrived(waiting);
+    }
+    placement.turnId = turnId;
+    this.#setHome('text', id, { turnId, position: entry.position, role: 'user', streaming: null });
+  }
+
+  /** Places an event about the delivery of a message. Once a turn has claimed the message, there is nothing left to show. */
+  deliver(placement: Placement, id: string, arrived: boolean): void {
+    const waiting = this.#places.userMessages.find((message) => message.id === id);
+    if (waiting === undefined) return;
+    placement.turnId = waiting.turnId;
+    if (arrived && waiting.queued) this.#arrived(waiting);
+  }
+
+  /** Places an event with the entity it is about. @returns false if no place is remembered for that */
+  join(placement: Placement, kind: string, id: string): boolean {
+    const home = this.#home(kind, id);
+    if (home === undefined) return false;
+    placement.turnId = home.turnId;
+    return true;
+  }
+
+  /** The turns that began up to a position are not there any more, so nothing can join them. */
+  forget(placement: Placement, upTo: Position): void {
+    const isKept = ({ position }: { position: Position }) => comparePositions(position, upTo) > 0;
+    placement.removedUpTo = upTo;
+    const places = this.#change();
+    if (places.outside !== null && !isKept(places.outside)) places.outside = null;
+    places.userMessages = places.userMessages.filter(isKept);
+    places.endedTasks = places.endedTasks.filter(isKept);
+    if (places.finished !== undefined) places.finished = places.finished.filter(isKept);
+    if (places.tasksTold !== undefined) places.tasksTold = places.tasksTold.filter(isKept);
+    for (const [key, home] of [...this.#changeHomes()]) {
+      if (!isKept(home) && !home.turnId.startsWith('task:')) this.#changeHomes().delete(key);
+    }
+  }
+
+  #arrived(waiting: Unanswered): void {
+    const places = this.#change();
+    const { queued: _queued, ...arrived } = waiting;
+    places.userMessages = places.userMessages.map((message) => (message === waiting ? arrived : message));
+  }
+
+  startTask(placement: Placement, id: string, runId: string | null): void {
+    if (this.#isToldAgain(placement, [id, runId, 'started'])) placement.turnId = `task:${id}`;
+    else this.show(placement);
+  }
+
+  /**
+   * Returns true if the event repeats the newest known start or end of the task. A start after an end is another run.
+   * Marks a repetition `again`: retention may remove the first report, and a later reader sees only the repetition.
+   */
+  #isToldAgain(placement: Placement, [id, runId, phase]: [id: string, runId: string | null, phase: string]): boolean {
+    const { entry, isRetold = false } = placement;
+    const { tasksTold = [] } = this.#places;
+    const task = JSON.stringify([id, runId]);
+    const isKnown = tasksTold.some((told) => told.task === task && told.phase === phase);
+    if (isKnown || isRetold || interludeOf(entry.event).again === true) {
+      placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
+      return true;
+    }
+    const others = tasksTold.filter((told) => told.task !== task);
+    this.#change().tasksTold = [...others, { task, phase, position: entry.position }].slice(-MAX_TASKS_TOLD);
+    return false;
+  }
+
+  /** A task's end stands where it happened until a turn answers it; so does a report about another session's task. */
+  endTask(
+    placement: Placement,
+    id: string,
+    runId: string | null,
+    about: Pick<Unanswered, 'ofSessionId' | 'isToldElsewhere'> = {},
+    end?: string,
+  ): void {
+    const isOwn = about.ofSessionId === undefined && about.isToldElsewhere === undefined;
+    if (isOwn && end !== undefined && this.#isToldAgain(placement, [id, runId, end])) {
+      placement.turnId = `task:${id}`;
+      return;
+    }
+    const turnId = this.openTurnId ?? this.#standAlone(placement);
+    placement.turnId = turnId;
+    const places = this.#change();
+    const { position } = placement.entry;
+    places.endedTasks = remember(places.endedTasks, { id, runId, turnId, position, ...about });
+  }
+
+  openEntity(placement: Placement, kind: string, id: string, task: string | null): void {
+    const known = this.#home(kind, id);
+    if (known !== undefined) {
+      placement.turnId = known.turnId;
+      placement.role = known.role ?? placement.role;
+      return;
+    }
+    const turnId = task === null ? this.#current(placement) : `task:${task}`;
+    placement.turnId = turnId;
+    this.#setHome(kind, id, { turnId, position: placement.entry.position, role: placement.role, streaming: null });
+  }
+
+  /** The same in a turn that may be over, unless it stands somewhere already. */
+  openIn(placement: Placement, kind: string, id: string, turnId: string): void {
+    if (this.#home(kind, id) === undefined) {
+      this.#setHome(kind, id, { turnId, position: placement.entry.position, role: null, streaming: null });
+    }
+    this.join(placement, kind, id);
+  }
+
+  /** What is now known under another id stays where it stands. */
+  takePlaceOf(placement: Placement, kind: string, replaced: string, id: string): void {
+    const home = this.#home(kind, replaced);
+    if (home === undefined || replaced === id) return;
+    this.#changeHomes().delete(`${kind}:${replaced}`);
+    this.#setHome(kind, id, { ...home, position: placement.entry.position });
+  }
+
+  /** A START. If it comes again, what it names begins anew in its place, and only what follows folds into it. */
+  startEntity(placement: Placement, kind: string, id: string, task: string | null): void {
+    const known = this.#home(kind, id);
+    this.openEntity(placement, kind, id, task);
+    if (known !== undefined) this.#setHome(kind, id, { ...known, position: placement.entry.position, streaming: null });
+  }
+
+  /** A chunk opens what it is about or continues it, and may also be its last. */
+  openChunk(placement: Placement, kind: string, id: string, task: string | null): void {
+    if (placement.role === 'user' && task === null && !this.#hasPlace(id)) this.#placeUserMessage(placement, id);
+    else this.openEntity(placement, kind, id, task);
+    const home = this.#home(kind, id);
+    if (home === undefined) return;
+    placement.begunAt = this.#begunNow(home);
+    this.tellInChunk(kind, id);
+  }
+
+  /** Some of what may still be open is told in a chunk: its deltas alone are no longer all of it. */
+  tellInChunk(kind: string, id: string): void {
+    const home = this.#home(kind, id);
+    if (home !== undefined && isFoldable(home)) this.#setHome(kind, id, { ...home, streaming: 'chunks' });
+  }
+
+  continueEntity(placement: Placement, kind: string, id: string, task: string | null, streaming: FoldedType): void {
+    const known = this.#home(kind, id);
+    if (known === undefined && kind === 'text') placement.role = 'assistant';
+    this.openEntity(placement, kind, id, task);
+    const home = known ?? this.#home(kind, id);
+    if (home === undefined || home.streaming !== null) return;
+    // Without a START row it stands at its first delta, and folding would move that.
+    this.#setHome(kind, id, { ...home, streaming: known === undefined ? 'never' : streaming });
+  }
+
+  endEntity(placement: Placement, kind: string, id: string, keep: boolean): void {
+    const home = this.#home(kind, id);
+    if (home === undefined) {
+      placement.turnId ??= this.openTurnId;
+      return;
+    }
+    placement.turnId = home.turnId;
+    placement.role = home.role;
+    placement.begunAt = this.#begunNow(home);
+    this.#fold(placement, id, home);
+    if (keep) this.#setHome(kind, id, atRest(home));
+    else this.#changeHomes().delete(`${kind}:${id}`);
+  }
+
+  /** Where it began, if in the open turn or outside any. Without a START, it may be the rest of something older. */
+  #begunNow(home: Home): Position | null {
+    if (home.streaming === 'never') return null;
+    return home.turnId === this.openTurnId || home.turnId.startsWith('none:') ? home.position : null;
+  }
+
+  #close(placement: Placement, state: TurnHeader['state'], error: TurnHeader['error'], inferred?: true): void {
+    const places = this.#change();
+    const open = places.openTurn;
+    if (open === null) return;
+    // If the next run broke in on this one, what this one still has to say belongs to it.
+    this.#closeHomes(
+      placement,
+      open.id,
+      state,
+      state === 'interrupted' && error === null && placement.turnId !== open.id,
+    );
+    if (state === 'finished') {
+      const { id: turnId, position } = open;
+      const finished = { id: turnId, position, messageId: open.userMessageIds.at(-1) ?? null };
+      places.finished = [...(places.finished ?? []).filter(({ id }) => id !== turnId), finished].slice(-MAX_FINISHED);
+    }
+    const endedAt = placement.entry.occurredAt;
+    placement.turns.push({ ...open, state, error, endedAt, ...(inferred === undefined ? {} : { inferred }) });
+    places.openTurn = null;
+    delete places.awaitsMessage;
+  }
+
+  #closeHomes(placement: Placement, turnId: string, state: TurnHeader['state'], mayGoOn: boolean): void {
+    for (const [key, home] of [...this.#changeHomes()]) {
+      if (home.turnId !== turnId) continue;
+      this.#fold(placement, key.slice(key.indexOf(':') + 1), home);
+      // The next user message may answer a tool call or a question, but not one of a failed turn.
+      // A command is answered whatever becomes of the turn.
+      if (key.startsWith('command:') || mayGoOn || (state === 'finished' && /^(tool|request):/.test(key)))
+        this.#setHomeKey(key, atRest(home));
+      else this.#changeHomes().delete(key);
+    }
+  }
+
+  #claimMessages(placement: Placement, ids: readonly string[]): void {
+    const turnId = placement.turnId;
+    if (turnId === null || ids.length === 0) return;
+    if (this.#places.userMessages.length === 0) return;
+    const named = new Set(ids);
+    const found = new Set(this.#places.userMessages.filter((message) => named.has(message.id)));
+    if (found.size === 0) return;
+    for (const message of found) {
+      this.#move(placement, message, turnId, null);
+      const home = this.#home('text', message.id);
+      // another message with its id may have begun elsewhere since
+      if (home?.turnId === message.turnId) this.#setHome('text', message.id, { ...home, turnId });
+    }
+    const places = this.#change();
+    places.userMessages = places.userMessages.filter((message) => !found.has(message));
+  }
+
+  #move(placement: Placement, what: Unanswered, toTurnId: string, position: Placement['moves'][number]['position']) {
+    if (what.turnId === toTurnId) return;
+    placement.moves.push({ entityId: what.id, fromTurnId: what.turnId, toTurnId, position });
+    if (what.turnId === `none:${what.position}`) placement.removedTurnIds.push(what.turnId);
+  }
+
+  #fold(placement: Placement, entityId: string, home: Home): void {
+    if (home.streaming === null || !isFoldable(home)) return;
+    placement.folds.push({ entityId, fromPosition: home.position, type: home.streaming as FoldedType });
+  }
+
+  #current(placement: Placement): string {
+    if (this.#places.openTurn !== null) {
+      if (this.#places.awaitsMessage && placement.role !== 'user') delete this.#change().awaitsMessage;
+      return this.#places.openTurn.id;
+    }
+    if (this.#places.retold !== undefined) return this.#places.retold;
+    if (this.#places.outside !== null) return this.#places.outside.id;
+    const turnId = this.#standAlone(placement);
+    this.#change().outside = placement.turns.at(-1) ?? null;
+    return turnId;
+  }
+
+  /** Opens a `none` turn for this event alone, so that moving the event away leaves nothing behind. */
+  #standAlone(placement: Placement): string {
+    const { position, occurredAt } = placement.entry;
+    const id = `none:${position}`;
+    placement.turns.push(outsideTurn(id, position, occurredAt));
+    placement.turnId = id;
+    // Later events must stand after it: they may not join an older `none` turn.
+    this.#change().outside = null;
+    return id;
+  }
+
+  #home(kind: string, id: string): Home | undefined {
+    const key = `${kind}:${id}`;
+    if (this.#homes !== null) return this.#homes.get(key);
+    return Object.hasOwn(this.#places.homes, key) ? this.#places.homes[key] : undefined;
+  }
+
+  #setHome(kind: string, id: string, home: Home): void {
+    this.#setHomeKey(`${kind}:${id}`, home);
+  }
+
+  #setHomeKey(key: string, home: Home): void {
+    const homes = this.#changeHomes();
+    homes.set(key, home);
+    if (homes.size > MAX_REMEMBERED) for (const oldest of homes.keys()) return void homes.delete(oldest);
+  }
+
+  #changeHomes(): Map<string, Home> {
+    this.#homes ??= new Map(Object.entries(this.#places.homes));
+    return this.#homes;
+  }
+
+  #change(): TurnPlaces {
+    if (!this.#copied) {
+      this.#places = { ...this.#places };
+      this.#copied = true;
+    }
+    return this.#places;
+  }
+}
+
+/** Its deltas so far are folded; a home that may not fold stays so. */
+function atRest(home: Home): Home {
+  return isFoldable(home) ? { ...home, streaming: null } : home;
+}
+
+function isFoldable({ streaming }: Home): boolean {
+  return streaming !== 'never' && streaming !== 'chunks';
+}
+
+function remember(list: readonly Unanswered[], entry: Unanswered): Unanswered[] {
+  return [...list.slice(-(MAX_REMEMBERED - 1)), entry];
+}

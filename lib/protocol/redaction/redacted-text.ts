@@ -1,0 +1,296 @@
+import { TEXT_LIMITS } from '../limits';
+import { continuedFrom } from './command-secrets';
+import { KEY_BEGIN, mergeSpans, ruleSecrets } from './find-secrets';
+import { KeyWatch } from './key-watch';
+import { seenText, spansIn } from './redact-output';
+import { BlockScan } from './secret-blocks';
+import { BEGUN, redactionMark, type SecretSpan } from './secret-span';
+
+/** Of a very long line, this much is looked at at once, and half of it is then decided. */
+const WINDOW = 4 * 1024;
+/** The same where a secret reaches the end of the smaller window. */
+const LONG_WINDOW = 16 * 1024;
+/** The first line of a private key may begin at the end of the window. */
+const KEY_SIGN = 128;
+/** What came before counts where it gives a name to what comes. */
+const BEHIND = 320;
+/** In a longer text, what may be a secret is left out until it is decided, so that what is shown only grows. */
+const MARKED_UP_TO = 64 * 1024;
+/** What goes on with a secret that is longer than the window. */
+const RUN = /^[A-Za-z0-9_.~+/=-]*/;
+const UNDECIDED = '…';
+
+export interface Redacted {
+  text: string;
+  /** How many secrets were taken out. */
+  redacted: number;
+}
+
+const SHORTEST = 3;
+
+/**
+ * A text without its secrets.
+ *
+ * @param mayGoOn whether more of the text may exist: then what may be the beginning of a secret at its end is hidden, too
+ */
+export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacted {
+  if (text.length < SHORTEST) return { text, redacted: 0 };
+  return (prepared(text) ?? wholeText(text)).shown(mayGoOn);
+}
+
+const CUT_LENGTHS: ReadonlySet<number> = new Set(TEXT_LIMITS);
+
+/** True if a text is as long as a truncated one: `cutText` leaves out half a surrogate pair. */
+function isTruncated({ length }: string): boolean {
+  return CUT_LENGTHS.has(length) || CUT_LENGTHS.has(length + 1);
+}
+
+/** Texts that were redacted in turns, the oldest first. */
+const PREPARED = new Map<string, RedactedText>();
+/** From this length on a value is redacted in turns: that of a text, or of all its texts. */
+export const LONG_TEXT = 32 * 1024;
+/** Shorter texts take no turn of their own. */
+const LEAST_PREPARED = 256;
+const AT_ONCE = 8 * 1024;
+/** In UTF-16 code units, besides the newest text. */
+const MOST_PREPARED = 2 * 1024 * 1024;
+let preparedLength = 0;
+
+function prepared(text: string): RedactedText | undefined {
+  return text.length < LEAST_PREPARED ? undefined : PREPARED.get(text);
+}
+
+function forget(text: string): void {
+  if (PREPARED.delete(text)) preparedLength -= text.length;
+}
+
+/** The text as a RedactedText that can grow. */
+export function wholeText(text: string): RedactedText {
+  const known = prepared(text);
+  // the caller may append to it
+  forget(text);
+  if (known !== undefined) return known;
+  const whole = new RedactedText();
+  whole.add(text);
+  return whole;
+}
+
+/**
+ * Redacts every longer text in a value and caches the result, yielding in between.
+ */
+export async function prepareTexts(value: unknown, rest: Rest): Promise<void> {
+  if (typeof value === 'object' && value !== null) {
+    for (const field of Object.values(value)) await prepareTexts(field, rest);
+  }
+  if (typeof value !== 'string' || value.length < LEAST_PREPARED || PREPARED.has(value)) return;
+  const text = new RedactedText();
+  const takeTurn = async () => {
+    const due = rest();
+    if (due !== null) await due;
+  };
+  for (let at = 0; at < value.length; at += AT_ONCE) {
+    text.add(value.slice(at, at + AT_ONCE));
+    await takeTurn();
+  }
+  text.shown(isTruncated(value));
+  await takeTurn();
+  // somebody else may have prepared it meanwhile
+  forget(value);
+  for (const oldest of PREPARED.keys()) {
+    if (preparedLength <= MOST_PREPARED) break;
+    forget(oldest);
+  }
+  PREPARED.set(value, text);
+  preparedLength += value.length;
+}
+
+/** Gives others their turns, when it is time to. */
+export type Rest = () => Promise<void> | null;
+
+/**
+ * A text that comes in pieces, without its secrets. What may be the beginning of one is held back: `…` stands for it.
+ *
+ * Ordering: what is shown depends on the text alone, and not on how it was cut into pieces. So whoever followed it, came
+ * in the middle, or reads all of it later is shown the same.
+ * Failure: nothing throws, and each piece takes time in proportion to its length and to that of its line.
+ */
+export class RedactedText {
+  /** Decided, whatever comes. */
+  #done = '';
+  /** What of it was decided since the last `more`. */
+  #fresh = '';
+  /** What was shown behind it then. */
+  #open = '';
+  #redacted = 0;
+  /** The end of what is decided, as it came. */
+  #behind = '';
+  #tail = '';
+  /** The last of what is decided is a secret that goes on. */
+  #isInside = false;
+  #key: KeyWatch | null = null;
+  /** Result of the last shown(), until the next piece. */
+  #last: { mayGoOn: boolean; shown: Redacted } | null = null;
+  /** The state of the blocks at the end of the decided text. */
+  #blocks = new BlockScan();
+
+  add(piece: string): void {
+    this.#last = null;
+    this.#tail += piece;
+    const decides = piece.includes('\n') || this.#tail.length >= WINDOW + KEY_SIGN || this.#key !== null;
+    if (decides || piece.includes('-')) while (this.#decide());
+  }
+
+  /**
+   * Adds a piece.
+   *
+   * @returns what is now shown behind what was; null where something else is shown in place of that
+   */
+  more(piece: string): string | null {
+    this.#fresh = '';
+    if (piece !== '') this.add(piece);
+    const before = this.#open;
+    this.#open = this.#undecidedText().text;
+    const after = this.#fresh + this.#open;
+    return after.startsWith(before) ? after.slice(before.length) : null;
+  }
+
+  /** @param mayGoOn false once nothing follows: then everything is decided */
+  shown(mayGoOn = true): Redacted {
+    if (this.#last?.mayGoOn !== mayGoOn) {
+      const { text, redacted } = this.#undecidedText(mayGoOn);
+      this.#last = { mayGoOn, shown: { text: this.#done + text, redacted: this.#redacted + redacted } };
+    }
+    return this.#last.shown;
+  }
+
+  #undecidedText(mayGoOn = true): Redacted {
+    if (this.#tail === '') return { text: '', redacted: 0 };
+    const key = this.#key === null ? -1 : this.#key.at;
+    const open = key < 0 ? this.#tail : this.#tail.slice(0, key);
+    const { text, redacted } = this.#without(open, key < 0 && mayGoOn, open.length);
+    const marker = key < 0 ? '' : redactionMark('private-key');
+    return { text: text + marker, redacted: redacted + (key < 0 ? 0 : 1) };
+  }
+
+  /** @returns false when only what comes can decide more */
+  #decide(): boolean {
+    const tail = this.#tail;
+    if (this.#key !== null) {
+      const end = this.#key.end(tail);
+      if (end === null) return false;
+      this.#key = null;
+      return this.#take(end);
+    }
+    const first = lineEnd(tail, 0);
+    if (first > WINDOW) {
+      const begin = keyIn(tail.slice(0, LONG_WINDOW + KEY_SIGN));
+      if (begin !== null && begin.index < WINDOW) return this.#watch(begin);
+      if (tail.length < WINDOW + KEY_SIGN) return false;
+      if (this.#takeHalf(WINDOW)) return true;
+      if (begin !== null && begin.index < Math.min(first, LONG_WINDOW)) return this.#watch(begin);
+      if (first <= LONG_WINDOW) return this.#take(first);
+      return tail.length >= LONG_WINDOW + KEY_SIGN && this.#takeHalf(LONG_WINDOW);
+    }
+    const begin = keyIn(tail);
+    if (begin !== null && begin.index < first) return this.#watch(begin);
+    let end = first;
+    // whole lines, up to one that is very long or begins a key
+    for (let next = lineEnd(tail, end); next <= end + WINDOW; next = lineEnd(tail, end)) {
+      if (begin !== null && begin.index < next) break;
+      end = next;
+    }
+    return this.#take(end);
+  }
+
+  #watch({ 0: sign, index }: RegExpExecArray): boolean {
+    this.#key = new KeyWatch(index, sign);
+    return true;
+  }
+
+  #take(end: number): boolean {
+    const { text, redacted } = this.#without(this.#tail.slice(0, end), false, end);
+    this.#done += text;
+    this.#fresh += text;
+    this.#redacted += redacted;
+    this.#goOn(end);
+    return this.#tail !== '';
+  }
+
+  /**
+   * Decides half of a window, or up to the end of a secret that reaches beyond the half.
+   *
+   * @returns false if a secret reaches the end of the smaller window: the larger one may show where it ends
+   */
+  #takeHalf(size: number): boolean {
+    const open = this.#tail.slice(0, size);
+    const behind = this.#behind.length;
+    const across = this.#spans(open, true).find(
+      ({ start, end }) => start - behind < size / 2 && end - behind > size / 2,
+    );
+    const half = isInsidePair(open, size / 2) ? size / 2 - 1 : size / 2;
+    const end = across === undefined ? half : across.end - behind;
+    if (end === size && size < LONG_WINDOW) return false;
+    const { text, redacted } = this.#without(open, true, end);
+    this.#done += text;
+    this.#fresh += text;
+    this.#redacted += redacted;
+    this.#goOn(end);
+    this.#isInside = end === size;
+    return true;
+  }
+
+  #goOn(end: number): void {
+    this.#blocks.scan(seenText(this.#tail.slice(0, end)));
+    const before = this.#behind + this.#tail.slice(0, end);
+    this.#behind = before.slice(Math.max(0, Math.min(before.length - BEHIND, continuedFrom(before))));
+    this.#tail = this.#tail.slice(end);
+    this.#isInside = false;
+  }
+
+  /** Counted from the beginning of `#behind`. */
+  #spans(text: string, isOpen: boolean): SecretSpan[] {
+    const behind = this.#behind.length;
+    const spans = spansIn(this.#behind + text, (plain) => ruleSecrets(plain, isOpen));
+    const blocks = spansIn(text, (plain) => this.#blocks.clone().scan(plain, isOpen));
+    return mergeSpans([
+      ...spans,
+      ...blocks.map(({ start, end, kind }) => ({ start: start + behind, end: end + behind, kind })),
+    ]);
+  }
+
+  #without(text: string, isOpen: boolean, upTo: number): Redacted {
+    const behind = this.#behind.length;
+    const parts: string[] = [];
+    let at = this.#isInside ? (RUN.exec(text)?.[0].length ?? 0) : 0;
+    let redacted = 0;
+    for (const span of this.#spans(text, isOpen)) {
+      const start = span.start - behind;
+      if (span.end - behind <= at) continue;
+      if (start >= upTo) break;
+      const isBegun = span.kind === BEGUN;
+      parts.push(text.slice(at, Math.max(at, start)), isBegun ? this.#undecided() : redactionMark(span.kind));
+      if (!isBegun) redacted += 1;
+      at = isBegun ? text.length : span.end - behind;
+    }
+    parts.push(text.slice(at, upTo));
+    return { text: parts.join(''), redacted };
+  }
+
+  #undecided(): string {
+    return this.#done.length > MARKED_UP_TO ? '' : UNDECIDED;
+  }
+}
+
+function keyIn(text: string): RegExpExecArray | null {
+  return text.includes('PRIVATE KEY') ? new RegExp(KEY_BEGIN.source).exec(text) : null;
+}
+
+/** Behind the line break; beyond any window if there is none. */
+function lineEnd(text: string, from: number): number {
+  const at = text.indexOf('\n', from);
+  return at < 0 ? Number.POSITIVE_INFINITY : at + 1;
+}
+
+function isInsidePair(text: string, at: number): boolean {
+  return /[\ud800-\udbff]/.test(text.charAt(at - 1));
+}

@@ -1,0 +1,211 @@
+import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
+import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../remember';
+import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
+import { AcpSession } from './acp-session';
+import { type AgentProfile, profileOf } from './agent-profiles';
+import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
+import type { Settings } from './settings';
+
+export interface AcpAdapterOptions extends WireAdapterOptions {
+  /** How long a request waits for a person; without it, for ever. */
+  answerWithinMs?: number;
+}
+
+/** What an agent says of itself. */
+export interface AgentAbout {
+  /** Its name with its version: `OpenCode 1.18.33`. */
+  provider: string | null;
+  profile: AgentProfile;
+}
+
+/** Most requests that wait for their answers, sessions, and frames that came before a session. */
+const MAX_PENDING = 1_000;
+const MAX_SESSIONS = 64;
+const MAX_EARLY = 64;
+
+/** A frame of the runner's own, for its recordings: a process of the agent's that it follows has ended. Never sent. */
+export const PROCESS_ENDED = '_interlude/process_ended';
+
+const BEGUN_ANEW: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
+
+/**
+ * An ACP agent over stdio: JSON-RPC frames, both ways, for as long as its process lives and beyond.
+ *
+ * Whose a frame is, is said by its `sessionId`, or by the request it answers. Updates count at any time, not only while a
+ * prompt is unanswered. The dashboard's own messages are named by our `session/prompt` in
+ * `_meta.interlude.messageIds`; a prompt without that is a message of somebody else.
+ *
+ * @see Agent Client Protocol v1, @agentclientprotocol/sdk 2.4.0
+ */
+export class AcpAdapter implements WireAdapter {
+  readonly #options: AcpAdapterOptions;
+  readonly #sessions = new Map<string, AcpSession>();
+  /** Ours, by their ids, until they are answered. */
+  readonly #requests = new Map<string, { method: string; params: Fields }>();
+  /** From the agent, before there was a session: some speak of one before they have answered that it is there. */
+  #early: unknown[] = [];
+  about: AgentAbout = { provider: null, profile: profileOf() };
+
+  constructor(options: AcpAdapterOptions) {
+    this.#options = options;
+  }
+
+  /** What a session is set to, by the agent's own id of it. */
+  settings(nativeId: string): Settings | null {
+    return this.#sessions.get(nativeId)?.settings ?? null;
+  }
+
+  /** What people wrote, as a loaded session tells it. */
+  replayed(nativeId: string): readonly string[] {
+    return this.#sessions.get(nativeId)?.replayed ?? [];
+  }
+
+  /** When the past that a loaded session tells is over, as far as silence tells; null while it is not answered. */
+  replayEndsAt(nativeId: string): number | null {
+    return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
+  }
+
+  /** Processes of tasks whose ends the agent does not report. PROCESS_ENDED reports them. */
+  processes(nativeId: string): readonly number[] {
+    return this.#sessions.get(nativeId)?.processes ?? [];
+  }
+
+  /** What the agent asks with the request of this id, as it was told; null if that is not open. */
+  asked(nativeId: string, id: unknown): RequestOpenedValue | null {
+    return this.#sessions.get(nativeId)?.asked(rpcKey(id) ?? '') ?? null;
+  }
+
+  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+    const msg = withinReason(given);
+    for (const session of this.#sessions.values()) session.at(now);
+    const frame = rpcFrame(msg);
+    if (frame.kind === 'unreadable') this.#kept(msg, null);
+    else if (frame.kind === 'answer') {
+      const { key, result, error } = frame;
+      if (dir === 'in') this.#answered(key, result, error, msg, now);
+      else for (const session of this.#sessions.values()) session.answers(key, result, error);
+    } else if (dir === 'out') {
+      const key = frame.kind === 'request' ? frame.key : null;
+      this.#sent(key, frame.method, frame.params, now);
+    } else if (frame.kind === 'request') this.#asks(frame.key, frame.method, frame.params, msg, now);
+    else this.#notified(frame.method, frame.params, msg, now);
+    return this.#take();
+  }
+
+  get dueAt(): number | null {
+    const due = [...this.#sessions.values()].flatMap(({ dueAt }) => dueAt ?? []);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  elapsed(now: number): ToldEvent[] {
+    for (const session of this.#sessions.values()) {
+      session.at(Math.min(now, session.dueAt ?? now));
+      session.elapsed(now);
+    }
+    return this.#take();
+  }
+
+  ended(end: WireEnd, now: number): ToldEvent[] {
+    this.#requests.clear();
+    for (const session of this.#sessions.values()) {
+      session.at(now);
+      session.ended(end);
+    }
+    return this.#take();
+  }
+
+  #sent(key: string | null, method: string, params: Fields, now: number): void {
+    if (key !== null) remember(this.#requests, key, { method, params }, MAX_PENDING);
+    const id = textOf(params.sessionId);
+    // The end of the process before was not recorded; where it was told, there is nothing to end.
+    if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(BEGUN_ANEW);
+    if (id === null) return;
+    if (method === 'session/load' || method === 'session/resume') this.#open(id, now).loading();
+    const session = this.#sessions.get(id);
+    if (method === 'session/prompt' && key !== null) this.#open(id, now).prompted(key, params, now);
+    else if (method === 'session/cancel') session?.cancelled();
+    else if (method === PROCESS_ENDED) session?.processEnded(params.pid, params.wasSeen === true);
+  }
+
+  /** The agent answers one of our requests. */
+  #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
+    const request = this.#requests.get(key);
+    if (request === undefined) {
+      this.#kept(msg, null);
+      return;
+    }
+    this.#requests.delete(key);
+    const { method, params } = request;
+    const id = textOf(params.sessionId);
+    const session = id === null ? undefined : this.#sessions.get(id);
+    if (method === 'initialize' && error === null) this.#introduced(result);
+    else if (method === 'session/prompt') {
+      if (error !== null && isSessionLost(error, id)) session?.promptUntaken(key, error, now);
+      else session?.promptAnswered(key, result, error, now);
+    } else if (method === 'session/load' || method === 'session/resume') {
+      if (error === null) session?.opened(result);
+      session?.loaded(now);
+    } else if (method === 'session/new') {
+      const created = textOf(result.sessionId);
+      if (created !== null) this.#open(created, now).opened(result);
+    } else if (error !== null) return;
+    // Some agents tell the new mode as well, some only answer.
+    else if (method === 'session/set_mode') session?.modeChanged(params.modeId);
+    else if (method === 'session/set_config_option')
+      session?.update({ sessionUpdate: 'config_option_update', ...result }, msg, now);
+  }
+
+  #introduced(introduction: Fields): void {
+    const { name, title, version } = fieldsOf(introduction.agentInfo);
+    const called = textOf(title) ?? textOf(name);
+    const provider = called === null ? null : [called, textOf(version)].filter(Boolean).join(' ');
+    this.about = { provider, profile: profileOf(introduction) };
+    for (const session of this.#sessions.values()) session.profile = this.about.profile;
+  }
+
+  #asks(key: string, method: string, params: Fields, msg: unknown, now: number): void {
+    const session = this.#sessions.get(textOf(params.sessionId) ?? '');
+    if (method === 'session/request_permission' && session !== undefined) session.asks(key, params, now);
+    else if (method === '_qwencode/start_turn') session?.ownTurnBegins(textOf(params.taskId), now);
+    else this.#kept(msg, session ?? null);
+  }
+
+  #notified(method: string, params: Fields, msg: unknown, now: number): void {
+    const session = this.#sessions.get(textOf(params.sessionId) ?? '');
+    if (session === undefined) this.#kept(msg, null);
+    else if (method === 'session/update') session.update(fieldsOf(params.update), msg, now);
+    else if (method === '_claude/sdkMessage') session.sdkMessage(fieldsOf(params.message), now);
+    else if (method === '_qwencode/end_turn') session.ownTurnEnds(params.reason);
+    else this.#kept(msg, session);
+  }
+
+  /** What nobody here understands stays in the session it names, else in the one that is carried, or will be. */
+  #kept(msg: unknown, session: AcpSession | null): void {
+    const home = session ?? [...this.#sessions.values()].at(-1);
+    if (home !== undefined) home.raw(msg);
+    else if (this.#early.length < MAX_EARLY) this.#early.push(msg);
+  }
+
+  #open(nativeId: string, now: number): AcpSession {
+    const known = this.#sessions.get(nativeId);
+    if (known !== undefined) return known;
+    const session = new AcpSession({ ...this.#options, sessionId: this.#options.sessionOf(nativeId) });
+    session.profile = this.about.profile;
+    session.at(now);
+    remember(this.#sessions, nativeId, session, MAX_SESSIONS);
+    const early = this.#early;
+    this.#early = [];
+    for (const msg of early) {
+      const frame = rpcFrame(msg);
+      if (frame.kind === 'notification') this.#notified(frame.method, frame.params, msg, now);
+      else session.raw(msg);
+    }
+    return session;
+  }
+
+  #take(): ToldEvent[] {
+    return [...this.#sessions.values()].flatMap((session) => session.take());
+  }
+}

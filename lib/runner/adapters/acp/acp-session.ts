@@ -1,0 +1,385 @@
+import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../remember';
+import type { ToldEvent, WireEnd } from '../wire';
+import { fitting } from '../within-reason';
+import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
+import type { AgentProfile } from './agent-profiles';
+import { Announcements } from './announcements';
+import { CallTasks } from './call-tasks';
+import { Calls } from './calls';
+import { ClaudeExtras } from './claude-extras';
+import { blockText, promptText } from './content';
+import { outcomeOf, permissionOf } from './permissions';
+import { planEntries } from './plan';
+import { PromptTurns } from './prompt-turns';
+import { endOfBackgroundTask, isOwnTurnNotice } from './qwen-extras';
+import { Replay } from './replay';
+import type { RpcError } from './rpc';
+import { Settings } from './settings';
+
+const MAX_REQUESTS = 256;
+/** Most messages that are remembered, because more of one may come after its turn. */
+const MAX_MESSAGES = 256;
+const UNIQUE_ID_LENGTH = 16;
+/** Random letters and digits, or a time: a counter has its digits at the end of words, and begins with small numbers. */
+const UNIQUE_ID = /\d[a-z].*\d[a-z]|[1-9]\d{9}/i;
+
+const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
+
+const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
+  ['denied', 'Denied.'],
+  ['cancelled', 'Cancelled before it ran.'],
+  ['expired', 'Nobody allowed it in time.'],
+]);
+
+/** One ACP session: what its agent tells, as events. @see ACP v1 */
+export class AcpSession {
+  readonly settings = new Settings();
+  readonly #writer: SessionWriter;
+  readonly #newId: () => string;
+  readonly #answerWithinMs: number | undefined;
+  readonly #calls: Calls;
+  readonly #turns: PromptTurns;
+  readonly #tasks: CallTasks;
+  readonly #claude: ClaudeExtras;
+  readonly #announcements: Announcements;
+  /** What the agent waits for, by the ids of its requests. */
+  readonly #asked = new Map<string, RequestOpenedValue>();
+  /** The turn of each message, by the agent's id; null outside of turns. */
+  readonly #saidIn = new Map<string, string | null>();
+  /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
+  #hasFailed = false;
+  #planId: string | null = null;
+  #replay: Replay | null = null;
+
+  /** @param answerWithinMs how long a request waits for a person; without it, for ever */
+  constructor(options: SessionWriterOptions & { answerWithinMs?: number | undefined }) {
+    this.#answerWithinMs = options.answerWithinMs;
+    this.#writer = new SessionWriter(options);
+    this.#newId = options.newRunId;
+    this.#calls = new Calls(this.#writer);
+    const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
+    this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
+    this.#announcements = new Announcements(this.#writer);
+    this.#claude = new ClaudeExtras(this.#writer, this.#turns);
+    this.#turns.cause = () => this.#claude.cause;
+    this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
+  }
+
+  set profile(profile: AgentProfile) {
+    this.#turns.profile = profile;
+    this.#tasks.profile = profile;
+  }
+
+  at(now: number): void {
+    this.#writer.at(now);
+  }
+
+  take(): ToldEvent[] {
+    return this.#writer.take();
+  }
+
+  get dueAt(): number | null {
+    const due = [this.#turns.dueAt, this.#claude.dueAt].filter((at) => at !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  elapsed(now: number): void {
+    this.#claude.elapsed(now);
+    this.#turns.elapsed(now);
+  }
+
+  prompted(key: string, { prompt, _meta }: Fields, now: number): void {
+    this.#replay?.over();
+    this.#hasFailed = false;
+    const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
+    for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
+    if (ids.length === 0) {
+      const id = `prompt-${this.#newId()}`;
+      ids.push(id);
+      this.#writer.userMessage(id, promptText(prompt));
+    }
+    this.#turns.sent(key, ids, now);
+  }
+
+  promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
+    const result = compact({ stopReason, usage });
+    const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
+    const end = endOf(stopReason, error);
+    this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
+  }
+
+  /** The agent does not know its session any more, nor what runs in it. */
+  promptUntaken(key: string, error: RpcError, now: number): void {
+    this.#turns.untaken(key, endOf(null, error), now);
+    this.#tasks.forgotten();
+  }
+
+  cancelled(): void {
+    this.#turns.cancelled();
+  }
+
+  /** Processes by whose ends tasks end. */
+  get processes(): number[] {
+    return this.#tasks.processes;
+  }
+
+  processEnded(pid: unknown, wasSeen: boolean): void {
+    this.#tasks.processEnded(pid, wasSeen);
+  }
+
+  loading(): void {
+    this.#replay = new Replay();
+  }
+
+  loaded(now: number): void {
+    this.#replay?.answered(now);
+  }
+
+  get replayEndsAt(): number | null {
+    return this.#replay?.endsAt ?? null;
+  }
+
+  /** Of a loaded session: what it says people wrote. */
+  get replayed(): readonly string[] {
+    return this.#replay?.texts ?? [];
+  }
+
+  asks(key: string, params: Fields, now: number): void {
+    if (this.#asked.has(key)) return;
+    // What a permission says of a call is why it is asked, and no output; and what it may run is not what it runs yet.
+    const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
+    const callId = textOf(toolCallId);
+    const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
+    if (callId === null) this.#turns.heard(now);
+    else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
+    const call = callId === null ? null : (this.#calls.get(callId) ?? null);
+    const within = this.#answerWithinMs;
+    const value = {
+      ...permissionOf(`ask-${this.#newId()}`, params, call),
+      ...(within === undefined ? {} : { expires_at: now + within }),
+    };
+    if (this.#asked.size >= MAX_REQUESTS) this.#forgetOldest();
+    this.#asked.set(key, value);
+    this.#writer.requested(value, this.#writer.turn === null || (call?.taskId ?? null) !== null);
+  }
+
+  /** What is asked with a request of this id, while it is open. */
+  asked(key: string): RequestOpenedValue | null {
+    return this.#asked.get(key) ?? null;
+  }
+
+  answers(key: string, result: Fields, error: RpcError | null): void {
+    const value = this.#asked.get(key);
+    if (value === undefined) return;
+    this.#asked.delete(key);
+    const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
+    this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+    const refusal = REFUSALS.get(outcome);
+    if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
+  }
+
+  /** `session/update`; `frame` is all of it, for what is not understood. */
+  update(update: Fields, frame: unknown, now: number): void {
+    if (this.#replay?.takes(update, now) === true) return;
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        this.#chunk('text', update, now);
+        break;
+      case 'agent_thought_chunk':
+        this.#chunk('thought', update, now);
+        break;
+      case 'user_message_chunk':
+        this.#userChunk(update);
+        break;
+      case 'tool_call':
+      case 'tool_call_update': {
+        const id = textOf(update.toolCallId);
+        if (id === null) this.raw(frame);
+        else this.#call(id, update, now);
+        break;
+      }
+      case 'plan':
+        this.#turns.heard(now);
+        this.#planId ??= `plan-${this.#newId()}`;
+        this.#writer.plan(this.#planId, planEntries(update.entries));
+        break;
+      case 'current_mode_update':
+      case 'config_option_update':
+      case 'available_commands_update':
+        this.#set(update);
+        break;
+      case 'usage_update': {
+        const origin = fieldsOf(update._meta)['_claude/origin'];
+        if (origin !== undefined) this.#claude.origin(fieldsOf(origin), now);
+        this.#kept('acp:usage', update);
+        break;
+      }
+      case 'session_info_update': {
+        const { type } = fieldsOf(fieldsOf(fieldsOf(update._meta).codex).threadStatus);
+        if (type !== undefined) this.#hasFailed = type === 'systemError';
+        this.#kept('acp:session_info', update);
+        break;
+      }
+      case 'async_task_spawned':
+      case 'async_task_progress':
+      case 'async_task_state_update':
+        this.#claude.asyncTask(update, now);
+        break;
+      case 'notice':
+        if (!this.#announcements.notice(update)) this.raw(frame);
+        break;
+      case 'compaction_update':
+      case 'compaction_summary_chunk':
+        this.#announcements.compaction(update);
+        break;
+      case 'state_update':
+        if (update.state === 'running') this.#turns.working(now);
+        else if (update.state === 'idle') this.#turns.idle(endOf(update.stopReason, null), now);
+        break;
+      default:
+        this.raw(frame);
+    }
+  }
+
+  /** `_claude/sdkMessage` */
+  sdkMessage(message: Fields, now: number): void {
+    this.#claude.message(message, now);
+  }
+
+  /** `_qwencode/start_turn` */
+  ownTurnBegins(taskId: string | null, now: number): void {
+    this.#turns.ownBegins(
+      taskId === null ? { kind: 'unknown', taskIds: [] } : { kind: 'task', taskIds: [taskId] },
+      now,
+    );
+  }
+
+  /** `_qwencode/end_turn` */
+  ownTurnEnds(reason: unknown): void {
+    this.#turns.ownEnds(reason === 'cancelled' ? { kind: 'cancelled' } : { kind: 'success' });
+  }
+
+  /** What it is set to, as it was opened. */
+  opened(result: Fields): void {
+    this.settings.opened(result);
+  }
+
+  modeChanged(modeId: unknown): void {
+    this.#set({ sessionUpdate: 'current_mode_update', currentModeId: modeId });
+  }
+
+  /** What nobody here understands, as far as it fits into a record. */
+  raw(frame: unknown): void {
+    this.#writer.raw(fitting(frame), 'acp');
+  }
+
+  ended(end: WireEnd): void {
+    this.#calls.endRefused();
+    this.#writer.end(end);
+    this.#asked.clear();
+    this.#turns.forget();
+    this.#claude.forget();
+    this.#planId = null;
+    this.#replay = null;
+  }
+
+  #chunk(kind: 'text' | 'thought', { content, messageId, _meta }: Fields, now: number): void {
+    const text = blockText(content);
+    const meta = fieldsOf(_meta);
+    const ended = endOfBackgroundTask(meta, text);
+    if (ended !== null) this.#writer.taskCompleted(ended);
+    if (ended !== null || text === '' || isOwnTurnNotice(meta)) return;
+    // Gemini says it as a message of the agent's; it is none.
+    const mode = kind === 'text' ? /^\[MODE_UPDATE\] (\S+)$/.exec(text)?.[1] : undefined;
+    if (mode !== undefined) {
+      this.modeChanged(mode);
+      return;
+    }
+    const task = this.#tasks.subagentOf(meta);
+    const speaker = this.#writer.speaker(task);
+    const id = textOf(messageId);
+    if (task === null && id !== null && this.#isTail(id)) {
+      if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
+      return;
+    }
+    if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
+    if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
+    speaker.say(kind, id, text);
+    // Each of these is a message of its own, though it has no id.
+    if (meta.qwenDiscreteMessage === true) speaker.endText();
+  }
+
+  /**
+   * More of a message whose turn is over. Some agents count their messages anew in each turn: during another turn, an id
+   * that may be such a number is a new message.
+   */
+  #isTail(messageId: string): boolean {
+    const saidIn = this.#saidIn.get(messageId);
+    const runId = this.#writer.turn?.runId ?? null;
+    if (saidIn === undefined || saidIn === runId) return false;
+    const isUnique = messageId.length >= UNIQUE_ID_LENGTH && UNIQUE_ID.test(messageId);
+    return isUnique || (runId === null && !this.#turns.isAwaited);
+  }
+
+  /** The echo of what was sent, or of what somebody sent beside us. */
+  #userChunk({ content, messageId }: Fields): void {
+    if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
+    this.#writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
+  }
+
+  #call(id: string, update: Fields, now: number): void {
+    const meta = fieldsOf(update._meta);
+    const known = this.#calls.get(id);
+    const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
+    // Of a call that is known, news may come long after its turn.
+    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
+    const end = this.#calls.heard(id, update, task);
+    const call = this.#calls.get(id);
+    if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
+    if (end === null) return;
+    const wasLeft = this.#calls.isLeft(end.call);
+    this.#calls.end(end);
+    this.#tasks.callEnded(end, wasLeft);
+  }
+
+  #set(update: Fields): void {
+    const { settings } = this;
+    const before = { mode: settings.mode, model: settings.model };
+    if (update.sessionUpdate === 'available_commands_update') settings.commandsChanged(update.availableCommands);
+    else if (update.sessionUpdate === 'current_mode_update') settings.modeChanged(update.currentModeId);
+    else settings.configured(update.configOptions);
+    for (const what of ['mode', 'model'] as const) {
+      const now = settings[what];
+      if (before[what] !== null && now !== null && now.id !== before[what].id) {
+        this.#writer.notice(`The ${what} is now ${now.name}.`);
+      }
+    }
+  }
+
+  #kept(name: string, update: Fields): void {
+    this.#writer.custom(name, fitting(update));
+  }
+
+  #forgetOldest(): void {
+    const [key, value] = this.#asked.entries().next().value ?? ['', null];
+    this.#asked.delete(key);
+    if (value !== null) this.#writer.resolved(value.request_id, 'unknown');
+  }
+
+  /** What is open in a turn, before it ends. */
+  #turnEnds(end: TurnEnd): void {
+    this.#tasks.turnEnds(end, this.#turns.isAwaited);
+    this.#calls.endRefused();
+    this.#planId = null;
+  }
+}
+
+/** @see ACP v1, StopReason */
+function endOf(stopReason: unknown, error: RpcError | null): TurnEnd {
+  if (error !== null) return { kind: 'failed', message: error.message, code: `${error.code ?? 'error'}` };
+  if (stopReason === 'cancelled') return { kind: 'cancelled' };
+  if (stopReason === 'refusal') return { kind: 'failed', message: 'The model refused to answer.', code: 'refusal' };
+  return { kind: 'success' };
+}

@@ -1,0 +1,326 @@
+import type { TurnTrigger } from '@interlude/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../remember';
+import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+import { ASYNC_TASKS } from './agent-profiles';
+import { type PromptTurns, SETTLE_MS } from './prompt-turns';
+
+/**
+ * What claude-agent-acp tells beyond ACP v1, to a client that asks for it. Texts and calls come as session updates, and
+ * only from there; these tell what the updates don't: the life of tasks, where a turn that answers nobody begins and ends,
+ * and which messages a turn took up.
+ *
+ * - `_claude/sdkMessage`: messages of the Agent SDK as they are, those of RAW_MESSAGES.
+ * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks once more (told once, by their ids), their output
+ *   files, and a task `autonomous-turn-…` around each turn that it begins by itself.
+ *
+ * codex-acp tells of its tasks by the same updates.
+ *
+ * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
+ */
+
+/** What is asked for with `session/new`, as `_meta.claudeCode.emitRawSDKMessages`: the others only repeat the updates. */
+export const RAW_MESSAGES = [
+  { type: 'system', subtype: 'task_started' },
+  { type: 'system', subtype: 'task_progress' },
+  { type: 'system', subtype: 'task_updated' },
+  { type: 'system', subtype: 'task_notification' },
+  { type: 'system', subtype: 'background_tasks_changed' },
+  { type: 'command_lifecycle' },
+  { type: 'result' },
+] as const;
+
+/** Client capabilities that have it tell of tasks, and end a turn at its result while subagents run. */
+export const AIR_CAPABILITIES = {
+  jetbrains: { air: { version: 1, capabilities: [ASYNC_TASKS, 'backgroundSubagents'] } },
+};
+
+/** Ends a task. Subagents can't be ended with it. */
+export const STOP_TASK = '_session/async_task/stop';
+
+type TaskEnd = Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>;
+
+const OWN_TURN = 'autonomous-turn-';
+const MAX_KNOWN = 1_000;
+
+export class ClaudeExtras {
+  readonly #writer: SessionWriter;
+  readonly #turns: PromptTurns;
+  /** Tasks by the tool call that started them: its calls are their subagents'. */
+  readonly #byCall = new Map<string, string>();
+  /** Tasks by their run, as origins name them. */
+  readonly #byRun = new Map<string, string>();
+  /** Runs in the foreground: a task only if it is sent to the background. */
+  readonly #foreground = new Map<string, Fields>();
+  /** Subagents in the foreground. */
+  readonly #inCall = new Set<string>();
+  readonly #files = new Map<string, string>();
+  readonly #patched = new Map<string, string>();
+  /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
+  readonly #unsaid = new Map<string, { at: number; how: TaskEnd }>();
+  /** Messages of the Agent SDK come, and tell more of how a task ended. */
+  #isRaw = false;
+  /** Ended since a turn last began by itself, in their order. */
+  #ended: string[] = [];
+
+  constructor(writer: SessionWriter, turns: PromptTurns) {
+    this.#writer = writer;
+    this.#turns = turns;
+  }
+
+  /** What wakes the agent now, as far as its tasks tell. */
+  get cause(): TurnTrigger {
+    return this.#trigger({});
+  }
+
+  /** The subagent's task; the call itself where no task is known. */
+  taskOfCall(callId: string): string {
+    return this.#byCall.get(callId) ?? callId;
+  }
+
+  /** A task that was told of with the result of the call that started it. */
+  started(callId: string, taskId: string): void {
+    remember(this.#byCall, callId, taskId, MAX_KNOWN);
+  }
+
+  /** `params.message` of `_claude/sdkMessage`; those that are not RAW_MESSAGES say what the updates say. */
+  message(message: Fields, now: number): void {
+    const { type, subtype } = message;
+    if (type === 'command_lifecycle') this.#turns.lifecycle(textOf(message.command_uuid) ?? '', message.state, now);
+    else if (type === 'result') this.#result(message, now);
+    else if (type === 'system' && subtype === 'task_started') this.#taskStarted(message);
+    else if (type === 'system' && subtype === 'task_progress') this.#taskProgress(message);
+    else if (type === 'system' && subtype === 'task_updated') this.#taskUpdated(message);
+    else if (type === 'system' && subtype === 'task_notification') this.#taskEnded(message);
+    else if (type === 'system' && subtype === 'background_tasks_changed') this.#reconcile(message);
+  }
+
+  /** Where a task writes to, which comes in more than one way. */
+  outputFile(id: string, file: string): void {
+    if (!this.#writer.runs(id) || this.#files.get(id) === file) return;
+    remember(this.#files, id, file, MAX_KNOWN);
+    this.#writer.taskUpdated({ task_id: id, output_file: file });
+  }
+
+  /** An update about a task. */
+  asyncTask(update: Fields, now: number): void {
+    const id = textOf(update.asyncTaskId);
+    if (id === null) return;
+    if (id.startsWith(OWN_TURN)) {
+      this.#ownTurn(update, now);
+      return;
+    }
+    const { sessionUpdate, name, description, toolCallId, outputFilePath, state, error } = update;
+    const about = { task_id: id, output_file: textOf(outputFilePath) ?? undefined };
+    if (sessionUpdate === 'async_task_spawned') {
+      const callId = textOf(toolCallId);
+      if (callId !== null) remember(this.#byCall, callId, id, MAX_KNOWN);
+      if (this.#writer.runs(id)) return;
+      const said = textOf(description) ?? textOf(name) ?? undefined;
+      this.#writer.taskStarted(
+        compact({ ...about, tool_use_id: callId, description: said, task_type: textOf(update.taskType) ?? undefined }),
+      );
+    } else if (sessionUpdate === 'async_task_progress') {
+      if (about.output_file !== undefined) this.outputFile(id, about.output_file);
+    } else if (isEnd(state) && this.#writer.runs(id)) {
+      const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
+      // Its call can only add that it failed.
+      if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
+      else remember(this.#unsaid, id, { at: now, how }, MAX_KNOWN);
+    }
+  }
+
+  /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
+  get dueAt(): number | null {
+    const [next] = this.#unsaid.values();
+    return next === undefined ? null : next.at + SETTLE_MS;
+  }
+
+  elapsed(now: number): void {
+    for (const [id, { at, how }] of this.#unsaid) if (at + SETTLE_MS <= now) this.#end(id, how);
+  }
+
+  /** The call that started a task has given its result: a subagent in the foreground has ended with it. */
+  callEnded(callId: string, isError: boolean): void {
+    const id = this.#byCall.get(callId);
+    if (id === undefined || !this.#inCall.delete(id)) return;
+    if (this.#writer.runs(id)) this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
+  }
+
+  /** `usage_update` with an origin: the result of a turn, without its words. */
+  origin(origin: Fields, now: number): void {
+    if (origin.kind === 'human') {
+      this.#turns.resulted({ kind: 'success' }, now);
+      return;
+    }
+    const [only, ...others] = this.#writer.openTasks;
+    if (origin.kind === 'task-notification' && !this.#isRaw && only !== undefined && others.length === 0) {
+      const error = 'It has ended: the agent was told so. How it ended is not told over plain ACP.';
+      this.#end(only, { status: 'lost', error });
+    }
+    this.#turns.ownEnds({ kind: 'success' }, this.#trigger(origin));
+    this.#ended = [];
+  }
+
+  /** The process has gone. */
+  forget(): void {
+    this.#ended = [];
+    this.#foreground.clear();
+    this.#inCall.clear();
+    this.#patched.clear();
+    this.#unsaid.clear();
+  }
+
+  #ownTurn({ sessionUpdate, state, description }: Fields, now: number): void {
+    if (sessionUpdate === 'async_task_spawned') {
+      const isTimer = /scheduled|wakeup/i.test(textOf(description) ?? '') && this.#ended.length === 0;
+      this.#turns.ownBegins(isTimer ? { kind: 'timer', taskIds: [] } : this.#trigger({}), now);
+      this.#ended = [];
+    } else if (isEnd(state)) this.#turns.ownEnds(ENDS[state]);
+  }
+
+  #trigger({ kind, runId }: Fields): TurnTrigger {
+    const run = textOf(runId);
+    const named = run === null ? undefined : this.#byRun.get(run);
+    const taskIds = [...new Set([...this.#ended, ...(named === undefined ? [] : [named])])];
+    if (taskIds.length > 0 || kind === 'task-notification') return { kind: 'task', taskIds };
+    return { kind: 'unknown', taskIds: [] };
+  }
+
+  #result({ origin, is_error, result, subtype, terminal_reason }: Fields, now: number): void {
+    const from = fieldsOf(origin);
+    const isAborted = textOf(terminal_reason)?.startsWith('aborted') === true;
+    const message = textOf(result) ?? textOf(subtype) ?? 'The turn failed.';
+    const end: TurnEnd = isAborted
+      ? { kind: 'cancelled' }
+      : is_error === true
+        ? { kind: 'failed', message, code: textOf(subtype) ?? 'error' }
+        : { kind: 'success' };
+    if (from.kind === undefined || from.kind === 'human') this.#turns.resulted(end, now);
+    else this.#turns.ownEnds(end, this.#hasNamed(from) ? this.#trigger(from) : null);
+  }
+
+  #hasNamed({ runId }: Fields): boolean {
+    return typeof runId === 'string' && this.#byRun.has(runId);
+  }
+
+  #taskStarted(message: Fields): void {
+    this.#isRaw = true;
+    const id = textOf(message.task_id);
+    if (id === null) return;
+    const [callId, runId] = [textOf(message.tool_use_id), textOf(message.run_id)];
+    if (callId !== null) remember(this.#byCall, callId, id, MAX_KNOWN);
+    if (runId !== null) remember(this.#byRun, runId, id, MAX_KNOWN);
+    // A command in the foreground is its tool call; a subagent there says things of its own, which need a place.
+    if (message.is_backgrounded === false && message.task_type !== 'local_agent') {
+      remember(this.#foreground, id, message, MAX_KNOWN);
+      return;
+    }
+    if (message.is_backgrounded === false) this.#inCall.add(id);
+    this.#start(id, message);
+  }
+
+  #start(id: string, message: Fields): void {
+    this.#foreground.delete(id);
+    this.#writer.taskStarted(
+      compact({
+        task_id: id,
+        run_id: textOf(message.run_id),
+        tool_use_id: textOf(message.tool_use_id),
+        description: textOf(message.description) ?? undefined,
+        task_type: textOf(message.task_type) ?? undefined,
+        subagent_type: textOf(message.subagent_type) ?? undefined,
+        parent_task_id: textOf(message.parent_task_id),
+      }),
+    );
+  }
+
+  #taskProgress({ task_id, run_id, description, last_tool_name, summary, usage }: Fields): void {
+    const id = textOf(task_id);
+    if (id === null || !this.#writer.runs(id)) return;
+    this.#writer.taskProgress(
+      compact({
+        task_id: id,
+        run_id: textOf(run_id),
+        description: textOf(description) ?? undefined,
+        summary: textOf(summary) ?? undefined,
+        last_tool_name: textOf(last_tool_name) ?? undefined,
+        usage: usageOf(usage),
+      }),
+    );
+  }
+
+  #taskUpdated({ task_id, patch }: Fields): void {
+    const id = textOf(task_id);
+    if (id === null) return;
+    const { status, is_backgrounded } = fieldsOf(patch);
+    const waiting = this.#foreground.get(id);
+    if (is_backgrounded === true) this.#inCall.delete(id);
+    if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
+    // How it ended is told by the notification behind it, with its words.
+    if (typeof status === 'string' && STATUS.has(status)) remember(this.#patched, id, status, MAX_KNOWN);
+  }
+
+  #taskEnded({ task_id, status, summary, output_file, usage }: Fields): void {
+    const id = textOf(task_id);
+    if (id === null) return;
+    this.#foreground.delete(id);
+    if (!this.#writer.runs(id)) return;
+    const said = textOf(summary) ?? undefined;
+    const exitCode = /exit code (\d+)/.exec(said ?? '')?.[1];
+    this.#end(id, {
+      status: STATUS.get(status) ?? 'completed',
+      summary: said,
+      output_file: textOf(output_file),
+      usage: usageOf(usage),
+      exit_code: exitCode === undefined ? null : Number(exitCode),
+    });
+  }
+
+  #end(id: string, how: TaskEnd): void {
+    this.#patched.delete(id);
+    this.#unsaid.delete(id);
+    this.#inCall.delete(id);
+    this.#writer.taskCompleted(compact({ task_id: id, ...how }));
+    // One that a person stopped wakes nobody.
+    if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
+  }
+
+  /** The whole set of what runs: what is missing has ended, if its own word of that was lost. */
+  #reconcile({ tasks }: Fields): void {
+    if (!Array.isArray(tasks)) return;
+    const running = new Set(listOf(tasks).map((task) => textOf(fieldsOf(task).task_id)));
+    for (const id of this.#writer.openTasks) {
+      const status = this.#patched.get(id);
+      if (running.has(id) || status === undefined) continue;
+      this.#end(id, { status: STATUS.get(status) ?? 'completed' });
+    }
+  }
+}
+
+const ENDS: Record<'completed' | 'stopped' | 'failed', TurnEnd> = {
+  completed: { kind: 'success' },
+  stopped: { kind: 'cancelled' },
+  failed: { kind: 'failed', message: 'The turn failed.' },
+};
+
+function isEnd(state: unknown): state is keyof typeof ENDS {
+  return typeof state === 'string' && Object.hasOwn(ENDS, state);
+}
+
+const STATUS: ReadonlyMap<unknown, 'completed' | 'failed' | 'stopped'> = new Map([
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['stopped', 'stopped'],
+  ['killed', 'stopped'],
+] as const);
+
+function usageOf(usage: unknown) {
+  const { total_tokens, tool_uses, duration_ms } = fieldsOf(usage);
+  const said = compact({
+    total_tokens: numberOf(total_tokens) ?? undefined,
+    tool_uses: numberOf(tool_uses) ?? undefined,
+    duration_ms: numberOf(duration_ms) ?? undefined,
+  });
+  return Object.keys(said).length === 0 ? undefined : said;
+}

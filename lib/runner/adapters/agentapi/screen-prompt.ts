@@ -1,0 +1,145 @@
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
+import { withoutTrailing } from './agentapi-frames';
+
+/**
+ * A choice that a still terminal shows. Only what can't be anything else counts: a list that is numbered from 1, with one
+ * of its entries marked, or a question that ends in its answers. A screen that stands still for any other reason is no
+ * question.
+ */
+export interface ScreenPrompt {
+  /**
+   * The screen down to the last answer, without the mark: whatever the answers are about stands in it, as it is drawn.
+   * The same text is the same prompt.
+   */
+  text: string;
+  title: string;
+  options: (RequestOption & { isMarked: boolean })[];
+  /** How an answer is given: the mark is moved and confirmed, or a letter is typed. */
+  keys: 'arrows' | 'letters';
+}
+
+/** Lines of the screen that are looked at, from its end, and what their text may take, in UTF-16 code units. */
+const MOST_LINES = 200;
+const MAX_TEXT = 64 * 1024;
+const MOST_OPTIONS = 12;
+const MOST_WRAPPED = 3;
+const MOST_QUESTION = 12;
+const MAX_LABEL = 200;
+const CUT_ABOVE = '… [the terminal shows more above]';
+
+const MARK = /^(\s*(?:[│┃|]\s?)?\s*)[❯>›→▸](?=\s*\d{1,2}[.)]\s)/;
+const OPTION = /^\s*(?:([❯>›→▸])\s*)?(\d{1,2})[.)]\s+(\S.*)$/;
+const DENIES = /^(no\b|n$|den[yi]|reject|cancel|abort|don['’]?t|do not|skip|exit|quit|stop)/i;
+const LASTS = /don['’]?t ask again|do not ask again|always|for this session|\ball\b/i;
+
+export function promptOn(screen: string): ScreenPrompt | null {
+  const all = withoutTrailing(screen).split('\n');
+  const shown = all.slice(-MOST_LINES);
+  const lines = shown.map(withoutBox);
+  const found = listed(lines) ?? asked(lines);
+  if (found === null) return null;
+  const { last, ...prompt } = found;
+  const text = downTo(last, shown, all.length > shown.length);
+  return text === null ? null : { ...prompt, text };
+}
+
+/** A prompt, and the line with which it ends. */
+type Found = Omit<ScreenPrompt, 'text'> & { last: number };
+
+/** Null if not even the end of it can be shown whole. */
+function downTo(last: number, shown: readonly string[], isCut: boolean): string | null {
+  const lines = shown.slice(0, last + 1).map((line) => line.replace(MARK, '$1 '));
+  let from = lines.findIndex((line) => line !== '');
+  let room = MAX_TEXT - lines.reduce((sum, line) => sum + line.length + 1, 0);
+  let isAbove = isCut;
+  for (; room < 0 && from < last; from += 1) {
+    room += (lines[from] ?? '').length + 1;
+    isAbove = true;
+  }
+  if (room < 0) return null;
+  return [...(isAbove ? [CUT_ABOVE] : []), ...lines.slice(from)].join('\n');
+}
+
+function listed(lines: readonly string[]): Found | null {
+  const last = lines.findLastIndex((line) => OPTION.test(line));
+  if (last < 0) return null;
+  const found: { at: number; mark: boolean; number: number; label: string }[] = [];
+  for (let at = last; at >= 0 && found.length < MOST_OPTIONS; at -= 1) {
+    const [, mark, number, label = ''] = OPTION.exec(lines[at] ?? '') ?? [];
+    if (number === undefined) {
+      // A long answer goes on in the next lines.
+      if ((found.at(-1)?.at ?? last) - at > MOST_WRAPPED) break;
+      continue;
+    }
+    found.push({ at, mark: mark !== undefined, number: Number(number), label });
+    if (number === '1') break;
+  }
+  found.reverse();
+  const first = found[0]?.at ?? 0;
+  const end = last + wrapped(lines, last);
+  const isList = found.length >= 2 && found.every(({ number }, index) => number === index + 1);
+  if (!isList || found.filter(({ mark }) => mark).length !== 1) return null;
+  // Behind a choice stands at most a line of help, and no other words of the agent.
+  if (lines.slice(end + 1).filter((line) => line.trim() !== '').length > MOST_WRAPPED) return null;
+  const question = questionAbove(lines, first);
+  const options = found.map(({ at, number, label, mark }, index) => {
+    const more = lines.slice(at + 1, found[index + 1]?.at ?? end + 1).map((line) => line.trim());
+    const words = [label, ...more].filter((line) => line !== '').join(' ');
+    return { ...optionOf(String(number), words), isMarked: mark };
+  });
+  return { title: titleOf(question), options, keys: 'arrows', last: end };
+}
+
+/** How many of the lines behind the last answer are still part of it: those that are set in, and follow at once. */
+function wrapped(lines: readonly string[], last: number): number {
+  const end = lines.findIndex((line, at) => at > last && !/^\s{2,}\S/.test(line));
+  const count = (end < 0 ? lines.length : end) - last - 1;
+  return lines[last + count + 1]?.trim() || count > MOST_WRAPPED ? 0 : count;
+}
+
+/** `Continue? [y/N]`, `Run it? (Y)es/(N)o/(A)ll [Yes]:` */
+function asked(lines: readonly string[]): Found | null {
+  const at = lines.findLastIndex((line) => line.trim() !== '');
+  const line = lines[at]?.trim() ?? '';
+  const isYesNo = /[[(](y\/n|yes\/no)[\])]\s*:?$/i.test(line);
+  const letters = /\[\w+\]\s*:$/.test(line) ? [...line.matchAll(/\((\w)\)([\w’' ]*)/g)] : [];
+  if (!isYesNo && letters.length < 2) return null;
+  const choices = isYesNo
+    ? [
+        ['y', 'Yes'],
+        ['n', 'No'],
+      ]
+    : letters.map(([, key = '', rest = '']) => [key.toLowerCase(), key + rest]);
+  if (new Set(choices.map(([key]) => key)).size < choices.length) return null;
+  const options = choices.map(([key = '', label = '']) => ({ ...optionOf(key, label.trim()), isMarked: false }));
+  return { title: cutText(line, MAX_LABEL), options, keys: 'letters', last: at };
+}
+
+function optionOf(id: string, label: string): RequestOption {
+  const kind = DENIES.test(label.trim()) ? 'deny' : 'allow';
+  return { id, label: cutText(label.trim(), MAX_LABEL), kind, ...(LASTS.test(label) ? { isLasting: true } : {}) };
+}
+
+/** The lines above, up to an empty stretch: where the words of the question are looked for. */
+function questionAbove(lines: readonly string[], at: number): string[] {
+  const above: string[] = [];
+  let blanks = 0;
+  for (let line = at - 1; line >= 0 && above.length < MOST_QUESTION && blanks < 2; line -= 1) {
+    const text = lines[line] ?? '';
+    blanks = text.trim() === '' ? blanks + 1 : 0;
+    above.unshift(text.trim());
+  }
+  return above.join('\n').trim().split('\n');
+}
+
+function titleOf(question: readonly string[]): string {
+  const asks = question.findLast((line) => line.endsWith('?')) ?? question.findLast((line) => line !== '');
+  return cutText(asks ?? 'The terminal asks', MAX_LABEL);
+}
+
+/** Without the frame that is drawn around it. */
+function withoutBox(line: string): string {
+  const inner = line.replace(/^\s*[│┃|]\s?/, '').replace(/\s*[│┃|]\s*$/, '');
+  return /^[\s─━╭╮╰╯┌┐└┘═-]*$/.test(inner) ? '' : inner;
+}

@@ -1,0 +1,114 @@
+import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import type { WireFrame } from '../wire';
+
+/**
+ * What passes between a runner and an AG-UI server, as frames. The events themselves say neither which stream they came
+ * on nor how a stream ended, so a frame has that beside them.
+ *
+ * | dir | msg |
+ * |---|---|
+ * | out | `{"method":"POST","path","body":RunAgentInput}`: begins a run |
+ * | in | `{"stream":"run","runId","status","body"?}`: its answer; `body` where it was refused |
+ * | in | `{"stream":"run","runId","event"}`, `{"stream":"run","runId","ended":null\|"why","isAsked"?}` |
+ * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?,"unheardSince"?}`: epoch milliseconds, if events were missed |
+ * | in | `{"stream":"events","event"}`, `{"stream":"events","ended":"why","isReopened"?}`: the runner opens it again |
+ * | out, in | `{"method":"POST","path":"…/interrupt"}`, `{"answer":"interrupt","status"}` |
+ * | out, in | `{"method":"GET","path":"…/tasks","about":["t1"]}`, `{"answer":"tasks","status","body","isDeaf"?}`: deaf, the runner hears no events between runs |
+ *
+ * In place of `event`, `text` has the beginning of what was no JSON.
+ *
+ * @see AG-UI 1.0.0, `RunAgentInput` and the events of `@ag-ui/core`
+ */
+export type AgUiFrame =
+  | { kind: 'post'; input: RunInput }
+  | { kind: 'answered'; stream: 'run'; runId: string; isAccepted: boolean }
+  | {
+      kind: 'opened';
+      stream: 'events';
+      runId: null;
+      isOwn: boolean;
+      threadId: string | null;
+      unheardSince: number | null;
+    }
+  | { kind: 'event'; stream: StreamName; runId: string | null; event: Fields }
+  | { kind: 'unreadable'; stream: StreamName; runId: string | null; what: unknown }
+  | {
+      kind: 'ended';
+      stream: StreamName;
+      runId: string | null;
+      reason: string | null;
+      isAsked: boolean;
+      isReopened: boolean;
+    }
+  | { kind: 'interrupted' }
+  | { kind: 'tasks-asked'; about: string[] }
+  | { kind: 'tasks'; isKnown: boolean; isDeaf: boolean; body: unknown }
+  | { kind: 'other' };
+
+export type StreamName = 'run' | 'events';
+
+export interface RunInput {
+  threadId: string;
+  runId: string;
+  messages: Fields[];
+  resume: Fields[];
+}
+
+export function frameOf({ dir, msg }: WireFrame): AgUiFrame {
+  const fields = fieldsOf(msg);
+  if (dir === 'out') return asked(fields);
+  const { stream } = fields;
+  if (stream === 'run' || stream === 'events') return heard(stream, fields);
+  const status = numberOf(fields.status) ?? 0;
+  const isGood = status >= 200 && status < 300;
+  if (fields.answer === 'interrupt' && isGood) return { kind: 'interrupted' };
+  if (fields.answer === 'tasks')
+    return { kind: 'tasks', isKnown: isGood, isDeaf: fields.isDeaf === true, body: fields.body };
+  return { kind: 'other' };
+}
+
+function asked({ method, body, about }: Fields): AgUiFrame {
+  if (method === 'GET' && Array.isArray(about)) {
+    return { kind: 'tasks-asked', about: about.filter((id): id is string => typeof id === 'string') };
+  }
+  const input = runInputOf(body);
+  return method === 'POST' && input !== null ? { kind: 'post', input } : { kind: 'other' };
+}
+
+/** The input of a run; null if it is none. */
+export function runInputOf(body: unknown): RunInput | null {
+  const { threadId, runId, messages, resume } = fieldsOf(body);
+  const [thread, run] = [textOf(threadId), textOf(runId)];
+  if (thread === null || run === null || !Array.isArray(messages)) return null;
+  return { threadId: thread, runId: run, messages: messages.map(fieldsOf), resume: listOf(resume).map(fieldsOf) };
+}
+
+function heard(stream: StreamName, fields: Fields): AgUiFrame {
+  const { event, ended, opened } = fields;
+  const runId = textOf(fields.runId);
+  if (isObject(event)) return { kind: 'event', stream, runId, event };
+  if (ended !== undefined) {
+    const [isAsked, isReopened] = [fields.isAsked === true, fields.isReopened === true];
+    return { kind: 'ended', stream, runId, reason: textOf(ended), isAsked, isReopened };
+  }
+  if (stream === 'events' && opened !== undefined) {
+    const [isOwn, unheardSince] = [fields.isOwn === true, numberOf(fields.unheardSince)];
+    return { kind: 'opened', stream, runId: null, isOwn, threadId: textOf(fields.threadId), unheardSince };
+  }
+  const status = numberOf(fields.status);
+  if (stream === 'run' && runId !== null && status !== null) {
+    return { kind: 'answered', stream, runId, isAccepted: status >= 200 && status < 300 };
+  }
+  return { kind: 'unreadable', stream, runId, what: fields.event ?? fields.text ?? fields };
+}
+
+/** The messages behind the last thing the agent said: what a run is asked that it was not told before. */
+export function newMessages(messages: readonly Fields[]): Fields[] {
+  const at = messages.findLastIndex(({ role }) => role === 'assistant');
+  return messages.slice(at + 1);
+}
+
+/** The id of the `tool` message by which a request is answered: no message of a person. */
+export function answerId(toolCallId: string): string {
+  return `${toolCallId}/answer`;
+}

@@ -1,0 +1,362 @@
+import { type Fields, fieldsOf, isJson, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../remember';
+import type { Speaker } from '../writer/speaker';
+import type { TextAbout } from '../writer/speech-events';
+import { type CallResult, verdictIn } from './requests';
+import { hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
+import type { Tasks } from './tasks';
+
+/** Most subagents that are followed at once; the one that has been silent for longest goes first. */
+const MAX_SUBAGENTS = 64;
+/** Most API messages of a speaker whose blocks are remembered, so that a late whole message matches its stream. */
+const MAX_MESSAGES = 16;
+
+/** The run of the task whose subagent speaks; null for the main thread. */
+interface SpeakingTask {
+  taskId: string | null;
+  runId: string | null;
+}
+
+/** The result of a tool call. */
+export interface ToolResult extends CallResult {
+  toolUseId: string;
+}
+
+type TextKind = 'text' | 'thought';
+type BlockKind = TextKind | 'tool';
+
+interface Block<K extends BlockKind = BlockKind> {
+  kind: K;
+  /** Its name for the speaker: of a text or thought by the message's base, of a call its id in the log. */
+  name: string;
+  /** What is still to come: blocks are streamed, and each also comes as a whole message. */
+  awaits: 'stream' | 'whole' | 'both' | null;
+}
+
+interface ApiMessage {
+  /** The prefix of its blocks' names. */
+  base: string;
+  /** In the order in which they began. */
+  blocks: Block[];
+  /** Those that are streamed, by their indexes. */
+  streamed: Map<number, Block>;
+}
+
+/**
+ * The model's messages, as SDK streams and whole messages bring them, for the speaker they belong to: the main thread
+ * speaks in the open turn, each subagent under its task. The streams of subagents may be interleaved.
+ *
+ * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
+ */
+export class ApiMessages {
+  readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
+  readonly #speaker: (task: SpeakingTask) => Speaker;
+  readonly #blocks = new WeakMap<Speaker, SpeakerBlocks>();
+  readonly #main: SpeakerBlocks;
+  /** By the call that a subagent works for, silent for longest first. */
+  readonly #subagents = new Map<string, SpeakerBlocks>();
+
+  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask) => Speaker) {
+    this.#tasks = tasks;
+    this.#speaker = speaker;
+    this.#main = this.#blocksOf({ taskId: null, runId: null });
+  }
+
+  stream(message: Fields): void {
+    this.#of(message).stream(fieldsOf(message.event));
+  }
+
+  /** @returns the tool results among the blocks: those of tools that ran at the API */
+  assistant(message: Fields): ToolResult[] {
+    const said = this.#of(message);
+    const { id, content } = fieldsOf(message.message);
+    const results: ToolResult[] = [];
+    for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
+      const result = toolResult(said.speaker, message, fieldsOf(block));
+      if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
+      else results.push(result);
+    }
+    return results;
+  }
+
+  toolResults(message: Fields): ToolResult[] {
+    const { speaker } = this.#of(message);
+    return listOf(fieldsOf(message.message).content)
+      .map((block) => toolResult(speaker, message, fieldsOf(block)))
+      .filter((result) => result !== null);
+  }
+
+  /** The id in the log of a call of the model's. */
+  shownCall(callId: string): string {
+    for (const { speaker } of [this.#main, ...this.#subagents.values()]) {
+      const shown = speaker.shownCall(callId);
+      if (shown !== null) return shown;
+    }
+    return callId;
+  }
+
+  /** The turn ends; subagents go on talking. */
+  closeMain(): void {
+    this.#main.close();
+  }
+
+  taskEnded(taskId: string): void {
+    for (const [key, one] of this.#subagents) if (one.speaker.taskId === taskId) this.#forget(key, one);
+  }
+
+  closeAll(): void {
+    this.#main.close();
+    for (const [key, one] of this.#subagents) this.#forget(key, one);
+  }
+
+  #of(message: Fields): SpeakerBlocks {
+    const task = this.taskOf(message);
+    if (task.taskId === null) return this.#main;
+    const key = textOf(message.parent_tool_use_id) ?? task.taskId;
+    const one = this.#subagents.get(key) ?? this.#blocksOf(task);
+    this.#subagents.delete(key);
+    this.#subagents.set(key, one);
+    const [oldest] = this.#subagents;
+    if (oldest !== undefined && this.#subagents.size > MAX_SUBAGENTS) this.#forget(...oldest);
+    return one;
+  }
+
+  #blocksOf(task: SpeakingTask): SpeakerBlocks {
+    const speaker = this.#speaker(task);
+    const blocks = this.#blocks.get(speaker) ?? new SpeakerBlocks(speaker);
+    this.#blocks.set(speaker, blocks);
+    return blocks;
+  }
+
+  /** Whole messages name a subagent, streams only name its tool call. */
+  taskOf(message: Fields): SpeakingTask {
+    const agentId = textOf(message.agent_id);
+    const toolUseId = textOf(message.parent_tool_use_id);
+    if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
+    if (toolUseId === null) return { taskId: null, runId: null };
+    const task = this.#tasks.ofToolUse(toolUseId);
+    return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
+  }
+
+  #forget(key: string, blocks: SpeakerBlocks): void {
+    blocks.close();
+    this.#subagents.delete(key);
+  }
+}
+
+/**
+ * The content blocks of one speaker. Its stream brings one message at a time, and each content block also comes as a whole
+ * message; each block is said once, however the two are interleaved.
+ *
+ * A block ends when its whole message has come, or when nothing more can come, not at `content_block_stop`: a whole text
+ * that differs from the deltas can then still correct them.
+ */
+class SpeakerBlocks {
+  readonly speaker: Speaker;
+  readonly #messages = new Map<string, ApiMessage>();
+  /** The message that is being streamed. */
+  #current: ApiMessage | null = null;
+  /** Counts on through all turns, so that no name is used twice. */
+  #named = 0;
+
+  constructor(speaker: Speaker) {
+    this.speaker = speaker;
+  }
+
+  /** One `event` of a `stream_event`. */
+  stream(event: Fields): void {
+    const index = numberOf(event.index);
+    switch (event.type) {
+      case 'message_start':
+        // A new message continues nothing of the last one.
+        this.speaker.endAll();
+        this.#current = this.#message(textOf(fieldsOf(event.message).id) ?? this.#nameless());
+        return;
+      case 'content_block_start':
+        if (index !== null) this.#start(index, fieldsOf(event.content_block));
+        return;
+      case 'content_block_delta':
+        if (index !== null) this.#delta(index, fieldsOf(event.delta));
+        return;
+      case 'content_block_stop': {
+        const block = this.#current?.streamed.get(index ?? -1);
+        if (block?.awaits === 'both') block.awaits = 'whole';
+        return;
+      }
+      // message_delta, message_stop and ping are ignored: the result says it all.
+    }
+  }
+
+  /** One content block of an `assistant` message. */
+  whole(apiMessageId: string | null, content: unknown): void {
+    const message = apiMessageId === null ? this.#streaming() : this.#message(apiMessageId);
+    const fields = fieldsOf(content);
+    const kind = BLOCK_KINDS.get(fields.type);
+    if (kind === 'tool') this.#wholeCall(message, fields);
+    else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[`${fields.type}`]) ?? '');
+    // Other blocks are not streamed.
+    else if (fields.type === 'redacted_thinking') this.#sayWhole(this.#add(message, 'thought', null), '[redacted]');
+    else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
+  }
+
+  /** What comes next belongs to another run, where a model may use the same ids. */
+  close(): void {
+    this.speaker.close();
+    this.#current = null;
+    this.#messages.clear();
+  }
+
+  #start(index: number, content: Fields): void {
+    const kind = BLOCK_KINDS.get(content.type);
+    if (kind === undefined) return;
+    const message = this.#streaming();
+    if (message.streamed.has(index)) return;
+    if (kind === 'tool') {
+      const name = this.#call(message, content);
+      const block = message.blocks.find((one) => one.kind === kind && one.name === name);
+      if (block !== undefined) message.streamed.set(index, block);
+      return;
+    }
+    const said = message.blocks.find((one) => one.kind === kind && one.awaits === 'stream');
+    if (said !== undefined) said.awaits = null;
+    const block = said ?? this.#add(message, kind, 'both');
+    message.streamed.set(index, block);
+    this.#say(block, textOf(content[`${content.type}`]) ?? '');
+  }
+
+  #delta(index: number, delta: Fields): void {
+    const [kind, field] = DELTAS.get(delta.type) ?? [];
+    if (kind === undefined || field === undefined) return;
+    let block = this.#current?.streamed.get(index);
+    if (block === undefined && kind !== 'tool') {
+      // Its start was lost.
+      const message = this.#streaming();
+      block = this.#add(message, kind, 'both');
+      message.streamed.set(index, block);
+    }
+    if (block?.kind === kind) this.#say(block, textOf(delta[field]) ?? '');
+  }
+
+  #wholeText(message: ApiMessage, kind: TextKind, text: string): void {
+    const waiting = message.blocks.filter((one) => one.kind === kind && awaitsWhole(one));
+    const streamed = matchWhole(waiting, text, ({ name }) => this.speaker.shownOf(kind, name) ?? '');
+    if (streamed !== undefined) streamed.awaits = null;
+    const { name } = streamed ?? this.#add(message, kind, 'stream');
+    this.#sayWhole({ kind, name }, text);
+  }
+
+  #sayWhole({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextAbout = {}): void {
+    this.speaker.sayWhole(kind, name, text, { ...about, staysOpen: true });
+    this.speaker.endText(name, kind);
+  }
+
+  #wholeCall(message: ApiMessage, content: Fields): void {
+    const args = JSON.stringify(content.input ?? {});
+    const name = this.#call(message, content, args);
+    if (name === null) return;
+    // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
+    if (!isJson(this.speaker.argsOf(name))) this.speaker.args(name, args);
+    this.speaker.endCall(name, args);
+  }
+
+  /**
+   * @param args the arguments of a whole call; none for one that is being streamed
+   * @returns its id in the log
+   */
+  #call(message: ApiMessage, content: Fields, args?: string): string | null {
+    const callId = textOf(content.id);
+    if (callId === null) return null;
+    const before = this.speaker.shownCall(callId);
+    const known = message.blocks.find(({ kind, name }) => kind === 'tool' && name === before);
+    if (known !== undefined && (args === undefined ? known.awaits === 'stream' : awaitsWhole(known))) {
+      known.awaits = null;
+      return known.name;
+    }
+    const text = message.blocks.findLast(
+      ({ kind, name }) => kind === 'text' && this.speaker.textState(kind, name) !== 'new',
+    );
+    const parentMessageId = text?.name ?? message.base;
+    const isStart = known === undefined;
+    const name = this.speaker.call(callId, textOf(content.name) ?? 'tool', { parentMessageId, isStart, args });
+    if (name !== before) message.blocks.push({ kind: 'tool', name, awaits: args === undefined ? 'both' : 'stream' });
+    return name;
+  }
+
+  /** Says the next part of the block, unless its whole message has said it. */
+  #say(block: Block, delta: string): void {
+    const { kind, name } = block;
+    if (!awaitsWhole(block)) return;
+    if (kind === 'tool') this.speaker.addArgs(name, delta);
+    else if (this.speaker.textState(kind, name) !== 'ended') this.speaker.say(kind, name, delta, { staysOpen: true });
+  }
+
+  #add<K extends TextKind>(message: ApiMessage, kind: K, awaits: Block['awaits']): Block<K> {
+    const block = { kind, name: `${message.base}/${this.#named++}`, awaits };
+    message.blocks.push(block);
+    return block;
+  }
+
+  /** The message that is being streamed; a nameless one if its start was lost. */
+  #streaming(): ApiMessage {
+    this.#current ??= this.#message(this.#nameless());
+    return this.#current;
+  }
+
+  #nameless(): string {
+    return `stream-${this.#named++}`;
+  }
+
+  #message(id: string): ApiMessage {
+    const known = this.#messages.get(id);
+    if (known !== undefined) return known;
+    const message: ApiMessage = { base: `${this.speaker.prefix()}/${id}`, blocks: [], streamed: new Map() };
+    remember(this.#messages, id, message, MAX_MESSAGES);
+    return message;
+  }
+}
+
+/** The kind of a content block that is streamed; a type that is missing here gets a stand-in. */
+const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
+  ['text', 'text'],
+  ['thinking', 'thought'],
+  ['tool_use', 'tool'],
+  ['server_tool_use', 'tool'],
+  ['mcp_tool_use', 'tool'],
+]);
+
+const DELTAS: ReadonlyMap<unknown, readonly [BlockKind, string]> = new Map([
+  ['text_delta', ['text', 'text']],
+  ['thinking_delta', ['thought', 'thinking']],
+  ['input_json_delta', ['tool', 'partial_json']],
+] as const);
+
+function awaitsWhole({ awaits }: Block): boolean {
+  return awaits === 'whole' || awaits === 'both';
+}
+
+function toolResult(speaker: Speaker, message: Fields, block: Fields): ToolResult | null {
+  const toolUseId = textOf(block.tool_use_id);
+  if (toolUseId === null || typeof block.type !== 'string' || !block.type.endsWith('tool_result')) return null;
+  const text = resultText(block.content);
+  const isError = block.is_error === true;
+  const raw = hasStandIns(block.content) ? rawIfSmall(block.content) : {};
+  speaker.result(toolUseId, text, { isError, messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`, ...raw });
+  return { toolUseId, isError, text, verdict: verdictIn(message, toolUseId) };
+}
+
+/**
+ * The streamed block that a whole text belongs to.
+ *
+ * Whole messages carry one block each and no index, in the order of the blocks; in SDK 0.3.329 each comes just before
+ * its `content_block_stop`, but nothing guarantees that. So this takes the block that says exactly this text; else the
+ * one being streamed that has said its beginning; else one that stopped short; else the first that still waits.
+ */
+function matchWhole(waiting: readonly Block[], text: string, shownOf: (block: Block) => string): Block | undefined {
+  const begins = (block: Block) => text.startsWith(shownOf(block));
+  return (
+    waiting.find((block) => shownOf(block) === text) ??
+    waiting.find((block) => block.awaits === 'both' && begins(block)) ??
+    waiting.find((block) => begins(block)) ??
+    (text === '' ? undefined : waiting[0])
+  );
+}

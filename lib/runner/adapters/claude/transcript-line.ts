@@ -1,0 +1,99 @@
+import { compact, type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { PERSONS } from './attribution';
+
+/** A line as the SDK would have sent it. */
+export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
+  const results = listOf(fieldsOf(message).content)
+    .map(fieldsOf)
+    .filter((block) => block.type === 'tool_result');
+  // The line is about its only result. The SDK says the same by the id of the tool call.
+  const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
+  const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
+  return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
+}
+
+/**
+ * The author of a line that the CLI writes to the model as the user. `other`: a plugin, an observer, another session of
+ * the same person, an event from outside.
+ */
+export type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
+
+/** The CLI sets at least one of these fields on each prompt since 2.1.329. */
+const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
+
+/**
+ * The author by the line's own fields, never by how its text looks: people paste what the harness writes. Only a line of
+ * an older CLI, which has none of those fields, is read as a notification if it is nothing else.
+ *
+ * @see user lines of CLI 2.1.332: `origin.kind`, `promptSource`, `turnOrigin`, `isMeta`
+ */
+export function authorOf(line: Fields, text: string): LineAuthor {
+  const { kind, subkind } = fieldsOf(line.origin);
+  if (line.isCompactSummary === true) return 'harness';
+  if (line.turnOrigin === 'scheduled' || subkind === 'scheduled-trigger') return 'timer';
+  if (subkind !== undefined) return 'other';
+  if (kind === 'task-notification' || line.turnOrigin === 'task_notification') return 'task';
+  if (line.isMeta === true || line.isVisibleInTranscriptOnly === true) return 'harness';
+  if (kind !== undefined) return PERSONS.has(kind) ? 'person' : 'other';
+  if (line.promptSource === 'system') return 'harness';
+  const isOld = PROVENANCE.every((name) => line[name] === undefined);
+  return isOld && OLD_NOTICE.test(text) ? 'task' : 'person';
+}
+
+/** Nothing but notifications. Some CLIs add a line that names the output file. */
+const OLD_NOTICE =
+  /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+(?:\s*Read the output file to retrieve the result: \S+)?\s*$/;
+
+/** A command that a person typed, as the CLI wraps it; `output` is what a command printed without asking the model. */
+export interface TypedCommand {
+  kind: 'slash' | 'shell' | 'output';
+  text: string;
+}
+
+const TAGGED =
+  /<(command-message|command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>([\s\S]*?)<\/\1>/g;
+
+/** @returns null unless the whole text consists of the CLI's command tags */
+export function commandIn(text: string): TypedCommand | null {
+  if (!text.startsWith('<')) return null;
+  const parts = new Map<string, string>();
+  const rest = text.replace(TAGGED, (_whole, tag: string, inner: string) => {
+    parts.set(tag, inner);
+    return '';
+  });
+  if (parts.size === 0 || rest.trim() !== '') return null;
+  const name = parts.get('command-name');
+  if (name !== undefined) {
+    const args = parts.get('command-args')?.trim() ?? '';
+    return { kind: 'slash', text: args === '' ? name : `${name} ${args}` };
+  }
+  const shell = parts.get('bash-input');
+  if (shell !== undefined) return { kind: 'shell', text: `! ${shell}` };
+  if (parts.has('command-message') || parts.has('command-args')) return null;
+  return {
+    kind: 'output',
+    text: [...parts.values()]
+      .filter((part) => part.trim() !== '')
+      .join('\n')
+      .trim(),
+  };
+}
+
+/** The text with which a stop hook held the agent, so that its turn goes on. Null for every other line. */
+export function stopFeedbackIn(line: Fields): string | null {
+  const { content } = fieldsOf(line.message);
+  const isBlock = line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
+  if (isBlock) return textIn(line);
+  const { type, hookEvent, content: added } = fieldsOf(line.attachment);
+  const isContext = line.type === 'attachment' && type === 'hook_additional_context' && hookEvent === 'Stop';
+  return isContext && textOf(line.agentId) === null ? textsOf(added).join('\n') : null;
+}
+
+/** The text blocks of a transcript line. */
+export function textIn(line: Fields): string {
+  const { content } = fieldsOf(line.message);
+  if (typeof content === 'string') return content;
+  return listOf(content)
+    .map((block) => textOf(fieldsOf(block).text) ?? '')
+    .join('');
+}

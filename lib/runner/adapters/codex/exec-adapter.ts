@@ -1,0 +1,141 @@
+import type { PlanEntry } from '@interlude/protocol/ag-ui';
+import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
+import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
+import { SessionWriter } from '../writer/session-writer';
+import { callOf, errorText, type ItemCall } from './items';
+import { keptValue } from './kept-value';
+
+/**
+ * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
+ * mentioned again, so its end is unknown.
+ *
+ * @see `codex exec --json`, @openai/codex 0.171.0
+ */
+export class ExecAdapter implements WireAdapter {
+  readonly dueAt = null;
+  readonly #options: WireAdapterOptions;
+  #known: SessionWriter | null = null;
+
+  constructor(options: WireAdapterOptions) {
+    this.#options = options;
+  }
+
+  /** Its first line names the thread: only what has none is a session without a name. */
+  get #writer(): SessionWriter {
+    this.#known ??= this.#writerOf('exec');
+    return this.#known;
+  }
+
+  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+    const msg = withinReason(given, true);
+    if (dir !== 'in' || !isObject(msg)) return [];
+    const before = this.#known?.take() ?? [];
+    if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
+    this.#writer.at(now);
+    this.#line(msg);
+    return [...before, ...this.#writer.take()];
+  }
+
+  elapsed(): ToldEvent[] {
+    return [];
+  }
+
+  ended(end: WireEnd, now: number): ToldEvent[] {
+    this.#writer.at(now);
+    this.#writer.end(end);
+    return this.#writer.take();
+  }
+
+  #line(msg: Fields): void {
+    switch (msg.type) {
+      case 'thread.started':
+        return;
+      case 'turn.started':
+        // What it was asked stands on its command line.
+        this.#writer.begin({ kind: 'user', userMessageIds: [] });
+        return;
+      case 'turn.completed':
+        for (const id of this.#writer.speaker().openCalls) this.#writer.speaker().result(id, NOT_WAITED_FOR);
+        this.#writer.finish({ kind: 'success' }, { result: { usage: fieldsOf(msg.usage) } });
+        return;
+      case 'turn.failed':
+        this.#writer.finish({ kind: 'failed', ...errorText(msg.error) });
+        return;
+      case 'item.started':
+      case 'item.updated':
+        this.#item(fieldsOf(msg.item), false);
+        return;
+      case 'item.completed':
+        this.#item(fieldsOf(msg.item), true);
+        return;
+      default:
+        this.#writer.custom(`codex:${textOf(msg.type) ?? 'unknown'}`, keptValue(msg));
+        return;
+    }
+  }
+
+  #item(item: Fields, isComplete: boolean): void {
+    const id = textOf(item.id);
+    if (id === null) return;
+    // Ids count from 0 in each process.
+    const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
+    const speaker = this.#writer.speaker();
+    if (item.type === 'todo_list') {
+      this.#writer.plan(name, planOf(item));
+      return;
+    }
+    const call = callOf(asAppServerItem(item)) ?? (WORDS.has(item.type) ? null : unknownCall(item));
+    if (call !== null) {
+      speaker.call(name, call.name);
+      speaker.args(name, call.args);
+      if (isComplete) speaker.result(name, call.result, { isError: call.isError, edits: call.edits });
+      return;
+    }
+    const text = textOf(item.text) ?? textOf(item.message) ?? '';
+    if (item.type === 'agent_message') speaker.sayWhole('text', name, text);
+    else if (item.type === 'reasoning') speaker.sayWhole('thought', name, text);
+    else this.#writer.notice(text, 'warning');
+    if (isComplete) speaker.endText();
+  }
+
+  #writerOf(threadId: string): SessionWriter {
+    const { sessionOf, newRunId } = this.#options;
+    return new SessionWriter({ sessionId: sessionOf(threadId), newRunId });
+  }
+}
+
+const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never says how it ended.';
+
+const WORDS: ReadonlySet<unknown> = new Set(['agent_message', 'reasoning', 'error']);
+
+/** An item of a newer Codex is work of some kind: it is shown as a call, with all that it says of itself. */
+function unknownCall({ id: _, type, tool, status, result, error, ...args }: Fields): ItemCall {
+  const isError = status === 'failed' || isObject(error);
+  const output = isError
+    ? errorText(error).message
+    : (textOf(result) ?? (result === undefined ? '' : JSON.stringify(result)));
+  return { name: textOf(tool) ?? textOf(type) ?? 'unknown', args: keptValue(args), result: output, isError, edits: [] };
+}
+
+function planOf({ items }: Fields): PlanEntry[] {
+  return listOf(items).map((item) => {
+    const { text, completed } = fieldsOf(item);
+    return { content: textOf(text) ?? '', status: completed === true ? 'completed' : 'pending' };
+  });
+}
+
+/** The same items in the app-server's words. */
+function asAppServerItem(item: Fields): Fields {
+  const type = KINDS.get(item.type);
+  if (type === undefined) return {};
+  const { aggregated_output: aggregatedOutput, exit_code: exitCode, ...rest } = item;
+  return { ...rest, type, aggregatedOutput, exitCode };
+}
+
+const KINDS = new Map<unknown, string>([
+  ['command_execution', 'commandExecution'],
+  ['file_change', 'fileChange'],
+  ['mcp_tool_call', 'mcpToolCall'],
+  ['web_search', 'webSearch'],
+]);

@@ -1,0 +1,196 @@
+import type { PlanEntry } from '@interlude/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import type { SessionWriter, TurnCause } from '../writer/session-writer';
+import { Commands } from './commands';
+import type { HistoryEntry, Told } from './history';
+import { errorText } from './items';
+import { keptValue } from './kept-value';
+import { type ItemsPlace, ToldItems } from './told-items';
+import { Turns } from './turns';
+
+/** Where the telling of a thread stands: with it, another process goes on without a gap and without doubling. */
+export interface ThreadPlace extends Told, ItemsPlace {
+  /** Why the open turn began. */
+  cause: TurnCause | null;
+  /** Commands that run in the background. */
+  tasks: string[];
+}
+
+export interface ThreadOptions {
+  id: string;
+  writer: SessionWriter;
+  /** Whose subagent it is. */
+  parent: CodexThread | null;
+  /** Nobody has told of the messages that Interlude sent. */
+  isReplay: boolean;
+}
+
+/** Most steps of a plan that are shown. */
+const MAX_STEPS = 64;
+
+/**
+ * One thread of Codex: what the app-server says of it, as the events of a session. The thread of a subagent speaks in
+ * the session of the thread that began it, and each turn of it is a task there.
+ *
+ * @see `codex app-server`, @openai/codex 0.171.0
+ */
+export class CodexThread {
+  readonly id: string;
+  readonly parent: CodexThread | null;
+  readonly writer: SessionWriter;
+  readonly turns: Turns;
+  readonly items: ToldItems;
+  readonly #commands: Commands;
+  #isWhole = false;
+  #goal: { objective: string; status: string } | null = null;
+  #diff: string | null = null;
+  #revision = 0;
+
+  constructor({ id, writer, parent, isReplay }: ThreadOptions) {
+    this.id = id;
+    this.writer = writer;
+    this.parent = parent;
+    const onEnding = (turnId: string) => this.items.turnEnding(turnId);
+    this.#commands = new Commands(writer);
+    this.turns = new Turns({ writer, parent: parent?.turns ?? null, isReplay, onEnding });
+    this.items = new ToldItems(writer, this.turns, this.#commands);
+  }
+
+  get openTurn(): string | null {
+    return this.turns.running;
+  }
+
+  get place(): ThreadPlace {
+    return {
+      lastTurn: this.turns.last,
+      openTurn: this.turns.open?.turnId ?? null,
+      isWhole: this.#isWhole,
+      cause: this.turns.open?.cause ?? null,
+      tasks: this.#commands.running,
+      ...this.items.place,
+    };
+  }
+
+  /** Another one whenever `place` has changed. */
+  get revision(): number {
+    return this.#revision + this.turns.revision + this.items.revision;
+  }
+
+  /** It began under Interlude's eyes: its history is all news. */
+  isNew(): void {
+    if (this.#isWhole || this.turns.last !== null || this.turns.open !== null) return;
+    this.#isWhole = true;
+    this.#revision += 1;
+  }
+
+  /**
+   * Goes on where the process before this one stood.
+   * @param turnRunId the run that is open, of the turn that is
+   */
+  takeUp(place: ThreadPlace, turnRunId: string | null, taskIds: readonly string[]): void {
+    const { lastTurn, openTurn, cause } = place;
+    this.#isWhole = place.isWhole;
+    this.#commands.takeUp(place.tasks.filter((id) => taskIds.includes(id)));
+    const goesOn = this.parent === null ? turnRunId !== null : taskIds.includes(openTurn ?? '');
+    const open = openTurn !== null && goesOn ? { turnId: openTurn, cause } : null;
+    this.turns.takeUp(open === null ? (openTurn ?? lastTurn) : lastTurn, open);
+    if (open !== null) this.items.takeUp(place);
+  }
+
+  stopping(processId: string): void {
+    this.#commands.stopping(processId);
+  }
+
+  /** An entry of its history that is new. */
+  happened({ kind, turnId, fields, isOld }: HistoryEntry, now: number): void {
+    if (kind === 'turnStarted') this.turns.started(turnId, now);
+    else if (kind === 'turnCompleted') this.turns.completed(turnId, fields);
+    else if (!(isOld || this.turns.isOver(turnId)) || this.writer.runs(textOf(fields.id) ?? '')) {
+      this.items.completed(turnId, fields);
+    }
+  }
+
+  failed(error: unknown, willRetry: boolean): void {
+    if (willRetry) this.writer.notice(`Codex tries again: ${errorText(error).message}`, 'warning');
+    else this.turns.failed(error);
+  }
+
+  goal(told: Fields | null): void {
+    const objective = textOf(told?.objective) ?? '';
+    const status = textOf(told?.status) ?? '';
+    const before = this.#goal;
+    this.#goal = told === null ? null : { objective, status };
+    this.turns.forGoal(status === 'active');
+    if (told === null && before !== null && before.status !== 'complete') this.writer.notice('The goal was cleared.');
+    if (told === null || (before?.status === status && before.objective === objective)) return;
+    const word = GOAL_WORDS.get(status) ?? status;
+    this.writer.notice(`${word}: ${objective}`, status === 'active' || status === 'complete' ? 'info' : 'warning');
+  }
+
+  plan(turnId: string | null, told: Fields): void {
+    const entries = listOf(told.plan)
+      .slice(0, MAX_STEPS)
+      .map((step): PlanEntry => {
+        const { step: content, status } = fieldsOf(step);
+        return { content: textOf(content) ?? '', status: PLAN_STATES.get(status) ?? 'pending' };
+      });
+    this.turns.enter(turnId, {});
+    if (this.parent !== null) this.keep('turn/plan/updated', told);
+    else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
+  }
+
+  /** The thread of a subagent has begun in this one's turn. */
+  spawns(item: Fields): void {
+    const id = textOf(item.id) ?? '';
+    const speaker = this.writer.speaker(this.turns.taskOf(this.turns.running));
+    speaker.call(id, 'spawn_agent');
+    speaker.args(id, compact({ agent: item.agentPath, model: item.model }));
+    speaker.result(id, 'It works beside this turn.');
+  }
+
+  /** What the open turn has changed so far; it is told again whenever anything happens. */
+  diff(told: Fields): void {
+    const diff = textOf(told.diff);
+    if (diff === this.#diff) return;
+    this.#diff = diff;
+    this.keep('turn/diff/updated', told);
+  }
+
+  /** About its workings: kept, and not shown. */
+  keep(name: string, value: object): void {
+    this.writer.custom(`codex:${name}`, keptValue(value));
+  }
+
+  get dueAt(): number | null {
+    const times = [this.turns.dueAt, this.#commands.dueAt].filter((at) => at !== null);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
+  elapsed(now: number): void {
+    this.#commands.elapsed(now);
+    this.turns.elapsed(now);
+  }
+
+  /** The server is gone: the writer has to say how everything ended. */
+  isGone(): void {
+    this.turns.gone();
+    this.items.turnGone();
+    this.items.reconnected();
+    this.#commands.clear();
+  }
+}
+
+const PLAN_STATES = new Map<unknown, PlanEntry['status']>([
+  ['pending', 'pending'],
+  ['inProgress', 'in_progress'],
+  ['completed', 'completed'],
+]);
+
+const GOAL_WORDS = new Map([
+  ['active', 'Goal'],
+  ['paused', 'The goal is paused'],
+  ['blocked', 'The goal is blocked'],
+  ['usageLimited', 'The goal waits: the usage limit is reached'],
+  ['budgetLimited', 'The goal has used up its budget'],
+  ['complete', 'The goal is reached'],
+]);

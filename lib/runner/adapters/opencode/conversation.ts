@@ -1,0 +1,280 @@
+import { cutText } from '@interlude/protocol/cut-text';
+import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../remember';
+import type { WireEnd } from '../wire';
+import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
+import { fittingValue } from './fitting-value';
+import { idOf, type NativeEvent } from './native-event';
+import { type AskKind, OpenAsks } from './open-asks';
+import type { SessionTree } from './session-tree';
+import { Subagents } from './subagents';
+import { taskNotices } from './task-notice';
+import { isDone, type Message, Turns } from './turns';
+import { askedPart } from './user-message';
+import { type ToolPart, Voice } from './voice';
+
+/** Most messages of one session, and its subagents', that are remembered for later events. */
+const MAX_MESSAGES = 2_000;
+const REJECTED = 'The user rejected permission to use this specific tool call.';
+/** What says nothing that is not said otherwise. */
+const SILENT = /^(session\.(created|idle|diff)|todo\.updated|session\.next\..*delta)$/;
+
+/** Open work that an earlier process wrote, and that the session's history does not show. */
+export interface ToldBefore {
+  /** The run that it left open. */
+  runId: string | null;
+  requests: readonly string[];
+  /** By session of OpenCode, the part that was being said. */
+  said: ReadonlyMap<string, string>;
+}
+
+/** One root session of OpenCode with the sessions below it, its subagents: a session of the dashboard. */
+export class Conversation {
+  readonly root: string;
+  readonly writer: SessionWriter;
+  readonly asks: OpenAsks;
+  readonly #tree: SessionTree;
+  readonly #turns: Turns;
+  readonly #subagents: Subagents;
+  readonly #voices = new Map<string, Voice>();
+  readonly #messages = new Map<string, Message>();
+  /** Calls as the log names them, by the names that requests have for them. */
+  readonly #calls = new Map<string, string>();
+  readonly #firstParts = new Map<string, string>();
+  #title: string | null = null;
+  #retry = '';
+
+  constructor(root: string, tree: SessionTree, options: SessionWriterOptions) {
+    this.root = root;
+    this.#tree = tree;
+    this.writer = new SessionWriter(options);
+    this.asks = new OpenAsks(this.writer);
+    this.#subagents = new Subagents(this.writer, tree);
+    this.#turns = new Turns(this.writer, options.newRunId);
+  }
+
+  read({ type, data }: NativeEvent, session: string): void {
+    const read = Object.hasOwn(this.#readers, type) ? this.#readers[type] : undefined;
+    if (read !== undefined) read(data, session);
+    else if (!SILENT.test(type)) this.#keep(type, data, session);
+    if (type !== 'session.next.prompted' || this.#messages.size > 0) return;
+    this.writer.notice(
+      'This session uses version 2 of OpenCode’s interface, of which nothing is shown yet.',
+      'warning',
+    );
+  }
+
+  readonly #readers: Record<string, (data: Fields, session: string) => void> = {
+    'session.updated': ({ info }, session) => this.#titled(fieldsOf(info), session),
+    'session.deleted': (_, session) => this.#deleted(session),
+    'session.status': ({ status }, session) => this.status(fieldsOf(status), session),
+    'session.error': ({ error }, session) => this.#failed(fieldsOf(error), session),
+    'session.compacted': () => this.writer.notice('The conversation was compacted.'),
+    'message.updated': ({ info }, session) => this.#message(fieldsOf(info), session),
+    'message.part.updated': ({ part }, session) => this.#part(fieldsOf(part), session),
+    'message.part.delta': (data, session) => this.#delta(data, session),
+    'permission.asked': (data) => this.ask('permission', data),
+    'permission.updated': (data) => this.ask('permission', data),
+    'permission.replied': (data) => this.#answered(data.requestID ?? data.permissionID, data.reply ?? data.response),
+    'question.asked': (data) => this.ask('question', data),
+    'question.replied': (data) => this.#answered(data.requestID, 'answers'),
+    'question.rejected': (data) => this.#answered(data.requestID, 'reject'),
+  };
+
+  /** @param asked as it is told when it is asked, and as it is listed while it is open */
+  ask(kind: AskKind, asked: Fields): void {
+    const session = idOf(asked.sessionID) ?? this.root;
+    const { messageID, callID } = fieldsOf(asked.tool);
+    const toolUseId = this.#calls.get(`${messageID} ${callID}`) ?? null;
+    const isMain = session === this.root;
+    const by = isMain ? null : (this.#tree.get(session)?.title ?? session);
+    this.asks.asked(kind, asked, { toolUseId, by, isMain });
+  }
+
+  /** What the server says that a session does now. */
+  status({ type, message, attempt }: Fields, session: string): void {
+    const why = textOf(message);
+    if (type === 'retry' && why !== null) {
+      const retry = `${session} ${attempt} ${why}`;
+      const times = numberOf(attempt) ?? 1;
+      if (retry !== this.#retry) {
+        this.writer.notice(`The model failed, and is asked again (attempt ${times}): ${why}`, 'warning');
+      }
+      this.#retry = retry;
+    }
+    if (type === 'idle' && session === this.root) this.#turns.idle();
+  }
+
+  /**
+   * The process of idle sessions has ended: their open work gets no further events.
+   * @param isIdle of each session of this conversation
+   */
+  atRest(isIdle: (session: string) => boolean): void {
+    if (isIdle(this.root)) this.#turns.atRest();
+    for (const task of this.writer.openTasks) {
+      if (!isIdle(task)) continue;
+      this.asks.gone(task);
+      this.#subagents.lost(task, 'OpenCode ended in the middle of this, and nothing told how it ended.');
+    }
+  }
+
+  /** Something is under way, so that idleness would mean its end. */
+  get isAtWork(): boolean {
+    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.asks.isAny;
+  }
+
+  hasMessage(messageId: string): boolean {
+    return this.#turns.has(messageId);
+  }
+
+  toldBefore({ runId, requests, said }: ToldBefore): void {
+    this.asks.toldBefore(requests);
+    for (const [session, partId] of said) this.#voices.get(session)?.saidBefore(partId);
+    this.#turns.toldBefore(runId);
+  }
+
+  /** The session, or the connection to it, has gone. */
+  end(end: WireEnd): void {
+    this.#turns.over();
+    this.writer.end(end);
+  }
+
+  #titled({ title, revert }: Fields, session: string): void {
+    const name = textOf(title);
+    if (session !== this.root) return;
+    if (name !== null && name !== this.#title && !name.startsWith('New session - ')) {
+      this.#title = name;
+      this.writer.custom('opencode:title', { title: cutText(name, 500) });
+    }
+    if (typeof revert === 'object' && revert !== null) this.#keep('session.reverted', { revert }, session);
+  }
+
+  #deleted(session: string): void {
+    this.asks.gone(session);
+    if (session === this.root) this.end({ reason: 'the session was deleted in OpenCode', isAsked: true });
+    else this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
+  }
+
+  #failed(error: Fields, session: string): void {
+    if (session === this.root && textOf(error.name) !== null) this.#turns.failed(error);
+  }
+
+  #message(info: Fields, session: string): void {
+    const id = idOf(info.id);
+    if (id === null) return;
+    const known = this.#messages.get(id);
+    const role = info.role === 'user' ? 'user' : 'assistant';
+    const isNothing = { isDone: false, usesTools: false, isRejected: false, isOver: false, isLeft: false };
+    const message: Message = known ?? { session, role, ...isNothing };
+    if (known === undefined) remember(this.#messages, id, message, MAX_MESSAGES);
+    const parentId = idOf(info.parentID);
+    if (role === 'user' || parentId === null || message.isOver) return;
+    if (session === this.root) this.#turns.goesOn(message, parentId, info, known === undefined);
+    else this.#ofSubagent(message, info);
+  }
+
+  #ofSubagent(message: Message, info: Fields): void {
+    const { session } = message;
+    message.isDone = isDone(info);
+    if (!message.isDone) this.#subagents.begin(session, null);
+    else if (fieldsOf(info.error).name === 'MessageAbortedError') {
+      // The parent session gets no event for this.
+      this.asks.gone(session);
+      this.#subagents.ended({ taskId: session, status: 'stopped', result: '' });
+    }
+  }
+
+  #part(part: Fields, session: string): void {
+    const message = this.#messages.get(idOf(part.messageID) ?? '');
+    // What is told again of long ago, as when old outputs are taken from the model's view, is in the log.
+    if (message?.isOver) return;
+    if (message === undefined) this.#keep('part', { type: part.type, id: part.id, message: part.messageID }, session);
+    else if (message.role === 'user') this.#askedPart(part, session);
+    else if (!this.#voice(session).text(part)) {
+      const tool = this.#voice(session).tool(part);
+      if (tool !== null) this.#tool(tool, part, message);
+      else if (part.type !== 'step-start') {
+        const { id: _, sessionID: __, type, ...said } = part;
+        this.#keep(`${type}`, said, session);
+      }
+    }
+  }
+
+  #tool(tool: ToolPart, part: Fields, message: Message): void {
+    const { session } = message;
+    if (fieldsOf(part.metadata).providerExecuted !== true) message.usesTools = true;
+    if (tool.result === REJECTED) message.isRejected = true;
+    if (tool.callId !== null) remember(this.#calls, `${part.messageID} ${tool.callId}`, tool.id, MAX_MESSAGES);
+    if (tool.plan !== null && session === this.root) this.writer.plan(`${session}/plan`, tool.plan);
+    if (tool.isOver) this.asks.callEnded(session, tool.callId);
+    if (tool.tool === 'task') this.#subagentOf(tool);
+  }
+
+  #subagentOf({ id, input, metadata, isOver, result, status }: ToolPart): void {
+    const child = idOf(metadata.sessionId ?? metadata.sessionID);
+    if (child === null || child === this.root || this.#tree.rootOf(child) !== this.root) return;
+    this.#subagents.begin(child, { toolUseId: id, input });
+    if (!isOver) return;
+    const [notice] = taskNotices(result);
+    const ended = { taskId: child, status: status === 'error' ? 'failed' : 'completed', result } as const;
+    if (notice !== undefined) this.#subagents.ended({ ...notice, taskId: child });
+    else if (metadata.background !== true) this.#subagents.ended(ended);
+  }
+
+  #askedPart(part: Fields, session: string): void {
+    const messageId = idOf(part.messageID) ?? '';
+    const asked = askedPart(part);
+    const before = this.#turns.askedBy(messageId);
+    const isMain = session === this.root;
+    if (asked.kind === 'task') {
+      for (const notice of asked.notices) this.#subagents.ended(notice);
+      const told = before?.kind === 'task' ? before.taskIds : [];
+      const taskIds = [...new Set([...told, ...asked.notices.map(({ taskId }) => taskId)])];
+      if (before?.kind !== 'person') this.#turns.asks(messageId, { kind: 'task', taskIds });
+    } else if (asked.kind === 'person') {
+      const told = before?.kind === 'person' ? before.ids : [];
+      const id = asked.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
+      if (isMain && !told.includes(id)) this.#turns.asks(messageId, { kind: 'person', ids: [...told, id] });
+      if (asked.messageId !== null) this.writer.dashboardMessage(id, asked.text);
+      else this.writer.userMessage(id, asked.text, isMain ? {} : { taskId: session });
+    } else {
+      if (before === undefined && isMain) this.#turns.asks(messageId, { kind: 'own' });
+      if (asked.kind === 'compaction' && asked.isAuto) {
+        this.writer.notice('The conversation has become too long, and is compacted.');
+      }
+    }
+  }
+
+  /** The first text of a message has its id, a further one its own. */
+  #firstPart(messageId: string, partId: string): string {
+    const first = this.#firstParts.get(messageId) ?? partId;
+    remember(this.#firstParts, messageId, first, MAX_MESSAGES);
+    return first === partId ? messageId : partId;
+  }
+
+  #delta(data: Fields, session: string): void {
+    const message = this.#messages.get(idOf(data.messageID) ?? '');
+    const partId = idOf(data.partID);
+    if (message?.role !== 'assistant' || message.isOver || partId === null) return;
+    if (typeof data.delta === 'string') this.#voice(session).delta(partId, textOf(data.field) ?? 'text', data.delta);
+  }
+
+  #answered(requestId: unknown, answer: unknown): void {
+    const id = idOf(requestId);
+    if (id !== null) this.asks.answered(id, textOf(answer));
+  }
+
+  #voice(session: string): Voice {
+    const known = this.#voices.get(session);
+    if (known !== undefined) return known;
+    const voice = new Voice(() => this.writer.speaker(session === this.root ? null : session));
+    remember(this.#voices, session, voice, MAX_MESSAGES);
+    return voice;
+  }
+
+  /** What is not shown, under its own name. */
+  #keep(type: string, value: Fields, session: string): void {
+    const by = session === this.root ? {} : { task_id: session };
+    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...(fittingValue(value) as object), ...by });
+  }
+}

@@ -1,0 +1,210 @@
+import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { remember } from '../remember';
+import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { withinReason } from '../within-reason';
+import { Conversation, type ToldBefore } from './conversation';
+import {
+  entryOf,
+  eventOf,
+  eventsOfMessage,
+  idOf,
+  isLasting,
+  type NativeEvent,
+  type NativeRequest,
+  requestOf,
+  timeOf,
+} from './native-event';
+import type { AskKind } from './open-asks';
+import { SessionTree } from './session-tree';
+
+/** Most events that are known by their ids: what two streams, or a stream and the history, tell alike comes close together. */
+const MAX_SEEN = 20_000;
+const MAX_CONVERSATIONS = 2_000;
+
+/**
+ * OpenCode's HTTP interface → AG-UI events. Its frames are the events of its streams, and our requests with their
+ * answers: an answer is that to the request before it.
+ *
+ * Each root session is a session of the dashboard, the sessions below it are its subagents.
+ *
+ * @see opencode-ai 1.18.33
+ */
+export class OpencodeAdapter implements WireAdapter {
+  readonly dueAt = null;
+  readonly tree = new SessionTree();
+  readonly #options: WireAdapterOptions;
+  readonly #conversations = new Map<string, Conversation>();
+  readonly #seen = new Map<string, true>();
+  /** By native session, the newest place that was read. */
+  readonly #places = new Map<string, number>();
+  #request: NativeRequest | null = null;
+  /** The server tells lasting events with their place. */
+  #tellsPlaces = false;
+
+  constructor(options: WireAdapterOptions) {
+    this.#options = options;
+  }
+
+  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+    const msg = withinReason(given, true);
+    if (dir === 'out') this.#request = requestOf(msg);
+    else if (numberOf(fieldsOf(msg).status) !== null && fieldsOf(msg).type === undefined)
+      this.#answer(fieldsOf(msg), now);
+    else this.#event(eventOf(msg), now, fieldsOf(fieldsOf(msg).payload).type === 'sync');
+    return this.#take();
+  }
+
+  elapsed(): ToldEvent[] {
+    return [];
+  }
+
+  ended(end: WireEnd, now: number): ToldEvent[] {
+    for (const conversation of this.#conversations.values()) {
+      // What is at rest goes on being so.
+      if (end.goesOn !== undefined && !conversation.isAtWork) continue;
+      conversation.writer.at(now);
+      conversation.end(end);
+    }
+    return this.#take();
+  }
+
+  /**
+   * What an earlier process has read and told of a session: read again, so that what follows is understood, and not told.
+   * @param frames the beginning of its history
+   */
+  recall(root: string, frames: readonly WireFrame[], before: ToldBefore, now: number): void {
+    for (const frame of frames) this.read(frame, now);
+    this.#conversation(root).toldBefore(before);
+    this.#take();
+  }
+
+  /** Whether anything was read of a session. */
+  knows(root: string): boolean {
+    return this.#conversations.has(root);
+  }
+
+  /** Whether the next frame tells it again, with its place: only that counts, for what is stored with it. */
+  isToldAgain(event: NativeEvent): boolean {
+    return event.isWrapped && this.#tellsPlaces && isLasting(event);
+  }
+
+  /** The run that is open in a session. */
+  runOf(root: string): string | null {
+    return this.#conversations.get(root)?.writer.turn?.runId ?? null;
+  }
+
+  hasMessage(root: string, messageId: string): boolean {
+    return this.#conversations.get(root)?.hasMessage(messageId) ?? false;
+  }
+
+  /** Whether it would mean an end if nothing ran in the session. */
+  isAtWork(root: string): boolean {
+    return this.#conversations.get(root)?.isAtWork ?? false;
+  }
+
+  #event(event: NativeEvent | null, now: number, isPlaced: boolean): void {
+    if (event === null) return;
+    if (isPlaced) this.#tellsPlaces = true;
+    if (!this.isToldAgain(event)) this.#apply(event, now);
+  }
+
+  #apply(event: NativeEvent, now: number): void {
+    const { id, session, seq } = event;
+    if (session === null || (id !== null && this.#seen.has(id))) return;
+    if (id !== null) remember(this.#seen, id, true, MAX_SEEN);
+    if (seq !== null) {
+      if (seq <= (this.#places.get(session) ?? -1)) return;
+      remember(this.#places, session, seq, MAX_SEEN);
+    }
+    if (event.type.startsWith('session.')) this.tree.learn(event.data.info);
+    const conversation = this.#conversation(this.tree.rootOf(session));
+    conversation.writer.at(now);
+    conversation.read(event, session);
+  }
+
+  #answer({ status, body }: Record<string, unknown>, now: number): void {
+    const request = this.#request;
+    this.#request = null;
+    if (request === null || numberOf(status) === null || Number(status) >= 300) return;
+    const { method, path, directory } = request;
+    const [, name = '', id = '', verb = ''] = path.split('/');
+    if (path === '/sync/history') this.#history(body, now);
+    else if (path === '/session/status') this.#statuses(fieldsOf(body), directory, now);
+    else if (path === '/permission' || path === '/question') this.#listed(name as AskKind, body, directory, now);
+    else if (name === 'permission' && verb === 'reply')
+      this.#replied(id, textOf(fieldsOf(request.body).reply) ?? '', now);
+    else if (name === 'question' && verb !== '') this.#replied(id, verb === 'reply' ? 'answers' : 'reject', now);
+    else if (name === 'session' && verb === 'message') {
+      for (const message of listOf(body)) for (const event of eventsOfMessage(message)) this.#past(event, now);
+    } else if (name === 'session' || path === '/experimental/session') {
+      if (method === 'GET' || id === '') for (const info of Array.isArray(body) ? body : [body]) this.tree.learn(info);
+    }
+  }
+
+  #history(body: unknown, now: number): void {
+    if (!Array.isArray(body)) return;
+    this.#tellsPlaces = true;
+    for (const entry of body) {
+      const event = entryOf(entry);
+      if (event !== null) this.#past(event, now);
+    }
+  }
+
+  /** What is told afterwards has its own time. */
+  #past(event: NativeEvent, now: number): void {
+    this.#apply(event, Math.min(now, timeOf(event) ?? now));
+  }
+
+  /** Of one directory: sessions at work are named, the others are at rest. */
+  #statuses(statuses: Record<string, unknown>, directory: string | null, now: number): void {
+    for (const conversation of this.#of(directory, now)) {
+      const statusOf = (session: string) => fieldsOf(Object.hasOwn(statuses, session) ? statuses[session] : undefined);
+      const isIdle = (session: string) => !['busy', 'retry'].includes(String(statusOf(session).type));
+      for (const session of [conversation.root, ...conversation.writer.openTasks]) {
+        conversation.status(statusOf(session), session);
+      }
+      conversation.atRest(isIdle);
+    }
+  }
+
+  #listed(kind: AskKind, body: unknown, directory: string | null, now: number): void {
+    for (const asked of listOf(body)) {
+      const session = idOf(fieldsOf(asked).sessionID);
+      if (session === null) continue;
+      const conversation = this.#conversation(this.tree.rootOf(session));
+      conversation.writer.at(now);
+      conversation.ask(kind, fieldsOf(asked));
+    }
+    for (const conversation of this.#of(directory, now)) conversation.asks.listed(kind, body);
+  }
+
+  /** Without a directory the server answers for one that is not named: nothing follows for any session. */
+  *#of(directory: string | null, now: number): Iterable<Conversation> {
+    if (directory === null) return;
+    for (const conversation of this.#conversations.values()) {
+      if (this.tree.get(conversation.root)?.directory !== directory) continue;
+      conversation.writer.at(now);
+      yield conversation;
+    }
+  }
+
+  #replied(id: string, answer: string, now: number): void {
+    for (const conversation of this.#conversations.values()) {
+      conversation.writer.at(now);
+      if (conversation.writer.requests.isOpen(id)) conversation.asks.answered(id, answer);
+    }
+  }
+
+  #conversation(root: string): Conversation {
+    const known = this.#conversations.get(root);
+    if (known !== undefined) return known;
+    const sessionId = this.#options.sessionOf(root);
+    const conversation = new Conversation(root, this.tree, { ...this.#options, sessionId });
+    remember(this.#conversations, root, conversation, MAX_CONVERSATIONS);
+    return conversation;
+  }
+
+  #take(): ToldEvent[] {
+    return [...this.#conversations.values()].flatMap(({ writer }) => writer.take());
+  }
+}

@@ -1,0 +1,151 @@
+import { AppError } from '@interlude/protocol/errors';
+import type { Role } from '@interlude/protocol/scope';
+import { type ProxyTrust, proxyTrust } from './client-address';
+import { numberSetting } from './number-setting';
+import { isGuessable } from './secret-strength.mjs';
+
+export const MIN_TOKEN_LENGTH = 16;
+
+const HOUR_MS = 3_600_000;
+const IDLE_HOURS = 7 * 24;
+const SESSION_HOURS = 12;
+/** Lifetime of a member's sign-in, used or not, unless set: see `sessionMs`. */
+export const MEMBER_SESSION_MS = SESSION_HOURS * HOUR_MS;
+/** Lifetime of a sign-in with this machine's link or token, used or not. */
+export const LOCAL_SESSION_MS = 30 * 24 * HOUR_MS;
+
+/** Who may come in, and under which names this server answers. */
+export interface AccessSettings {
+  /** The installation's own secret. Whoever has it may do everything. */
+  token: string;
+  /** The name below `localhost` under which browsers on this machine sign in; null for none. */
+  localName: string | null;
+  /** Host names besides the loopback ones, without a port, in lower case. */
+  allowedHosts: readonly string[];
+  /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
+  allowAddresses: boolean;
+  /** Proxies trusted to report client addresses; none by default. */
+  proxies?: ProxyTrust;
+  now: () => number;
+  /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */
+  cronSecret?: string | null;
+  /** What Prometheus shows to read the metrics; null for none. */
+  metricsToken?: string | null;
+}
+
+/**
+ * What the environment says about who may come in. Start-up code puts the token file's content into INTERLUDE_TOKEN.
+ *
+ * @throws AppError `unavailable` when there is no token: a server without one must not answer anybody.
+ */
+export function accessSettings(env: Record<string, string | undefined>): AccessSettings {
+  const token = env.INTERLUDE_TOKEN?.trim() ?? '';
+  if (token.length < MIN_TOKEN_LENGTH) {
+    throw new AppError(
+      'unavailable',
+      `INTERLUDE_TOKEN is ${token === '' ? 'not set' : 'too short'}. Start the dashboard with "npm start", or set INTERLUDE_TOKEN to at least ${MIN_TOKEN_LENGTH} characters.`,
+    );
+  }
+  const host = (env.HOST ?? '').trim().toLowerCase();
+  const everywhere = host === '0.0.0.0' || host === '::' || host === '[::]';
+  const named = (env.INTERLUDE_ALLOWED_HOSTS ?? '').split(',').map((name) => name.trim().toLowerCase());
+  return {
+    token,
+    localName: localName(env.INTERLUDE_LOCAL_NAME ?? ''),
+    allowedHosts: [...named, everywhere ? '' : host, publicHost(env.INTERLUDE_PUBLIC_URL), ...vercelHosts(env)].filter(
+      (name) => name !== '',
+    ),
+    allowAddresses: everywhere,
+    proxies: proxyTrust(env),
+    now: Date.now,
+    cronSecret: secretSetting(env.INTERLUDE_CRON_SECRET || env.CRON_SECRET, 'INTERLUDE_CRON_SECRET (or CRON_SECRET)'),
+    metricsToken: secretSetting(env.INTERLUDE_METRICS_TOKEN, 'INTERLUDE_METRICS_TOKEN'),
+  };
+}
+
+/** @throws AppError `unavailable` for one that can be guessed */
+function secretSetting(setting = '', name: string): string | null {
+  const secret = setting.trim();
+  if (secret === '') return null;
+  if (secret.length >= MIN_TOKEN_LENGTH) return secret;
+  throw new AppError('unavailable', `${name} is too short. Set it to at least ${MIN_TOKEN_LENGTH} characters.`);
+}
+
+const CHOSEN_SECRETS = ['INTERLUDE_TOKEN', 'INTERLUDE_CRON_SECRET', 'CRON_SECRET', 'INTERLUDE_METRICS_TOKEN'];
+
+/** A warning of one line for each secret of the environment that can be guessed. */
+export function guessableSecrets(env: Record<string, string | undefined>): string[] {
+  return CHOSEN_SECRETS.filter((name) => env[name] && isGuessable(env[name].trim())).map(
+    (name) => `${name} is easy to guess. Set it to the output of "openssl rand -base64 32" and restart.`,
+  );
+}
+
+/** The name under which people find this server. */
+function publicHost(address = ''): string {
+  return URL.canParse(address) ? new URL(address).hostname.replace(/^\[(.*)\]$/, '$1') : '';
+}
+
+/**
+ * The names that Vercel gives a deployment: its own, that of its branch, and the project's. Only there: elsewhere anybody
+ * might set them.
+ *
+ * @see https://vercel.com/docs/environment-variables/system-environment-variables
+ */
+function vercelHosts(env: Record<string, string | undefined>): string[] {
+  if (env.VERCEL !== '1') return [];
+  const { VERCEL_URL = '', VERCEL_BRANCH_URL = '', VERCEL_PROJECT_PRODUCTION_URL = '' } = env;
+  return [VERCEL_URL, VERCEL_BRANCH_URL, VERCEL_PROJECT_PRODUCTION_URL].map((name) => name.toLowerCase());
+}
+
+function localName(setting: string): string | null {
+  const name = setting.trim().toLowerCase();
+  if (name === '') return null;
+  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return `${name}.localhost`;
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_LOCAL_NAME is ${JSON.stringify(setting)}. Give letters, digits and hyphens, for http://<name>.localhost, or nothing to go without.`,
+  );
+}
+
+/** How long a sign-in lasts without being used, from an hour to 30 days. */
+export function sessionIdleMs(env: Record<string, string | undefined>): number {
+  const hours = numberSetting(env, 'INTERLUDE_SESSION_IDLE_HOURS', {
+    byDefault: IDLE_HOURS,
+    least: 1,
+    most: 30 * 24,
+    otherwise: 'a sign-in lasts for a week without being used',
+  });
+  return hours * HOUR_MS;
+}
+
+/** Lifetime of a member's sign-in, used or not, from an hour to 30 days. In milliseconds. */
+export function sessionMs(env: Record<string, string | undefined>): number {
+  const hours = numberSetting(env, 'INTERLUDE_SESSION_HOURS', {
+    byDefault: SESSION_HOURS,
+    least: 1,
+    most: 30 * 24,
+    otherwise: `a member's sign-in lasts for ${SESSION_HOURS} hours`,
+  });
+  return hours * HOUR_MS;
+}
+
+const MAY_BE_REDACTED = ['viewer', 'operator'] as const;
+
+/**
+ * Who is told no secrets, by role: `INTERLUDE_REDACT_ROLES`.
+ *
+ * @throws AppError `unavailable` for a role that is not one of them: left out, it would be told everything
+ */
+export function redactedRoles(env: Record<string, string | undefined>): Role[] {
+  const named = (env.INTERLUDE_REDACT_ROLES ?? '').split(',').map((name) => name.trim().toLowerCase());
+  return named
+    .filter((name) => name !== '')
+    .map((name) => {
+      const role = MAY_BE_REDACTED.find((known) => known === name);
+      if (role !== undefined) return role;
+      throw new AppError(
+        'unavailable',
+        `INTERLUDE_REDACT_ROLES names ${JSON.stringify(name)}. Give viewer, operator, or both with a comma between; admins see everything.`,
+      );
+    });
+}

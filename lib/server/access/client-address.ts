@@ -1,0 +1,81 @@
+import { AppError } from '@interlude/protocol/errors';
+
+/** The header and the proxies that are trusted to name a client's address. */
+export interface ProxyTrust {
+  /** The header that lists addresses, the nearest last. The server itself appends the address of the connection. */
+  header: string;
+  /** Address prefixes of trusted proxies, as strings of bits. */
+  prefixes: readonly string[];
+}
+
+const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] };
+
+/** IPv4 addresses are compared in the part of IPv6 that stands for them: `::ffff:0:0/96`. */
+const MAPPED = '0'.repeat(80) + '1'.repeat(16);
+/** Providers assign up to a /48 to one subscriber, who chooses addresses within it. */
+const IPV6_CLIENT_BITS = 48;
+
+/**
+ * Reads `INTERLUDE_TRUSTED_PROXY`: addresses and CIDR ranges, separated by commas. Vercel writes the client's address into
+ * a header of its own, which no visitor can set.
+ *
+ * @throws AppError `unavailable` for an entry that is neither
+ * @see https://vercel.com/docs/headers/request-headers#x-vercel-forwarded-for
+ */
+export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust {
+  const ranges = (env.INTERLUDE_TRUSTED_PROXY ?? '').split(',').map((range) => range.trim());
+  const prefixes = ranges.filter((range) => range !== '').map(prefixOf);
+  return { header: env.VERCEL === '1' ? 'x-vercel-forwarded-for' : NO_PROXIES.header, prefixes };
+}
+
+/**
+ * A key for the client of a request: its IPv4 address, or the /48 of its IPv6 address, in bits. Empty if unknown. Follows
+ * the listed addresses from the connection outwards for as long as they belong to trusted proxies, so that a client can't
+ * choose its own key.
+ */
+export function clientAddress(headers: Pick<Headers, 'get'>, { header, prefixes }: ProxyTrust = NO_PROXIES): string {
+  let client = '';
+  for (const entry of (headers.get(header) ?? '').split(',').reverse()) {
+    const bits = bitsOf(entry.trim());
+    if (bits === null) break;
+    client = bits;
+    if (!prefixes.some((prefix) => bits.startsWith(prefix))) break;
+  }
+  return client.startsWith(MAPPED) ? client : client.slice(0, IPV6_CLIENT_BITS);
+}
+
+function prefixOf(range: string): string {
+  const [address = '', length, ...more] = range.split('/');
+  const bits = bitsOf(address);
+  const most = bits?.startsWith(MAPPED) && !address.includes(':') ? 32 : 128;
+  const isLength = length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= most);
+  if (bits !== null && isLength && more.length === 0) {
+    return bits.slice(0, 128 - most + Number(length ?? most));
+  }
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_TRUSTED_PROXY: ${JSON.stringify(range)} is not an address or CIDR range. Set it to values such as 10.0.0.7 or 172.18.0.0/16, separated by commas.`,
+  );
+}
+
+/** The 128 bits of an address, which may have a port or a zone. Null for any other text. */
+function bitsOf(text: string): string | null {
+  const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(:\d+)?$/.exec(text);
+  if (v4 !== null) {
+    const bytes = v4.slice(1, 5).map(Number);
+    return bytes.every((byte) => byte < 256) ? MAPPED + bytes.map((byte) => binary(byte, 8)).join('') : null;
+  }
+  const [, bracketed] = /^\[(.*)\](?::\d+)?$/.exec(text) ?? [];
+  const address = `http://[${(bracketed ?? text).replace(/%.*$/, '')}]`;
+  if (!text.includes(':') || !URL.canParse(address)) return null;
+  const [head = [], tail = []] = new URL(address).hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => (part === '' ? [] : part.split(':')));
+  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => '0');
+  return [...head, ...zeros, ...tail].map((group) => binary(Number.parseInt(group, 16), 16)).join('');
+}
+
+function binary(value: number, length: number): string {
+  return value.toString(2).padStart(length, '0');
+}

@@ -1,0 +1,163 @@
+import { AppError } from '@interlude/protocol/errors';
+import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
+import type { Row } from '@libsql/client';
+import { credentials } from '@/db/schema';
+import { RowWriter, shapeOf } from '@/db/table-rows';
+import type { WriteTransaction } from '@/db/writes';
+import { LOCAL_SESSION_MS, MEMBER_SESSION_MS } from './access-settings';
+import type { Principal } from './principal';
+import { makeSecret, secretHash } from './secret';
+
+/**
+ * Writing credentials. Whatever changes one moves `access.version` in the same transaction, so that every process that
+ * remembers it looks again (see credential-book.ts).
+ *
+ * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
+ * down. An embed, a code and the sign-in made with that code end with the sign-in that made them. A token that a person
+ * made while signed in outlives the sign-in, because people sign out and programs go on: it ends when the person is shut
+ * out or is no admin any more (see manage-members.ts).
+ */
+
+export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;
+
+const ROW = shapeOf(credentials);
+const CREDENTIALS = new RowWriter(credentials, { keeps: [] });
+
+export interface NewCredential {
+  kind: CredentialKind;
+  name: string;
+  role: Role;
+  scope: Scope;
+  now: number;
+  expiresAt: number | null;
+  idleMs?: number | null;
+  parentId?: string | null;
+  parentOrigin?: string | null;
+  redacts?: boolean;
+  memberId?: string | null;
+  providerSessionId?: string | null;
+  refreshToken?: string | null;
+  roleCheckedAt?: number | null;
+  roleDueAt?: number | null;
+}
+
+/** For how long embeds and codes are kept that are over: they last for minutes, and there is one for every look. */
+const KEPT_MS = 30 * 24 * 3_600_000;
+const MOST_REMOVED = 100;
+
+/** @returns the secret, which nobody can read again, and what is kept */
+export async function addCredential(
+  transaction: WriteTransaction,
+  { now, ...fields }: NewCredential,
+): Promise<{ secret: string; credential: Credential }> {
+  const secret = makeSecret(fields.kind);
+  const credential: Credential = {
+    idleMs: null,
+    parentId: null,
+    parentOrigin: null,
+    redacts: false,
+    memberId: null,
+    providerSessionId: null,
+    refreshToken: null,
+    roleCheckedAt: null,
+    roleDueAt: null,
+    ...fields,
+    id: `${fields.kind}-${crypto.randomUUID()}`,
+    createdAt: now,
+    lastUsedAt: now,
+    revokedAt: null,
+  };
+  await transaction.execute({
+    sql: `DELETE FROM credentials WHERE id IN (
+      SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MOST_REMOVED})`,
+    args: [now - KEPT_MS],
+  });
+  await transaction.execute({
+    sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
+    args: [now],
+  });
+  await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
+  await moveVersion(transaction);
+  return { secret, credential };
+}
+
+/**
+ * Adds a credential that another one made, with an end no later than the maker allows.
+ *
+ * @throws AppError `unauthenticated` if the maker was revoked since the request came in: what it made would outlive it
+ */
+export async function addMadeCredential(
+  transaction: WriteTransaction,
+  maker: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
+  made: Omit<NewCredential, 'parentId'>,
+): Promise<{ secret: string; credential: Credential }> {
+  const { credentialId: parentId, credentialKind } = maker;
+  transaction.touch('access');
+  if (credentialKind !== 'owner') {
+    const { rows } = await transaction.execute({
+      sql: 'SELECT 1 FROM credentials WHERE id = ? AND revoked_at IS NULL',
+      args: [parentId],
+    });
+    if (rows.length === 0) throw new AppError('unauthenticated', 'This credential was just revoked. Use another one.');
+  }
+  const outlivesMaker = credentialKind === 'session' && made.kind === 'token';
+  const most = outlivesMaker ? null : maker.expiresAt;
+  const expiresAt = most === null ? made.expiresAt : Math.min(made.expiresAt ?? most, most);
+  return addCredential(transaction, { ...made, expiresAt, parentId });
+}
+
+/**
+ * Revokes credentials and everything that ends with them (see Lifetime).
+ *
+ * @param which a condition on `credentials`, with its arguments
+ * @param options.keptId credential to spare, with everything it made, even if a revoked one made it
+ * @returns the ids of those that it chose and that were live
+ */
+export async function revokeCredentials(
+  transaction: WriteTransaction,
+  which: { sql: string; args: (string | number)[] },
+  now: number,
+  { keptId = null }: { keptId?: string | null } = {},
+): Promise<string[]> {
+  const chosen = await transaction.execute({
+    sql: `SELECT id, revoked_at IS NULL AS is_live FROM credentials WHERE ${which.sql}`,
+    args: which.args,
+  });
+  const ids = JSON.stringify(chosen.rows.map(({ id }) => String(id)));
+  // also below those that are revoked already: by an earlier version, which left what they had made
+  const { rows } = await transaction.execute({
+    sql: `WITH RECURSIVE over (id, kind) AS (
+        SELECT id, kind FROM credentials WHERE id IN (SELECT value FROM json_each(?))
+        UNION SELECT made.id, made.kind FROM credentials AS made JOIN over ON made.parent_id = over.id
+          WHERE made.id IS NOT ? AND (made.kind <> 'token' OR over.kind = 'token'))
+      UPDATE credentials SET revoked_at = ?, refresh_token = NULL
+        WHERE revoked_at IS NULL AND id IN (SELECT id FROM over) RETURNING id`,
+    args: [ids, keptId, now],
+  });
+  if (rows.length > 0) await moveVersion(transaction);
+  return chosen.rows.filter(({ is_live }) => Number(is_live) === 1).map(({ id }) => String(id));
+}
+
+export async function moveVersion(transaction: WriteTransaction): Promise<void> {
+  await transaction.execute('UPDATE access SET version = version + 1');
+}
+
+export const CREDENTIAL_COLUMNS = ROW.columns();
+
+export function credentialFromRow(row: Row): Credential & { hash: string } {
+  const credential = ROW.read(row);
+  return { ...credential, expiresAt: credential.expiresAt ?? signInEnd(credential) };
+}
+
+/** The end of a sign-in without `expiresAt`: during a rolling upgrade, instances of an earlier version still make some. */
+function signInEnd({ kind, memberId, createdAt }: Credential): number | null {
+  if (kind !== 'session') return null;
+  return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);
+}
+
+/** Whether it lets anybody in at that time. */
+export function isLive({ revokedAt, expiresAt, idleMs, lastUsedAt }: Credential, now: number): boolean {
+  if (revokedAt !== null) return false;
+  if (expiresAt !== null && expiresAt <= now) return false;
+  return idleMs === null || lastUsedAt + idleMs > now;
+}

@@ -1,0 +1,144 @@
+import { AppError } from '@interlude/protocol/errors';
+import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { Configuration } from 'openid-client';
+import { isLoopback, type OidcSettings } from './oidc-settings';
+import { providerAway } from './provider-refusal';
+
+/** Who has been signed out at the provider. One of the two is always there. */
+export interface ProviderLogout {
+  /** Everything of this person ends, unless `providerSessionId` says which of their sign-ins. */
+  subject: string | null;
+  providerSessionId: string | null;
+  /**
+   * In epoch milliseconds, the end of the second that the token names. Where no `providerSessionId` says which, what was
+   * begun later is not meant: so a token that is sent again, to another instance say, ends nothing new.
+   */
+  issuedAt: number;
+}
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** The specification wants the first; providers that are older than it send the second, or nothing. */
+const TYPES = ['logout+jwt', 'jwt', undefined];
+
+const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^Ed(DSA|25519)$/;
+
+const MAX_AGE_SECONDS = 5 * 60;
+const CLOCK_TOLERANCE_SECONDS = 30;
+const MEMORY_MS = (MAX_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS) * 1000;
+
+/** Only the provider can fill it, and none signs out this many people in five minutes. */
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * Verifies what a provider says of people whom it signed out.
+ *
+ * @see OpenID Connect Back-Channel Logout 1.0, 2.4 and 2.6
+ */
+export class LogoutTokens {
+  readonly #settings: OidcSettings;
+  readonly #now: () => number;
+  /** By their id, until when each is remembered. */
+  readonly #taken = new Map<string, number>();
+  #keys: { at: string; get: ReturnType<typeof createRemoteJWKSet> } | null = null;
+
+  constructor(settings: OidcSettings, now: () => number) {
+    this.#settings = settings;
+    this.#now = now;
+  }
+
+  /**
+   * Verifies a token and does what it says, once. If that fails the token may come again.
+   *
+   * @throws AppError `malformed` if the token is not the provider's, not for us or not fresh; `unavailable` if its keys
+   * can't be had
+   */
+  async take<Done>(
+    token: string,
+    configuration: Configuration,
+    end: (logout: ProviderLogout) => Promise<Done>,
+  ): Promise<Done> {
+    const claims = await this.#verified(token, configuration);
+    const { sub, sid, jti, iat } = claims;
+    if (typeof jti !== 'string' || jti === '') throw refused('it has no jti');
+    if (Object.hasOwn(claims, 'nonce')) throw refused('it has a nonce, as a sign-in does');
+    const { events } = claims;
+    const event = isObject(events) && Object.hasOwn(events, EVENT) ? events[EVENT] : null;
+    if (!isObject(event)) throw refused('it tells of no logout');
+    const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value !== '');
+    if (!isText(sub) || !isText(sid) || (sub === undefined && sid === undefined)) {
+      throw refused('it does not say who');
+    }
+    this.#remember(jti);
+    try {
+      return await end({
+        subject: sub ?? null,
+        providerSessionId: typeof sid === 'string' ? sid : null,
+        issuedAt: (iat ?? 0) * 1000 + 999,
+      });
+    } catch (error) {
+      this.#taken.delete(jti);
+      throw error;
+    }
+  }
+
+  async #verified(token: string, configuration: Configuration): Promise<JWTPayload> {
+    const { issuer, jwks_uri, id_token_signing_alg_values_supported } = configuration.serverMetadata();
+    const told = (id_token_signing_alg_values_supported ?? ['RS256']).filter((name) => ASYMMETRIC.test(name));
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, this.#keysAt(jwks_uri), {
+        issuer,
+        audience: this.#settings.clientId,
+        algorithms: told,
+        requiredClaims: ['iat', 'jti', 'events'],
+        maxTokenAge: MAX_AGE_SECONDS,
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        currentDate: new Date(this.#now()),
+      });
+      const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '');
+      if (!TYPES.includes(type)) throw refused(`it is a ${JSON.stringify(protectedHeader.typ)}`);
+      return payload;
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      if (isTheToken(error)) throw refused(error.message, error);
+      throw providerAway(this.#settings.issuer, error);
+    }
+  }
+
+  #keysAt(address: string | undefined): ReturnType<typeof createRemoteJWKSet> {
+    const url = new URL(address ?? '');
+    if (url.protocol !== 'https:' && !isLoopback(new URL(this.#settings.issuer))) {
+      throw new TypeError(`its keys are at ${url.href}, which is not https`);
+    }
+    if (this.#keys?.at !== url.href) this.#keys = { at: url.href, get: createRemoteJWKSet(url) };
+    return this.#keys.get;
+  }
+
+  #remember(jti: string): void {
+    const now = this.#now();
+    for (const [id, until] of this.#taken) {
+      if (until > now && this.#taken.size < MAX_REMEMBERED) break;
+      this.#taken.delete(id);
+    }
+    if (this.#taken.has(jti)) throw refused('it was taken already');
+    this.#taken.set(jti, now + MEMORY_MS);
+  }
+}
+
+/** Whether the fault lies in the token, and not in how its keys were asked for. */
+function isTheToken(error: unknown): error is errors.JOSEError {
+  return (
+    error instanceof errors.JOSEError &&
+    !(error instanceof errors.JWKSTimeout) &&
+    !(error instanceof errors.JWKSInvalid) &&
+    error.code !== 'ERR_JOSE_GENERIC'
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function refused(why: string, cause?: unknown): AppError {
+  return new AppError('malformed', `This logout token is not taken: ${why}.`, { cause });
+}

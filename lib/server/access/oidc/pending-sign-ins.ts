@@ -1,0 +1,124 @@
+import { AppError } from '@interlude/protocol/errors';
+import { errors } from 'jose';
+import type { OidcSettings } from './oidc-settings';
+import { open, seal } from './sealed';
+
+/** A sign-in that has gone to the provider and not come back. */
+export interface PendingSignIn {
+  state: string;
+  nonce: string;
+  codeVerifier: string;
+  /** A path of this server. */
+  next: string;
+}
+
+const LIFETIME_SECONDS = 10 * 60;
+
+/** Of what is begun in other tabs, this much stays. More would make requests longer than servers take. */
+const KEPT_BESIDES = 4;
+
+/**
+ * Sign-ins in progress, each in a cookie of its own in the browser that began it: nobody else can read it, make one, or
+ * come back in its place. Named after its state, so that a second tab does not break the first.
+ */
+export class PendingSignIns {
+  readonly #settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>;
+  readonly #now: () => number;
+  readonly #prefix: string;
+  readonly #attributes: string;
+  readonly #key: Uint8Array;
+
+  /** @param key 32 random bytes that all instances of this server share and nobody else knows */
+  constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, key: Uint8Array, now: () => number) {
+    this.#settings = settings;
+    this.#now = now;
+    // The browser comes back to the public address, so that is what decides.
+    const { protocol, pathname } = new URL(settings.publicUrl);
+    const secure = protocol === 'https:';
+    this.#prefix = `${secure ? '__Secure-' : ''}interlude-oidc-`;
+    this.#attributes = `Path=${pathname.replace(/\/$/, '')}/sign-in; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+    this.#key = key;
+  }
+
+  /** The cookies to set for one more: its own, and the end of those that are too old or too many. */
+  async add(pending: PendingSignIn, headers: Headers): Promise<string[]> {
+    const iat = Math.floor(this.#now() / 1000);
+    const { issuer: iss, clientId: aud } = this.#settings;
+    const value = await seal({ ...pending, iss, aud, iat, exp: iat + LIFETIME_SECONDS }, this.#key);
+    const spent = await this.#spent(headers);
+    return [
+      `${this.#prefix}${pending.state}=${value}; ${this.#attributes}; Max-Age=${LIFETIME_SECONDS}`,
+      ...spent.map((name) => this.#cleared(name)),
+    ];
+  }
+
+  /**
+   * The sign-in of this state, if this browser began it.
+   *
+   * @throws AppError `malformed`
+   */
+  async find(state: string, headers: Headers): Promise<PendingSignIn> {
+    const value = this.#cookies(headers).get(`${this.#prefix}${state}`);
+    if (value === undefined) {
+      throw this.#refused('This browser did not begin this sign-in, or it is over already.');
+    }
+    try {
+      const payload = await this.#open(value);
+      // What was sealed for another state may have been put under this name.
+      if (payload.state === state) return payload;
+    } catch (cause) {
+      if (!(cause instanceof errors.JOSEError)) throw cause;
+      const isLate = cause instanceof errors.JWTExpired;
+      throw isLate
+        ? this.#refused(`This sign-in took longer than ${LIFETIME_SECONDS / 60} minutes.`, cause)
+        : this.#refused('The cookie of this sign-in can’t be read.', cause);
+    }
+    throw this.#refused('The cookie of this sign-in belongs to another one.');
+  }
+
+  /** The cookie that ends a sign-in. */
+  cleared(state: string): string {
+    return this.#cleared(`${this.#prefix}${state}`);
+  }
+
+  #cleared(name: string): string {
+    return `${name}=; ${this.#attributes}; Max-Age=0`;
+  }
+
+  /** Names of cookies that have had their time, or have newer ones beside them. */
+  async #spent(headers: Headers): Promise<string[]> {
+    const aged = [...this.#cookies(headers)].map(async ([name, value]) => {
+      const began = await this.#open(value).then(
+        ({ iat }) => iat ?? 0,
+        () => 0,
+      );
+      return { name, began };
+    });
+    const newestFirst = (await Promise.all(aged)).sort((one, other) => other.began - one.began);
+    return newestFirst.filter(({ began }, index) => began === 0 || index >= KEPT_BESIDES).map(({ name }) => name);
+  }
+
+  async #open(value: string) {
+    return open<PendingSignIn>(value, this.#key, {
+      issuer: this.#settings.issuer,
+      audience: this.#settings.clientId,
+      requiredClaims: ['state', 'nonce', 'codeVerifier', 'next', 'exp', 'iat'],
+      currentDate: new Date(this.#now()),
+    });
+  }
+
+  /** The cookies of sign-ins in progress. The first of a name counts, as in every browser's order. */
+  #cookies(headers: Headers): Map<string, string> {
+    const found = new Map<string, string>();
+    for (const pair of (headers.get('cookie') ?? '').split(';')) {
+      const equals = pair.indexOf('=');
+      const name = pair.slice(0, Math.max(equals, 0)).trim();
+      if (name.startsWith(this.#prefix) && !found.has(name)) found.set(name, pair.slice(equals + 1).trim());
+    }
+    return found;
+  }
+
+  #refused(what: string, cause?: unknown): AppError {
+    return new AppError('malformed', `${what} Start again at ${this.#settings.publicUrl}.`, { cause });
+  }
+}

@@ -1,0 +1,172 @@
+import { inShort } from '@interlude/protocol/errors';
+import { EVERYTHING, type Role } from '@interlude/protocol/scope';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
+import type { Database } from '@/db/client';
+import { serverKey } from '@/db/server-keys';
+import type { WriteTransaction } from '@/db/writes';
+import { noteAct } from './audit-entry';
+import { moveVersion, revokeCredentials } from './credential-rows';
+import { setMemberRole, shutOut } from './manage-members';
+import type { OidcSignIn, RefreshedPerson, SignedInPerson } from './oidc/oidc-sign-in';
+import { open, seal } from './oidc/sealed';
+import type { Principal } from './principal';
+
+/** Age at which a role is refreshed while its sign-in is used. */
+const ROLE_MS = 3_600_000;
+/** The wait after a first failure. It doubles with each further one. */
+const RETRY_MS = 60_000;
+const MOST_RETRY_MS = 30 * 60_000;
+
+interface RoleServer {
+  database: Database;
+  now: () => number;
+  /** Null where no identity provider is set. */
+  oidc?: OidcSignIn | null;
+}
+
+/** Columns that schedule the role refresh. */
+interface RoleColumns {
+  refreshToken: string | null;
+  roleCheckedAt: number;
+  roleDueAt: number | null;
+}
+
+/** The columns of a sign-in that the provider has just confirmed. Without a refresh token it is not asked again. */
+export async function roleColumns(
+  database: Database,
+  oidc: OidcSignIn,
+  { subject, refreshToken }: Pick<SignedInPerson, 'subject' | 'refreshToken'>,
+  now: number,
+): Promise<RoleColumns> {
+  if (refreshToken === null) return { refreshToken: null, roleCheckedAt: now, roleDueAt: null };
+  const sealed = await sealGrant(database, oidc, { subject, refreshToken });
+  return { refreshToken: sealed, roleCheckedAt: now, roleDueAt: now + ROLE_MS };
+}
+
+async function sealGrant(
+  database: Database,
+  { grantClaims }: OidcSignIn,
+  { subject: sub, refreshToken }: { subject: string; refreshToken: string },
+): Promise<string> {
+  return seal({ ...grantClaims, sub, refreshToken }, await serverKey(database, 'refresh-token'));
+}
+
+/**
+ * Asks the identity provider again for the role of a sign-in, if that is due and no other instance does it. A new role
+ * applies to all sign-ins of the member. A member who is in no permitted group any more loses all of them. A sign-in that
+ * the provider has ended ends here.
+ *
+ * Ordering: one instance claims the refresh in the database, by moving the time of the next one.
+ * Failure: never rejects. Without an answer the role stays, and the next use after the claimed time retries.
+ */
+export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
+  if (!oidc) return;
+  try {
+    const claimed = await database.writes.run((transaction) => {
+      transaction.touch('access');
+      return claim(transaction, credentialId, now());
+    });
+    if (claimed === null) return;
+    const { iss: issuer, aud: audience } = oidc.grantClaims;
+    const options = { issuer, audience, requiredClaims: ['sub', 'refreshToken'] };
+    const key = await serverKey(database, 'refresh-token');
+    const { sub: subject = '', refreshToken } = await open<{ refreshToken: string }>(claimed.sealed, key, options);
+    const person = await oidc.refresh({ subject, email: claimed.email }, refreshToken, async (rotated) => {
+      const sealed = await sealGrant(database, oidc, { subject, refreshToken: rotated });
+      await database.writes.run((transaction) => keepGrant(transaction, credentialId, sealed));
+    });
+    await database.writes.run(async (transaction) => {
+      transaction.touch('access');
+      if (person === null) await endSignIn(transaction, credentialId, now());
+      else await keep(transaction, credentialId, person, now());
+    });
+  } catch (error) {
+    serverLog(
+      'warn',
+      `could not ask the identity provider for the role of sign-in ${credentialId} again; it keeps its role, and is asked for later`,
+      { error: inShort(error) },
+    );
+  }
+}
+
+/** @returns the sealed grant and the member's email; null if nothing is due, or another instance was faster */
+async function claim(
+  transaction: WriteTransaction,
+  credentialId: string,
+  now: number,
+): Promise<{ sealed: string; email: string | null } | null> {
+  const { rows } = await transaction.execute({
+    sql: `UPDATE credentials SET role_due_at = ?1 + min(max(?1 - role_checked_at - ?2, ?3), ?4)
+      WHERE id = ?5 AND revoked_at IS NULL AND refresh_token IS NOT NULL AND role_due_at <= ?1
+      RETURNING refresh_token, (SELECT email FROM members WHERE id = member_id) AS email`,
+    args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
+  });
+  if (rows[0] === undefined) return null;
+  // so that every instance knows when the next question is due
+  await moveVersion(transaction);
+  const { refresh_token, email } = rows[0];
+  return { sealed: String(refresh_token), email: email === null ? null : String(email) };
+}
+
+async function keepGrant(transaction: WriteTransaction, credentialId: string, sealed: string): Promise<void> {
+  transaction.touch('access');
+  await transaction.execute({
+    sql: 'UPDATE credentials SET refresh_token = ? WHERE id = ? AND revoked_at IS NULL',
+    args: [sealed, credentialId],
+  });
+}
+
+async function keep(
+  transaction: WriteTransaction,
+  credentialId: string,
+  { role, name, email }: RefreshedPerson,
+  now: number,
+): Promise<void> {
+  const { rows } = await transaction.execute({
+    sql: 'SELECT member_id FROM credentials WHERE id = ? AND revoked_at IS NULL',
+    args: [credentialId],
+  });
+  const memberId = rows[0]?.member_id;
+  if (typeof memberId !== 'string') return;
+  if (role === null) {
+    await endSignIn(transaction, credentialId, now);
+    return shutOut(transaction, { sql: 'id = ?', args: [memberId] }, now);
+  }
+  const updated = await transaction.execute({
+    sql: `UPDATE members SET name = ifnull(?, name), email = ifnull(?, email), role = ifnull(?, role) WHERE id = ?
+      RETURNING ifnull(given_role, role) AS role`,
+    args: [name ?? null, email ?? null, role ?? null, memberId],
+  });
+  await setMemberRole(transaction, { id: memberId, role: String(updated.rows[0]?.role) as Role }, now);
+  await transaction.execute({
+    sql: 'UPDATE credentials SET role_checked_at = ?, role_due_at = ? WHERE id = ?',
+    args: [now, now + ROLE_MS, credentialId],
+  });
+  await moveVersion(transaction);
+}
+
+/** Ends a sign-in because the provider has ended it. */
+async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+  const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
+  if (ended.length > 0) await noteEnd(transaction, credentialId, now);
+}
+
+/** Notes in the audit that the provider ended a sign-in. */
+export async function noteEnd(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+  const act = { action: 'end sign-in', agentId: null, sessionId: null, target: credentialId };
+  const principal = { ...PROVIDER, credentialId };
+  await noteAct(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now);
+}
+
+const PROVIDER: Omit<Principal, 'credentialId'> = {
+  id: 'provider',
+  credentialKind: 'session',
+  memberId: null,
+  name: 'The identity provider',
+  kind: 'human',
+  role: 'viewer',
+  scope: EVERYTHING,
+  expiresAt: null,
+  parentOrigin: null,
+  redacts: false,
+};

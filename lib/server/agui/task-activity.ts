@@ -1,0 +1,60 @@
+import { customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { TaskLedger } from '@interlude/protocol/projections/tasks';
+import type { Task } from '@interlude/protocol/read-models';
+
+/** `activityType` of a background task. */
+export const TASK_ACTIVITY = 'interlude-task';
+
+export interface TaskActivity {
+  messageId: string;
+  content: Record<string, unknown>;
+}
+
+/** The tasks of a session as activities: messages that clients render by `activityType`, each in its newest version. */
+export class TaskActivities {
+  readonly #ledger: TaskLedger;
+
+  /** @param running those that run by now: their repeated events change nothing */
+  constructor(owner: { sessionId: string; agentId: string }, running: readonly Task[]) {
+    this.#ledger = new TaskLedger(owner);
+    for (const task of running) this.#ledger.know(task);
+  }
+
+  isAnyRunning(): boolean {
+    return this.running().length > 0;
+  }
+
+  running(): TaskActivity[] {
+    return [...this.#ledger.open()].filter(({ status }) => status === 'running').map(activityOf);
+  }
+
+  /** Any event: it may end every task. @returns the task that it is about, as it stands */
+  take(entry: EventEntry): TaskActivity | null {
+    for (const _ of this.#ledger.apply({ entry, turnId: null, turns: [] }));
+    const { event } = entry;
+    const id = taskEventId(event);
+    const task = id === null ? undefined : this.#ledger.find(id, pickId(customValue(event), 'run_id', 'runId'));
+    return task === undefined ? null : activityOf(task);
+  }
+}
+
+function activityOf(task: Task): TaskActivity {
+  const { id, runId, description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt } = task;
+  // A task may be named like the call that started it, and messages by their call.
+  const messageId = runId === null ? `task:${id}` : `task:${id}:${runId}`;
+  const content = {
+    taskId: id,
+    runId,
+    description,
+    kind,
+    status,
+    exitCode,
+    summary,
+    error,
+    toolCallId,
+    startedAt,
+    endedAt,
+  };
+  return { messageId, content };
+}

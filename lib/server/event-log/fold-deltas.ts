@@ -1,0 +1,134 @@
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { utf8Length } from '@interlude/protocol/log-text';
+import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { withInterlude } from '@interlude/protocol/with-interlude';
+import type { InStatement } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
+import type { ResultRows } from '@/db/reader';
+import type { WriteTransaction } from '@/db/writes';
+import type { StoredFold } from './batch-rows';
+
+/**
+ * A message that streamed leaves one row, not one per delta.
+ *
+ * Ordering: the one row stands where the last delta stood, and says `whole`. A reader that resumes from the middle of
+ * the message gets the row, because it lies ahead, and replaces the text it had; one that is past it has everything.
+ * Failure: folding is part of the batch's transaction, so no reader ever sees a message with some deltas gone.
+ */
+
+/** `event` with the text of all deltas before it: replace, don't append. */
+export function wholeEvent(event: AgUiEvent, text: string): AgUiEvent {
+  return { ...withInterlude(event, { whole: true }), delta: text };
+}
+
+/** The text once this delta has arrived. */
+export function appendDelta(text: string, event: AgUiEvent): string {
+  const delta = typeof event.delta === 'string' ? event.delta : '';
+  return fieldsOf(event.metadata?.interlude).whole === true ? delta : text + delta;
+}
+
+/** A text that is too long as JSON stays in its deltas: a row may hold what a libSQL server takes as one argument. */
+export function isFoldable(text: string): boolean {
+  // as JSON a UTF-16 unit is 6 bytes at most
+  return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
+}
+
+const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
+
+/** How many of a session's rows are searched at once for the deltas of one message. */
+const ROWS_AT_ONCE = 4_000;
+
+/** What is stored of a message. */
+interface StoredDeltas {
+  positions: number[];
+  text: string;
+  /** How much JSON its rows hold. */
+  bytes: number;
+  last: AgUiEvent | null;
+}
+
+/**
+ * Reads the stored deltas and returns the statements that fold them. What this batch adds is in `into`, which gets the
+ * whole text and must not have been written yet.
+ */
+export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
+  if (folds.length === 0) return [];
+  const first = folds.map((fold) => piecesFrom(fold, fold.fromPosition));
+  const results = await runInTurns(transaction, first.flat());
+  const statements: InStatement[] = [];
+  let at = 0;
+  for (const [index, fold] of folds.entries()) {
+    const count = first[index]?.length ?? 0;
+    const stored = await readOn(transaction, fold, results.slice(at, at + count));
+    if (stored !== null) for (const statement of foldOne(fold, stored)) statements.push(statement);
+    at += count;
+  }
+  return statements;
+}
+
+/** @returns null if all of it together is too long: then the rest is not read */
+async function readOn(
+  transaction: WriteTransaction,
+  fold: StoredFold,
+  first: ResultRows[],
+): Promise<StoredDeltas | null> {
+  const stored: StoredDeltas = { positions: [], text: '', bytes: 0, last: null };
+  for (let [deltas, rest] = first; ; [deltas, rest] = await runInTurns(transaction, piecesFrom(fold, restOf(rest)))) {
+    for (const { position, payload } of deltas?.rows ?? []) {
+      if (payload === null) return null;
+      const event: AgUiEvent = JSON.parse(String(payload));
+      stored.positions.push(Number(position));
+      stored.text = appendDelta(stored.text, event);
+      stored.bytes += String(payload).length;
+      stored.last = event;
+    }
+    if (stored.bytes > MAX_FOLDED_BYTES) return null;
+    if (rest === undefined || rest.rows.length === 0) return stored;
+  }
+}
+
+function restOf(rest: ResultRows | undefined): number {
+  return Number(rest?.rows[0]?.position);
+}
+
+const OF_SESSION = 'session_id = ?1 AND position >= ?2 AND position <= ?3';
+
+/** Deltas that are too large together come without their payload. */
+const SELECT_DELTAS = `SELECT position, iif(SUM(size) OVER () <= ?6, payload, NULL) AS payload FROM (
+    SELECT e.position, e.payload, octet_length(e.payload) AS size FROM (
+      SELECT position, type, entity_id FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT ${ROWS_AT_ONCE}
+    ) AS some CROSS JOIN events AS e ON e.position = some.position WHERE some.type = ?4 AND some.entity_id = ?5
+  ) ORDER BY position`;
+
+/** Where the next piece begins. */
+const SELECT_REST = `SELECT position FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT 1 OFFSET ${ROWS_AT_ONCE}`;
+
+function piecesFrom({ sessionId, upToPosition, type, entityId }: StoredFold, from: number): InStatement[] {
+  const args = [sessionId, from, upToPosition];
+  const deltas = { sql: SELECT_DELTAS, args: [...args, type, columnText(entityId), MAX_FOLDED_BYTES] };
+  return upToPosition - from < ROWS_AT_ONCE ? [deltas] : [deltas, { sql: SELECT_REST, args }];
+}
+
+function foldOne({ into, deltaCount }: StoredFold, { positions, text: stored, last }: StoredDeltas): InStatement[] {
+  // a single delta is whole as it is
+  if (positions.length + deltaCount < 2) return [];
+  const text = into === null ? stored : appendDelta(stored, into.event);
+  if (!isFoldable(text)) return [];
+  if (into !== null) {
+    into.event = wholeEvent(into.event, text);
+    return deletions(positions);
+  }
+  if (last === null) return [];
+  const payload = stringifyWellFormed(wholeEvent(last, text));
+  return [
+    { sql: 'UPDATE events SET payload = ? WHERE position = ?', args: [payload, positions.at(-1) as number] },
+    ...deletions(positions.slice(0, -1)),
+  ];
+}
+
+function deletions(positions: number[]): InStatement[] {
+  const sql = 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))';
+  return [...inPieces(positions, (json) => ({ sql, args: [json] }))];
+}

@@ -1,0 +1,94 @@
+import { AppError } from '@interlude/protocol/errors';
+import { formatTopic, parseTopic, type Topic } from '@interlude/protocol/frames';
+import { MAX_TOPICS } from '@interlude/protocol/limits';
+import { isPosition, positionToNumber } from '@interlude/protocol/position';
+import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import type { Scope } from '@interlude/protocol/scope';
+import { SSE_HEADERS } from '@interlude/protocol/sse';
+import { columnText } from '@/db/column-text';
+import type { Asked } from '@/lib/server/access/asked';
+import { requireReach } from '@/lib/server/access/require-reach';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import type { FanOut } from './fan-out';
+
+export interface StreamServer extends ServerContext {
+  fanOut: FanOut;
+}
+
+/**
+ * `GET /stream?topic=…&topic=…&after=<position>`
+ *
+ * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
+ */
+export async function getStream(
+  { request, principal, digests, whenOver }: Asked,
+  server: StreamServer,
+): Promise<Response> {
+  const query = new URL(request.url).searchParams;
+  const topics = topicsOf(query.getAll('topic'));
+  const { scope, redacts } = principal;
+  await requireTopics(server.database, scope, topics);
+  const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
+  const { signal } = request;
+  const wish = {
+    topics,
+    scope,
+    redacts,
+    digests,
+    after,
+    signal,
+    maxMs: server.streamMaxMs,
+    client: principal.credentialId,
+    whenOver,
+  };
+  const open = await server.fanOut.subscribe(wish);
+  return markRedacted(new StreamAnswer(open, SSE_HEADERS));
+}
+
+/** Of a session or a log out of scope, nobody is told that it is there. */
+async function requireTopics(
+  database: StreamServer['database'],
+  scope: Scope,
+  topics: readonly Topic[],
+): Promise<void> {
+  for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(database, scope, topic, 'log');
+}
+
+function topicsOf(names: readonly string[]): Topic[] {
+  const topics = new Map<string, Topic>();
+  for (const name of names) {
+    const topic = parseTopic(name);
+    if (topic === null) throw invalid(`There is no topic ${JSON.stringify(name)}.`, { topic: name });
+    topics.set(formatTopic(topic), storedAs(topic));
+  }
+  if (topics.size === 0) throw invalid('A stream needs a topic.', {});
+  if (topics.size > MAX_TOPICS) throw invalid(`A stream carries at most ${MAX_TOPICS} topics.`, { limit: MAX_TOPICS });
+  return [...topics.values()];
+}
+
+/** Topics use ids as the database holds them, because rows carry them so. */
+function storedAs(topic: Topic): Topic {
+  if (topic.kind === 'session') return { ...topic, sessionId: columnText(topic.sessionId) };
+  if (topic.kind === 'logs') return { ...topic, agentId: columnText(topic.agentId) };
+  return topic;
+}
+
+function invalid(what: string, details: Record<string, unknown>): AppError {
+  const message = `${what} Ask for topic=fleet, topic=session:<id> or topic=logs:<agentId>, each at most once.`;
+  return new AppError('invalid_argument', message, { details });
+}
+
+/** Last-Event-ID wins: a browser that reconnects by itself repeats the URL, whose `after` is old by then. */
+function afterOf(lastEventId: string | null, after: string | null): number | null {
+  const [name, text] = lastEventId ? ['Last-Event-ID', lastEventId] : ['after', after];
+  if (text === null) return null;
+  if (!isPosition(text)) {
+    throw new AppError(
+      'invalid_argument',
+      `${name} is not a position: ${JSON.stringify(text)}. Give the id of the last frame you have, 0 for the beginning, or leave it out for "from now".`,
+      { details: { [name === 'after' ? 'after' : 'lastEventId']: text } },
+    );
+  }
+  return positionToNumber(text);
+}

@@ -1,0 +1,86 @@
+import type { Attention, InboxMarks } from '@interlude/protocol/inbox';
+import {
+  attentionOfAgent,
+  attentionOfReply,
+  attentionOfSession,
+  attentionOfTask,
+} from '@interlude/protocol/projections/attention';
+import type { ObligationChange } from '@interlude/protocol/projections/obligations';
+import type { SessionFold } from '@interlude/protocol/projections/session-summary';
+import type { AgentSummary } from '@interlude/protocol/read-models';
+import type { InboxChange, InsightRow } from '@/lib/server/event-log/batch-rows';
+import type { TaskChange } from './project-session';
+
+/**
+ * What a batch changes in the inbox. An item follows from the row it is about, so the rows before and after tell what has
+ * come up and what is done, and no item has to be read.
+ *
+ * Ordering: an item changes after the row it follows from.
+ */
+export class InboxLedger {
+  readonly #changes: InboxChange[] = [];
+  readonly #now: number;
+  readonly #nextPosition: () => number;
+
+  constructor(now: number, nextPosition: () => number) {
+    this.#now = now;
+    this.#nextPosition = nextPosition;
+  }
+
+  get changes(): readonly InboxChange[] {
+    return this.#changes;
+  }
+
+  /** @param before null for a session of which no item was ever made */
+  session(before: SessionFold | null, { summary, pendingRequests }: SessionFold): void {
+    const { id: sessionId, agentId } = summary;
+    const earlier = before === null ? [] : attentionOfSession(before.summary, before.pendingRequests);
+    const isHidden = summary.arrangement.archivedAt !== null;
+    this.#compare({ agentId, sessionId }, earlier, attentionOfSession(summary, pendingRequests), isHidden);
+  }
+
+  replies(changes: readonly ObligationChange[]): void {
+    for (const { before, after } of changes) {
+      const { agentId, sessionId } = after;
+      this.#compare({ agentId, sessionId }, before === null ? [] : attentionOfReply(before), attentionOfReply(after));
+    }
+  }
+
+  tasks(changes: readonly TaskChange[]): void {
+    for (const { before, after } of changes) {
+      const { agentId, sessionId } = after;
+      this.#compare({ agentId, sessionId }, before === null ? [] : attentionOfTask(before), attentionOfTask(after));
+    }
+  }
+
+  /** @param failure the newest that the batch tells of the agent */
+  agent(before: AgentSummary | undefined, after: AgentSummary, failure: InsightRow | undefined): void {
+    const { id: agentId } = after;
+    const title = failure === undefined ? null : [failure.source, failure.detail].filter(Boolean).join(': ');
+    const now = attentionOfAgent(after).map((one) => (one.kind === 'hook-failure' ? { ...one, title } : one));
+    this.#compare({ agentId, sessionId: null }, before === undefined ? [] : attentionOfAgent(before), now);
+  }
+
+  mark(marks: ReadonlyMap<string, InboxMarks>): void {
+    for (const [id, made] of marks)
+      this.#changes.push({ kind: 'marked', id, marks: made, position: this.#nextPosition() });
+  }
+
+  #compare(
+    of: { agentId: string; sessionId: string | null },
+    before: readonly Attention[],
+    after: readonly Attention[],
+    isHidden = false,
+  ) {
+    const known = new Map(before.map((one) => [one.id, one]));
+    for (const attention of after) {
+      const earlier = known.get(attention.id);
+      known.delete(attention.id);
+      if (earlier !== undefined && JSON.stringify(earlier) === JSON.stringify(attention)) continue;
+      this.#changes.push({ kind: 'open', ...of, attention, at: this.#now, position: this.#nextPosition() });
+    }
+    for (const id of known.keys()) {
+      this.#changes.push({ kind: 'done', id, at: this.#now, position: this.#nextPosition(), isHidden });
+    }
+  }
+}

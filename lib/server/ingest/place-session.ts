@@ -1,0 +1,82 @@
+import { positionFromNumber, positionToNumber } from '@interlude/protocol/position';
+import type { Placement } from '@interlude/protocol/projections/placement';
+import { aliasEvent, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
+import { placeEvents } from '@interlude/protocol/projections/turns';
+import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
+import type { Pace } from '@/db/next-turn';
+import type { EventRow } from '@/lib/server/event-log/batch-rows';
+import { KnownParts } from './known-parts';
+import type { SessionBatch, SessionEntry, Stored } from './session-batch';
+import { twinsOf } from './snapshot-twins';
+
+/** Most events that are placed before others get a turn. */
+const PLACED_AT_ONCE = 500;
+
+interface Placed {
+  places: TurnPlaces;
+  placements: Placement[];
+  /** The batch's entries, and those derived from its snapshots. Each has the placement of its index. */
+  entries: SessionEntry[];
+  derived: EventRow[];
+}
+
+/** Places a session's events in pieces, as `placeEvents` would place all of them; what is new in a snapshot follows it. */
+export async function placeSession(session: SessionBatch, stored: Stored, pace: Pace): Promise<Placed> {
+  const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
+  const { removed } = session.before?.summary ?? {};
+  const removedUpTo = removed === undefined ? 0 : positionToNumber(removed.upTo);
+  const known = hasSnapshots ? await KnownParts.of(stored.said, stored.obligations, pace, removedUpTo) : null;
+  const placed: Placed = {
+    places: session.before?.places ?? NO_PLACES,
+    placements: [],
+    entries: [],
+    derived: [],
+  };
+  const place = async (entries: readonly SessionEntry[]) => {
+    for (let at = 0; at < entries.length; at += PLACED_AT_ONCE) {
+      const some = entries.slice(at, at + PLACED_AT_ONCE);
+      const next = placeEvents(
+        placed.places,
+        some.map(({ entry }) => entry),
+      );
+      placed.places = next.places;
+      for (const entry of some) placed.entries.push(entry);
+      for (const placement of next.placements) {
+        placed.placements.push(placement);
+        known?.see(placement);
+      }
+      await pace.rest();
+    }
+  };
+  let from = 0;
+  for (const [at, snapshot] of session.entries.entries()) {
+    if (snapshot.parts.length === 0 || known === null) continue;
+    await place(session.entries.slice(from, at + 1));
+    from = at + 1;
+    const news: SessionEntry[] = [];
+    const first = removed === undefined ? 0 : known.firstLeft(snapshot.parts, removed.lastId);
+    const twins = await twinsOf(snapshot.parts, known, pace);
+    await pace.each(snapshot.parts.entries(), ([index, part]) => {
+      if (index < first) return;
+      const place = known.placeFor(part, twins);
+      if (place === undefined) return;
+      const { turnId, sameAs, id = part.id } = place;
+      const isAlias = sameAs !== undefined && turnId !== null;
+      const event = isAlias ? aliasEvent(part, turnId, sameAs) : snapshotEvent({ ...part, id }, turnId);
+      news.push(derivedFrom(snapshot, index + 1, event));
+    });
+    await place(news);
+    for (const { row } of news) placed.derived.push(row);
+  }
+  await place(session.entries.slice(from));
+  return placed;
+}
+
+function derivedFrom({ entry, row }: SessionEntry, offset: number, event: EventRow['event']): SessionEntry {
+  const position = row.position + offset;
+  return {
+    entry: { ...entry, position: positionFromNumber(position), event },
+    row: { ...row, position, entityId: null, turnId: null, event },
+    parts: [],
+  };
+}

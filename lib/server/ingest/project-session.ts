@@ -1,0 +1,294 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { customName, customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
+import { addTo } from '@interlude/protocol/grouped';
+import {
+  NO_OBLIGATIONS,
+  type ObligationChange,
+  type ObligationFold,
+  ObligationLedger,
+} from '@interlude/protocol/projections/obligations';
+import type { Placement } from '@interlude/protocol/projections/placement';
+import { stateAt } from '@interlude/protocol/projections/resolve-state';
+import {
+  differsForReaders,
+  newSession,
+  type SessionFold,
+  SessionLedger,
+} from '@interlude/protocol/projections/session-summary';
+import { TaskLedger } from '@interlude/protocol/projections/tasks';
+import type { Arrangement, SessionSummary, Task } from '@interlude/protocol/read-models';
+import { canReply, hasEnded, isUnderWay } from '@interlude/protocol/session-standing';
+import type { TurnHeader } from '@interlude/protocol/turn-places';
+import { withInterlude } from '@interlude/protocol/with-interlude';
+import type { Pace } from '@/db/next-turn';
+import type { BatchRows, EventRow, SessionChange } from '@/lib/server/event-log/batch-rows';
+import { appendDelta, isFoldable, wholeEvent } from '@/lib/server/event-log/fold-deltas';
+import { placeSession } from './place-session';
+import { rememberedFold } from './remembered-fold';
+import type { SessionBatch, Stored } from './session-batch';
+import { type Opening, stampRequests } from './stamp-requests';
+
+/** The fleet is told of a session's row at most this often while only text grows. */
+const QUIET_ANNOUNCE_MS = 5_000;
+
+/** What the sessions of a batch make of its events, session by session. */
+export interface SessionRows
+  extends Pick<
+    BatchRows,
+    'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds' | 'unjudgedSessionIds'
+  > {
+  /** Requests that ask for the first time, or for something else than before. */
+  openings: Opening[];
+  /** What is new in snapshots, each row after its snapshot. */
+  derived: EventRow[];
+  /** Rows of this batch that folded into a later one. */
+  foldedAway: Set<EventRow>;
+}
+
+/** A task before and after a batch; null before it began. */
+export interface TaskChange {
+  before: Task | null;
+  after: Task;
+}
+
+export interface SessionProjection {
+  change: SessionChange;
+  /** Whether the fleet hears of it now. */
+  announces: boolean;
+  tasks: TaskChange[];
+  obligations: ObligationChange[];
+  /** Null if no inbox items have been kept for it so far. */
+  before: SessionFold | null;
+  after: SessionFold;
+}
+
+/** Projects a session's new events, adding to `rows`. Sets each event's `turnId` and `entityId`. */
+export async function projectSession(
+  session: SessionBatch,
+  stored: Stored,
+  rows: SessionRows,
+  receivedAt: number,
+  pace: Pace,
+): Promise<SessionProjection> {
+  const { id: sessionId, agentId } = session;
+  const owner = { sessionId, agentId };
+  const { tasks, obligations, position: basePosition } = stored;
+  const { places, placements, entries, derived } = await placeSession(session, stored, pace);
+  for (const row of derived) rows.derived.push(row);
+  const folder = new RowFolder(sessionId, basePosition, rows);
+  const turns = new TurnChanges();
+  for (const [index, placement] of placements.entries()) {
+    const row = entries[index]?.row;
+    if (row === undefined) continue;
+    // a chunk that leaves out its id has it from here on
+    row.event = placement.entry.event;
+    row.turnId = placement.turnId;
+    row.entityId = placement.entityId;
+    folder.add(row);
+    turns.apply(placement);
+    for (const { position, ...move } of placement.moves) {
+      rows.moves.push({ sessionId, ...move, position: position === null ? null : Number(position) });
+    }
+    for (const fold of placement.folds) folder.fold(fold);
+    if (pace.isDue) await pace.rest();
+  }
+
+  turns.addTo(rows, sessionId);
+  const before = foldOf(session, receivedAt);
+  rows.openings.push(
+    ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, pace)),
+  );
+  await pace.rest();
+  const taskLedger = new TaskLedger(owner);
+  const known = new Map<string, Task>();
+  await pace.each(tasks, (task) => {
+    taskLedger.know(task);
+    known.set(task.position, task);
+  });
+  // an agent without a runner is back as soon as it speaks
+  if (session.isHeard && before.away?.isSilent)
+    for (const _ of taskLedger.hearAgain()) if (pace.isDue) await pace.rest();
+  for (const [index, placement] of placements.entries()) {
+    for (const _ of taskLedger.apply(placement)) if (pace.isDue) await pace.rest();
+    const row = entries[index]?.row;
+    if (row !== undefined) giveOutput(row, taskLedger);
+    if (pace.isDue) await pace.rest();
+  }
+  const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
+  const owed = new ObligationLedger(remembered, obligations, owner);
+  await pace.each(placements, (placement) => owed.apply(placement));
+  if (session.overdue.length > 0) owed.judge(session.overdue, canReply(stateAt(before.summary, receivedAt)));
+  const owedChanges = owed.changes();
+  const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
+  const told = [...session.told];
+  const hearUpTo = (position: number) => {
+    while (told[0] !== undefined && told[0].position < position) {
+      summaryLedger.hear((told.shift() as (typeof told)[number]).status, receivedAt);
+    }
+  };
+  await pace.each(placements, (placement) => {
+    hearUpTo(Number(placement.entry.position));
+    summaryLedger.apply(placement);
+  });
+  hearUpTo(Number.POSITIVE_INFINITY);
+  taskLedger.markUndelivered(session.undelivered);
+  const changedTasks: TaskChange[] = [];
+  await pace.each(taskLedger.changed(), (after) => {
+    const before = known.get(after.position) ?? null;
+    changedTasks.push({ before, after });
+    summaryLedger.tell(before, after);
+  });
+  const after = summaryLedger.result(owedChanges, receivedAt, session.usualSilenceMs);
+  await pace.rest();
+  if (session.isHeard) after.seenPosition = basePosition;
+  after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
+  if (session.wakeRule !== null) after.summary.wakeRule = session.wakeRule.when;
+  after.summary.quarantinedCount += session.quarantined;
+  after.summary.insightCount += session.failures.all;
+  after.summary.otherFailureCount += session.failures.other;
+  const announcedAt = session.before?.memory.announcedAt;
+  const isDue =
+    announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
+  const announces = isDue || differsForReaders(before, after);
+  // it can be missed from now on
+  const isNew =
+    session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
+  const isStarted = session.isHeard && !hasEnded(after.summary) && isNew;
+  if (isStarted) rows.startedAgentIds.push(agentId);
+  const { summary } = after;
+  if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary)) rows.unjudgedSessionIds.push(sessionId);
+  const { summary: _, ...fold } = after;
+  return {
+    change: {
+      summary,
+      places,
+      memory: {
+        fold,
+        obligations: owed.fold,
+        wireRequests: session.requests.memory,
+        announcedAt: announces ? receivedAt : announcedAt,
+        ...(session.requests.passedIds.length > 0 ? { givenUp: session.requests.passedIds } : {}),
+        ...(hasEnded(after.summary) ? { end: session.end } : {}),
+        ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
+        ...(session.listsKey === null ? {} : { listsKey: session.listsKey }),
+        markedUpTo: session.markedUpTo,
+        hasInbox: true,
+      },
+      hasEnded: hasEnded(after.summary),
+      isAway: fold.away !== null,
+      awayPosition: fold.awayPosition,
+      givesUpAt: fold.givesUpAt,
+      seenAt: fold.seenAt,
+      seenPosition: fold.seenPosition ?? 0,
+    },
+    announces,
+    tasks: changedTasks,
+    obligations: owedChanges,
+    before: session.before?.memory.hasInbox === true ? before : null,
+    after,
+  };
+}
+
+/** Says of which task an output is: the run that it names, else the one that began last. That of nobody's stands nowhere. */
+function giveOutput(row: EventRow, tasks: TaskLedger): void {
+  if (customName(row.event) !== CUSTOM.taskOutput) return;
+  const id = taskEventId(row.event);
+  const task = id === null ? undefined : tasks.find(id, pickId(customValue(row.event), 'run_id', 'runId'));
+  if (task === undefined) return;
+  row.event.metadata = withInterlude(row.event, { taskPosition: task.position }).metadata ?? {};
+  row.entityId = task.position;
+}
+
+/** What is archived comes back with its next turn. */
+function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, after: SessionSummary): Arrangement {
+  const made = arrangement ?? before.arrangement;
+  const isBack = made.archivedAt !== null && after.turnCount > before.turnCount;
+  return isBack ? { ...made, archivedAt: null } : made;
+}
+
+/** The projection's state as it was stored: the summary in its columns, the rest in `memory`. */
+export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
+  const fresh = newSession(id, agentId, startedAt, heardAt);
+  if (before === null) return fresh;
+  // a column, because it is cut when the clock is moved
+  const { summary, givesUpAt } = before;
+  return { ...fresh, ...rememberedFold(before.memory), summary, givesUpAt };
+}
+
+/** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */
+export function isAtRest(session: SessionBatch): boolean {
+  const { before } = session;
+  return before !== null && !before.isAway && !isUnderWay(before.summary);
+}
+
+/** The last header of every turn the batch opened or changed, less those that a move left empty. */
+class TurnChanges {
+  /** All messages that a turn has named, even if a later header of it does not. */
+  readonly #messageIds = new Set<string>();
+  readonly #headers = new Map<string, TurnHeader>();
+  readonly #removed = new Set<string>();
+
+  apply({ turns, removedTurnIds }: Placement): void {
+    for (const header of turns) {
+      const first = this.#headers.get(header.id);
+      if (first?.userMessageIds !== header.userMessageIds)
+        for (const id of header.userMessageIds) this.#messageIds.add(id);
+      // The insert keeps what a stored turn began with; within one batch that is done here.
+      const began = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
+      this.#headers.set(header.id, began);
+      this.#removed.delete(header.id);
+    }
+    for (const id of removedTurnIds) {
+      this.#headers.delete(id);
+      this.#removed.add(id);
+    }
+  }
+
+  addTo({ turns, removedTurns, seenMessages }: SessionRows, sessionId: string): void {
+    for (const header of this.#headers.values()) turns.push({ sessionId, header });
+    for (const turnId of this.#removed) removedTurns.push({ sessionId, turnId });
+    if (this.#messageIds.size > 0) seenMessages.push({ sessionId, messageIds: [...this.#messageIds] });
+  }
+}
+
+/**
+ * Folds the deltas of what ends in this batch. If all of them are in the batch, they fold before anything is written;
+ * otherwise the event log folds the stored ones.
+ */
+class RowFolder {
+  readonly #rows: Pick<SessionRows, 'folds' | 'foldedAway'>;
+  readonly #sessionId: string;
+  readonly #basePosition: number;
+  readonly #byEntity = new Map<string, EventRow[]>();
+
+  constructor(sessionId: string, basePosition: number, rows: Pick<SessionRows, 'folds' | 'foldedAway'>) {
+    this.#rows = rows;
+    this.#sessionId = sessionId;
+    this.#basePosition = basePosition;
+  }
+
+  add(row: EventRow): void {
+    if (row.entityId !== null) addTo(this.#byEntity, `${row.event.type} ${row.entityId}`, row);
+  }
+
+  fold({ entityId, fromPosition, type }: Placement['folds'][number]): void {
+    const from = Number(fromPosition);
+    const key = `${type} ${entityId}`;
+    const all = this.#byEntity.get(key) ?? [];
+    const deltas = all.filter((row) => row.position >= from);
+    const last = deltas.at(-1) ?? null;
+    const allHere = from > this.#basePosition;
+    if (last !== null && deltas.length > 1) {
+      const startsOver = deltas.some((row) => row.event.metadata?.interlude?.whole === true);
+      const text = deltas.reduce((whole, row) => appendDelta(whole, row.event), '');
+      if (!isFoldable(text)) return;
+      last.event = allHere || startsOver ? wholeEvent(last.event, text) : { ...last.event, delta: text };
+      for (const row of deltas) if (row !== last) this.#rows.foldedAway.add(row);
+      this.#byEntity.set(key, [...all.filter((row) => row.position < from), last]);
+    }
+    if (allHere) return;
+    const upToPosition = this.#basePosition;
+    const fold = { sessionId: this.#sessionId, entityId, type, fromPosition: from, upToPosition };
+    this.#rows.folds.push({ ...fold, into: last, deltaCount: deltas.length });
+  }
+}

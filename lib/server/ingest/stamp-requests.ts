@@ -1,0 +1,72 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { customName, customValue, pick, pickId, pickText } from '@interlude/protocol/event-fields';
+import { MAX_CAPTION } from '@interlude/protocol/limits';
+import type { Position } from '@interlude/protocol/position';
+import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protocol/projections/open-requests';
+import type { Placement } from '@interlude/protocol/projections/placement';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { requestOptions } from '@interlude/protocol/request-options';
+import type { Pace } from '@/db/next-turn';
+
+/** A request that asks something new: no earlier answer is meant for it. */
+export interface Opening {
+  agentId: string;
+  sessionId: string;
+  requestId: string;
+  digest: string;
+}
+
+/**
+ * Writes its digest and the position of its opening into every `request:opened`, overwriting anything its producer put
+ * there. A request that is told again unchanged while it is open keeps its first ones: people who read it may answer.
+ *
+ * @param before the open requests before these events
+ */
+export async function stampRequests(
+  { sessionId, agentId, alias }: { sessionId: string; agentId: string; alias: string | null },
+  before: readonly OpenRequest[],
+  placements: readonly Placement[],
+  pace: Pace,
+): Promise<Opening[]> {
+  if (!placements.some(({ entry }) => customName(entry.event) === CUSTOM.requestOpened)) return [];
+  const open = new OpenRequests(before);
+  const openings: Opening[] = [];
+  for (const placement of placements) {
+    const { entry } = placement;
+    const value = customValue(entry.event);
+    const requestId = pickId(value, 'request_id', 'requestId');
+    if (customName(entry.event) === CUSTOM.requestOpened && requestId !== null) {
+      const asked = {
+        // its runner computes the digest from the id that it knows
+        sessionId: alias ?? sessionId,
+        requestId,
+        tool: pickText(value, 'tool_name', 'toolName'),
+        input: pick(value, 'input'),
+        options: value.kind === 'question' ? [] : requestOptions(value.options),
+      };
+      const at = (position: Position) => ({ digest: requestDigest({ ...asked, position }), opened_position: position });
+      const known = open.get(requestId);
+      const again = isAskedAlike(known, value) ? at(known.openedPosition) : null;
+      const isToldAgain = again !== null && again.digest === known?.digest;
+      const stamp = isToldAgain ? again : at(entry.position);
+      if (!isToldAgain) openings.push({ agentId, sessionId, requestId, digest: stamp.digest });
+      entry.event.value = { ...value, ...stamp };
+    }
+    open.apply(placement);
+    if (pace.isDue) await pace.rest();
+  }
+  return openings;
+}
+
+/**
+ * Whether a request asks the same as the open one, apart from its input. If it is a question or has no input, people
+ * answer its title, so another title is another request. A title too long to be kept whole counts as different.
+ */
+function isAskedAlike(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
+  if (known === undefined) return false;
+  const isQuestion = value.kind === 'question';
+  if (isQuestion !== (known.kind === 'question')) return false;
+  const isInTitle = isQuestion || pick(value, 'input') === undefined;
+  const title = pickText(value, 'title') ?? '';
+  return !isInTitle || (title.length <= MAX_CAPTION && known.title === requestTitle(value));
+}

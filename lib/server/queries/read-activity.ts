@@ -1,0 +1,45 @@
+import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol/activity';
+import { MINUTE_MS } from '@interlude/protocol/limits';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, readTogether } from './read-together';
+
+/** What the fleet did in the last minutes, and how long its last tasks and replies took. */
+export async function readActivity(sight: Sight, now: number, minutes: number): Promise<Activity> {
+  const which = sessionsIn(sight.scope, 'session_id');
+  const first = Math.floor(now / MINUTE_MS) - minutes + 1;
+  const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(sight, [
+    query(
+      (row) => ({ minute: Number(row.minute), events: Number(row.events) }),
+      `SELECT minute, sum(events) AS events FROM activity
+        WHERE minute >= ? AND minute < ? AND ${agentsIn(sight.scope)} GROUP BY minute`,
+      first,
+      first + minutes,
+    ),
+    query(
+      (row) => Number(row.ms),
+      // by when the server heard: a runner whose clock is ahead would have the last word for as long
+      `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
+        WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
+      MOST_MEASURED,
+    ),
+    query(
+      (row) => Number(row.ms),
+      // both on the server's clock
+      `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
+        WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
+      MOST_MEASURED,
+    ),
+  ]);
+  const [counted, tasks, answers] = found;
+  const events = Array.from({ length: minutes }, () => 0);
+  for (const { minute, events: count } of counted) events[minute - first] = count;
+  return {
+    position,
+    at: now,
+    since: first * MINUTE_MS,
+    events,
+    tasks: durationSteps(tasks),
+    answers: durationSteps(answers),
+  };
+}

@@ -1,0 +1,242 @@
+import { agentText } from '@interlude/protocol/list-search';
+import { positionFromNumber } from '@interlude/protocol/position';
+import type {
+  AgentDetail,
+  AgentList,
+  AgentSummary,
+  Insight,
+  ParkedList,
+  ParkedState,
+  QuarantinedRecord,
+} from '@interlude/protocol/read-models';
+import type { Row } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
+import { insights, quarantine } from '@/db/schema';
+import { agentsIn, logsIn } from '@/db/scope-sql';
+import { shapeWithout } from '@/db/table-rows';
+import type { Sight } from '@/lib/server/access/sight';
+import { cursorText, type ListCursor } from './list-cursor';
+import { agentPageOf, ofAgent } from './read-sessions';
+import { asRead, type Query, query, readTogether } from './read-together';
+import { LOOKED_AT_ONCE, searchShown } from './search-shown';
+
+/** How many of an agent's quarantined records are shown, newest first, settled ones too. */
+const QUARANTINE_SHOWN = 50;
+const PARKED_SHOWN = 50;
+const INSIGHTS_SHOWN = 50;
+/**
+ * Quarantined records may be as large as a request: up to this many bytes they are shown whole, longer ones only begin.
+ */
+const RECORD_SHOWN_BYTES = 2_048;
+
+const QUARANTINED = shapeWithout(quarantine, 'record');
+/** Cut by the database, so that no megabytes are read to show a line. JSON escapes what would be unreadable. */
+const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
+  CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
+  CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
+
+/** How many come with a page of the dashboard. */
+export const AGENTS_IN_PAGE = 100;
+/** The cursor group of the list of agents. */
+export const AGENTS_GROUP = 'agents';
+const SESSIONS_SHOWN = 100;
+const PRODUCERS_SHOWN = 100;
+const MOST_COUNTED = 100_000;
+
+/** What agents say about themselves may be as large as a record: a page ends when it grows beyond this. */
+const PAGE_BYTES = 2 * 1024 * 1024;
+
+/**
+ * One page of the agents, by id, so that each is found where it was before. Fewer than asked for if they say much about
+ * themselves.
+ */
+export async function readAgents(
+  sight: Sight,
+  { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
+): Promise<AgentList> {
+  const found = ['last_seen_at >= 0', agentsIn(sight.scope, 'id'), ...words.map(() => 'instr(words, ?) > 0')].join(
+    ' AND ',
+  );
+  const looked = words.map(columnText);
+  const place = after === null ? '' : 'AND id > ?';
+  const { position, found: answers } = await readTogether(sight, [
+    query(
+      (row) => Number(row.count),
+      `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
+      ...looked,
+    ),
+    query(
+      asRead,
+      `SELECT ${AGENT_ROW.columns('a')}, size_so_far FROM (
+          SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
+          FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents WHERE +${found} ${place} ORDER BY id LIMIT ?)
+        ) AS sized CROSS JOIN agents AS a ON a.rowid = sized.id_of_row WHERE size_so_far - size < ${PAGE_BYTES}`,
+      ...looked,
+      ...(after === null ? [] : [columnText(after.id)]),
+      limit + 1,
+    ),
+  ]);
+  const [[count = 0], rows] = answers;
+  const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
+  const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
+  const last = isCut ? listed.at(-1) : undefined;
+  return { position, agents: listed, next: last === undefined ? null : cursorBehind(last), count };
+}
+
+function cursorBehind({ id }: AgentSummary): string {
+  return cursorText({ group: AGENTS_GROUP, at: 0, id });
+}
+
+/** `readAgents` with words. For a redacted reader in what it is shown, and the count is of what is listed. */
+export async function searchAgents(
+  sight: Sight,
+  place: { after: ListCursor | null; limit: number },
+  words: readonly string[],
+): Promise<AgentList> {
+  if (!sight.redacts || words.length === 0) return readAgents(sight, { ...place, words });
+  const listing = {
+    read: (after: ListCursor | null) => readAgents(sight, { after, limit: LOOKED_AT_ONCE }),
+    rowsOf: ({ agents }: AgentList) => agents,
+    textOf: agentText,
+    cursorBehind,
+    groups: [AGENTS_GROUP],
+  };
+  const { page, rows: agents, next } = await searchShown<AgentList, AgentSummary>(listing, words, place);
+  return { position: page.position, agents, next, count: agents.length };
+}
+
+/**
+ * One agent with its 100 outboxes last heard of, its newest 100 sessions (newest event first) and its newest
+ * quarantined records (newest first).
+ *
+ * @returns null when there is no such agent
+ */
+export async function readAgent(sight: Sight, agentId: string): Promise<AgentDetail | null> {
+  const id = columnText(agentId);
+  const { position, found } = await readTogether(sight, [
+    selectAgent(agentId, agentsIn(sight.scope, 'id')),
+    query(
+      asRead,
+      `SELECT *, count(*) OVER () AS producer_count FROM producers
+        WHERE agent_id = ? ORDER BY last_seen_at DESC, id LIMIT ?`,
+      id,
+      PRODUCERS_SHOWN,
+    ),
+    ofAgent(sight, agentId, null, SESSIONS_SHOWN + 1),
+    query(
+      quarantinedFromRow,
+      `SELECT ${QUARANTINE_COLUMNS} FROM quarantine WHERE agent_id = ? ORDER BY position DESC LIMIT ?`,
+      id,
+      QUARANTINE_SHOWN,
+    ),
+    query(
+      insightFromRow,
+      `SELECT * FROM (${newestInsights(1)}) UNION ALL SELECT * FROM (${newestInsights(0)}) ORDER BY position DESC`,
+      id,
+    ),
+    selectParked(agentId, 'parked', 0, PARKED_SHOWN),
+  ]);
+  const [[agent], producers, sessions, quarantined, signals, parked] = found;
+  if (agent === undefined) return null;
+  const listed = agentPageOf(sessions.map(sessionFromRow), SESSIONS_SHOWN);
+  return {
+    position,
+    agent,
+    producers: producers.map(producerFromRow),
+    producerCount: Number(producers[0]?.producer_count ?? 0),
+    sessions: listed.sessions,
+    nextSessions: listed.next,
+    quarantine: quarantined,
+    parked,
+    insights: signals,
+  };
+}
+
+/** One agent's row. @returns null when there is no such agent */
+export async function readAgentRow(
+  sight: Sight,
+  agentId: string,
+): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
+  const { position, found } = await readTogether(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
+  const [agent] = found[0];
+  return agent === undefined ? null : { position, agent };
+}
+
+/** The same for whoever may at least read its log. */
+export async function readLogAgent(sight: Sight, agentId: string): ReturnType<typeof readAgentRow> {
+  const { position, found } = await readTogether(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
+  const [agent] = found[0];
+  return agent === undefined ? null : { position, agent };
+}
+
+function selectAgent(agentId: string, which: string): Query<AgentSummary> {
+  const sql = `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ? AND ${which}`;
+  return query(agentFromRow, sql, columnText(agentId));
+}
+
+export interface ParkedPage {
+  state: ParkedState['state'];
+  /** The position of the last one before the page. */
+  after: number;
+  limit: number;
+}
+
+/**
+ * An agent's records about tasks that can't be traced to one session, of one state, oldest first.
+ */
+export async function readParked(
+  sight: Sight,
+  agentId: string,
+  { state, after, limit }: ParkedPage,
+): Promise<ParkedList> {
+  const { position, found } = await readTogether(sight, [
+    selectParked(agentId, state, after, limit + 1, agentsIn(sight.scope)),
+  ]);
+  const [records] = found;
+  return { position, hasMore: records.length > limit, records: records.slice(0, limit) };
+}
+
+function selectParked(
+  agentId: string,
+  state: ParkedState['state'],
+  after: number,
+  limit: number,
+  which = 'TRUE',
+): Query<QuarantinedRecord> {
+  const sql = `SELECT ${QUARANTINE_COLUMNS} FROM quarantine
+    WHERE ${which} AND agent_id = ? AND parked = ? AND position > ? ORDER BY position LIMIT ?`;
+  return query(quarantinedFromRow, sql, columnText(agentId), state, after, limit);
+}
+
+const INSIGHT = shapeWithout(insights, 'sessionId');
+
+/** Separate from failures, so that many other signals never push failures out. */
+function newestInsights(isFailure: 0 | 1): string {
+  return `SELECT ${INSIGHT.columns()},
+      (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
+    FROM insights AS i WHERE agent_id = ?1 AND is_failure = ${isFailure}
+    ORDER BY position DESC LIMIT ${INSIGHTS_SHOWN}`;
+}
+
+function insightFromRow(row: Row): Insight {
+  const { position, ...insight } = INSIGHT.read(row);
+  // whichever session it names: another agent's, or one nobody knows, is not mentioned
+  const sessionId = row.own_session_id === null ? null : String(row.own_session_id);
+  return { ...insight, sessionId, position: positionFromNumber(position) };
+}
+
+function quarantinedFromRow(row: Row): QuarantinedRecord {
+  const { parked, taskId, taskRunId, settledAt, settledBy, settledReason, settledSessionId, settledClientId, ...rest } =
+    QUARANTINED.read(row);
+  const settled = { settledAt, settledBy, reason: settledReason, assignedSessionId: settledSessionId };
+  return {
+    ...rest,
+    position: positionFromNumber(rest.position),
+    record: row.record === null ? null : JSON.parse(String(row.record)),
+    excerpt: row.excerpt === null ? null : String(row.excerpt),
+    size: Number(row.size),
+    parked: parked === null ? null : { state: parked, taskId: taskId ?? '', taskRunId, ...settled },
+  };
+}

@@ -1,0 +1,90 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { customValue, pickNumber, pickText } from '@interlude/protocol/event-fields';
+import { comparePositions } from '@interlude/protocol/position';
+import type { MissingRecords, SessionDelivery } from '@interlude/protocol/read-models';
+import type { Row } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import { events, quarantine } from '@/db/schema';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import { shapeOf } from '@/db/table-rows';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, readTogether } from './read-together';
+
+const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');
+const QUARANTINED = shapeOf(quarantine, 'position', 'receivedAt', 'seq', 'message');
+const MOST_PRODUCERS = 20;
+const MOST_MISSING = 100;
+const MOST_COUNTED = 100_000;
+
+const AGENT_ID = '(SELECT agent_id FROM sessions WHERE id = ?1)';
+/** The outboxes that have written to a session. */
+const producersOf = (columns: string, which: string) => `SELECT ${columns} FROM producer_sessions AS s
+  CROSS JOIN producers AS p ON p.id = s.producer_id
+  WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${which} ORDER BY p.last_seen_at DESC LIMIT ${MOST_PRODUCERS}`;
+/** What is in quarantine of a session. Nobody misses what somebody has settled. */
+const quarantinedOf = (columns: string) => `SELECT ${columns} FROM quarantine INDEXED BY quarantine_missing
+  WHERE session_id = ?1 AND agent_id = ${AGENT_ID} AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`;
+const countOf = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${MOST_COUNTED})`;
+const asCount = (row: Row) => Number(row.count);
+
+/**
+ * Whether everything that was told of a session is there. An outbox numbers its records without a hole and the server
+ * takes none beyond the next one, so all that can be missing is what an outbox declared lost, or what is in quarantine. A
+ * record there that names no session may be of any that its outbox writes to.
+ *
+ * @returns null when there is no such session
+ */
+export async function readDelivery(sight: Sight, sessionId: string): Promise<SessionDelivery | null> {
+  const id = columnText(sessionId);
+  // They tell of all sessions of their agent.
+  const [ofAgent, ofProducer] = [agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')];
+  const { position, found } = await readTogether(sight, [
+    query(
+      sessionFromRow,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      id,
+    ),
+    query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ${AGENT_ID} AND ${ofAgent}`, id),
+    query(producerFromRow, producersOf('p.*', ofProducer), id),
+    query(
+      (row) => lostIn(EVENT.read(row)),
+      `SELECT ${EVENT.columns()} FROM events INDEXED BY events_lost
+        WHERE session_id = ?1 AND name = '${CUSTOM.lost}' ORDER BY position DESC LIMIT ${MOST_MISSING}`,
+      id,
+    ),
+    query(
+      (row) => quarantinedIn(QUARANTINED.read(row)),
+      `${quarantinedOf(QUARANTINED.columns())} ORDER BY position DESC LIMIT ${MOST_MISSING}`,
+      id,
+    ),
+    query(asCount, countOf(quarantinedOf('1')), id),
+    query(
+      asCount,
+      countOf(`SELECT 1 FROM (${producersOf('p.id', ofProducer)}) AS own CROSS JOIN quarantine AS q INDEXED BY quarantine_unnamed
+        ON q.producer_id = own.id WHERE q.session_id IS NULL OR q.agent_id IS NULL`),
+      id,
+    ),
+  ]);
+  const [[session], [agent], producers, lost, quarantined, [quarantinedCount = 0], [unnamedCount = 0]] = found;
+  if (session === undefined) return null;
+  const { lostCount } = session;
+  const missing = [...lost, ...quarantined]
+    .sort((a, b) => comparePositions(b.position, a.position))
+    .slice(0, MOST_MISSING);
+  const count = readAgentStatus(agent?.status ?? null).outbox?.depth;
+  const waiting = count === undefined ? null : { count, at: agent?.lastSeenAt ?? 0 };
+  return { position, producers, missing, lostCount, quarantinedCount, unnamedCount, waiting };
+}
+
+function lostIn({ position, receivedAt, payload }: ReturnType<typeof EVENT.read>): MissingRecords {
+  const value = customValue(payload);
+  const count = Math.max(1, pickNumber(value, 'count') ?? 1);
+  const reason = pickText(value, 'reason') ?? 'no reason given';
+  return { kind: 'lost', position: String(position), at: receivedAt, count, seq: null, reason };
+}
+
+function quarantinedIn({ position, receivedAt, seq, message }: ReturnType<typeof QUARANTINED.read>): MissingRecords {
+  return { kind: 'quarantined', position: String(position), at: receivedAt, count: 1, seq, reason: message };
+}

@@ -1,0 +1,110 @@
+import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, noItems } from '@interlude/protocol/inbox';
+import { inboxText } from '@interlude/protocol/list-search';
+import type { InValue, Row } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
+import { sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/server/access/sight';
+import { cursorText, type ListCursor } from './list-cursor';
+import { asRead, type Query, query, readTogether } from './read-together';
+import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
+
+/** What items must match. */
+export interface InboxFilter {
+  /** Any of them, or all. */
+  kinds: readonly InboxKind[];
+  agentId: string | null;
+  sessionId: string | null;
+  /** In lower case: the item has all of them, or its session's names and texts do. */
+  words: readonly string[];
+}
+
+export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: null, words: [] };
+
+/** How many come with a page of the dashboard. */
+export const ITEMS_IN_PAGE = 100;
+const MOST_COUNTED = 100_000;
+
+const COLUMNS = INBOX_ROW.columns('i');
+
+/** One page of what is not done: in the order of INBOX_KINDS, of each kind the oldest first. */
+export async function readInbox(
+  sight: Sight,
+  { after, limit }: { after: ListCursor | null; limit: number },
+  filter: InboxFilter = WHOLE_INBOX,
+): Promise<InboxList> {
+  const kinds = INBOX_KINDS.filter((kind) => filter.kinds.length === 0 || filter.kinds.includes(kind));
+  const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
+  const which = sessionsIn(sight.scope, 'i.session_id', 'i.agent_id');
+  const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
+  const { position, found } = await readTogether<(number | Row)[]>(sight, [
+    ...kinds.map((kind) => countOf(kind, filter, which)),
+    ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
+  ]);
+  const counts = noItems();
+  for (const [at, kind] of kinds.entries()) counts[kind] = (found[at]?.[0] as number | undefined) ?? 0;
+  const rows = (found.slice(kinds.length) as Row[][]).flat();
+  const items = await new Pace().map(rows.slice(0, limit), inboxItemFromRow);
+  const last = items.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return { position, items, next: hasMore ? cursorBehind(last) : null, counts };
+}
+
+function cursorBehind({ kind, since, id }: InboxItem): string {
+  return cursorText({ group: kind, at: since, id });
+}
+
+/** `readInbox` with words. For a redacted reader in what the items show, and the counts are of what is listed. */
+export async function searchInbox(
+  sight: Sight,
+  place: { after: ListCursor | null; limit: number },
+  filter: InboxFilter,
+): Promise<InboxList> {
+  const { words } = filter;
+  if (!sight.redacts || words.length === 0) return readInbox(sight, place, filter);
+  const listing = {
+    read: (after: ListCursor | null) => readInbox(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+    rowsOf: ({ items }: InboxList) => items,
+    textOf: inboxText,
+    cursorBehind,
+    groups: INBOX_KINDS,
+  };
+  const { page, rows: items, next } = await searchShown<InboxList, InboxItem>(listing, words, place);
+  return { position: page.position, items, next, counts: countsOf(page.counts, items, ({ kind }) => kind) };
+}
+
+function oldest(
+  kind: InboxKind,
+  filter: InboxFilter,
+  which: string,
+  after: ListCursor | null,
+  limit: number,
+): Query<Row> {
+  const { sql, args } = conditionOf(kind, filter);
+  const place = after === null ? '' : 'AND (i.since, i.id) > (?, ?)';
+  const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} AND ${which} ${place} ORDER BY i.since, i.id LIMIT ?`;
+  return query(asRead, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
+}
+
+function countOf(kind: InboxKind, filter: InboxFilter, which: string): Query<number> {
+  const { sql, args } = conditionOf(kind, filter);
+  const text = `SELECT count(*) AS count FROM (SELECT 1 FROM inbox AS i WHERE ${sql} AND ${which} LIMIT ${MOST_COUNTED})`;
+  return query((row) => Number(row.count), text, ...args);
+}
+
+function conditionOf(kind: InboxKind, { agentId, sessionId, words }: InboxFilter) {
+  const args: InValue[] = [kind];
+  let sql = 'i.done_at IS NULL AND i.kind = ?';
+  for (const [column, id] of [['agent_id', agentId] as const, ['session_id', sessionId] as const]) {
+    if (id === null) continue;
+    sql += ` AND i.${column} = ?`;
+    args.push(columnText(id));
+  }
+  for (const word of words) {
+    sql += ` AND (instr(i.words, ?) > 0
+      OR EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = i.session_id AND instr(s.words, ?) > 0))`;
+    args.push(columnText(word), columnText(word));
+  }
+  return { sql, args };
+}

@@ -1,0 +1,73 @@
+import { positionFromNumber } from '@interlude/protocol/position';
+import {
+  deliveryId,
+  type WebhookDeliveries,
+  type WebhookDelivery,
+  type WebhookStatus,
+} from '@interlude/protocol/webhook';
+import { webhookDeliveries } from '@/db/schema';
+import { shapeWithout } from '@/db/table-rows';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, readTogether } from './read-together';
+
+const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
+const COLUMNS = ROW.columns();
+
+/** What is set, and how it fares. Of the address only the host: the rest of it may be a secret. */
+export async function readWebhook(
+  sight: Sight,
+  { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
+): Promise<WebhookStatus> {
+  const [which, isWhole] = [ofFleet(sight), sight.scope.kind === 'everything'];
+  const { position, found } = await readTogether<[number, Row]>(sight, [
+    query(
+      (row) => Number(row.count),
+      `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${which}`,
+    ),
+    query(
+      ROW.read,
+      `SELECT ${COLUMNS} FROM webhook_deliveries WHERE attempted_at IS NOT NULL AND ${which} ORDER BY position DESC LIMIT 1`,
+    ),
+  ]);
+  const [[waiting = 0], [last]] = found;
+  return {
+    webhook:
+      webhook === null || !isWhole
+        ? null
+        : { host: new URL(webhook.url).host, kinds: [...webhook.kinds], signed: webhook.key !== null },
+    problem: isWhole ? webhookProblem : null,
+    waiting,
+    last: last === undefined ? null : shown(last),
+    position,
+  };
+}
+
+/** One page of the deliveries, the newest first. */
+export async function readWebhookDeliveries(
+  sight: Sight,
+  { before, limit }: { before: number | null; limit: number },
+): Promise<WebhookDeliveries> {
+  const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(sight)} ORDER BY position DESC LIMIT ?`;
+  const { position, found } = await readTogether<[Row]>(sight, [
+    query(ROW.read, sql, before ?? Number.MAX_SAFE_INTEGER, limit + 1),
+  ]);
+  const [rows] = found;
+  const last = rows[limit - 1];
+  return {
+    position,
+    deliveries: rows.slice(0, limit).map(shown),
+    next: rows.length > limit && last !== undefined ? positionFromNumber(last.position) : null,
+  };
+}
+
+/** It is of the whole fleet: whoever sees only a part of that is told of none. */
+function ofFleet({ scope }: Sight): string {
+  return scope.kind === 'everything' ? 'TRUE' : 'FALSE';
+}
+
+type Row = ReturnType<typeof ROW.read>;
+
+function shown({ position, ...delivery }: Row): WebhookDelivery {
+  return { id: deliveryId(position), ...delivery };
+}

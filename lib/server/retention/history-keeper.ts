@@ -1,0 +1,94 @@
+import { serverLog } from '@interlude/protocol/server-log.mjs';
+import type { Database } from '@/db/client';
+import { LeasedWork } from '@/db/leased-work';
+import { paced } from '@/db/paced';
+import { RowSweep } from '@/db/row-sweep';
+import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { removeAudit } from './remove-audit';
+import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
+import { removeQuarantined } from './remove-quarantined';
+import { removeRows } from './remove-rows';
+import type { HistoryRetention } from './retention-settings';
+
+/** How often to look for what is to go. */
+const RETENTION_EVERY_MS = 10 * 60_000;
+
+/**
+ * Removes what has happened long ago, in slices with pauses in between, so that records and readers go first. What is
+ * open stays, however old it is.
+ *
+ * Ordering: oldest first within a session; see removeOldTurns.
+ * Failure: everything it knows is in the database; what was not done is found at the next look.
+ */
+export class HistoryKeeper {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #retention: HistoryRetention;
+  readonly #trust: ClockTrust;
+  readonly #lasts: boolean;
+  readonly #rows: RowSweep;
+  readonly #work: LeasedWork;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #isTooLarge = false;
+
+  constructor(server: Pick<ServerContext, 'database' | 'now' | 'steady' | 'kind'>, retention: HistoryRetention) {
+    this.#lasts = server.kind !== 'perRequest';
+    this.#database = server.database;
+    this.#now = server.now;
+    this.#retention = retention;
+    this.#work = new LeasedWork({
+      lease: server.database.lease('history'),
+      failure: 'old turns are not removed: ',
+      onClosed: () => this.close(),
+    });
+    this.#rows = new RowSweep(server.database.reader);
+    this.#trust = new ClockTrust(server.now, server.steady);
+  }
+
+  /** Begins, unless it has begun. */
+  keep(): void {
+    if (this.#timer !== null || this.#work.isClosed) return;
+    const look = () => this.#work.begin('removing', () => this.retain());
+    this.#timer = setInterval(look, RETENTION_EVERY_MS);
+    (this.#timer as { unref?: () => void }).unref?.();
+    look();
+  }
+
+  /** Stops. A running slice is finished. */
+  close(): void {
+    this.#work.close();
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  /** Removes what is too much and, by a clock that can be trusted, what is too old. */
+  async retain(): Promise<void> {
+    // where no process lasts, the host keeps the clock
+    const isTrusted = !this.#lasts || this.#trust.look(await newestReceived(this.#database.reader));
+    if (isTrusted) await this.removeOld();
+  }
+
+  /** The same by any clock. */
+  async removeOld(): Promise<void> {
+    // the same time for all slices, even if the clock is moved meanwhile
+    const now = this.#now();
+    const slices: Paced = async (slice) => {
+      if (!this.#work.isClosed) await paced(slice);
+    };
+    const remove = async (limits: Limits) => {
+      await removeHistory(this.#database, this.#rows, limits, now, slices);
+      await removeQuarantined(this.#database, this.#rows, limits.elsewhere, now, slices);
+      await removeRows(this.#database, this.#rows, limits.elsewhere, slices);
+    };
+    await remove(await limitsByAge(this.#database, this.#retention, now));
+    await removeAudit(this.#database, now - this.#retention.auditMs, now, slices);
+    const isSmall = this.#work.isClosed || (await removeBySize(this.#database, this.#retention, now, remove));
+    if (!isSmall && !this.#isTooLarge) {
+      serverLog(
+        'warn',
+        'the database is larger than INTERLUDE_RETENTION_MIB without its logs, and nothing more can be removed: what is left is open, of the last hour, the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
+      );
+    }
+    this.#isTooLarge = !isSmall;
+  }
+}

@@ -1,0 +1,138 @@
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { InboxMarks } from '@interlude/protocol/inbox';
+import { positionFromNumber } from '@interlude/protocol/position';
+import { columnText } from '@/db/column-text';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
+import type { WriteTransaction } from '@/db/writes';
+import { appendFacts } from '@/lib/server/ingest/append-facts';
+import { findCut, type Limit } from './find-cut';
+import { noteRemoved } from './note-removed';
+
+/**
+ * Removes the oldest turns of a session, some at a time, with the tasks and replies that belong to them, and says so in
+ * its log. Their events go afterwards, see remove-events.ts: nobody is shown those any more.
+ *
+ * Ordering: oldest first. Turns, tasks, replies, what is told and `removed_up_to` change in one transaction.
+ * Failure: it runs inside the caller's transaction and commits nothing itself.
+ *
+ * @returns whether anything went; call again while it did
+ */
+export async function removeOldTurns(
+  transaction: WriteTransaction,
+  session: string,
+  limit: Limit,
+  now: number,
+): Promise<boolean> {
+  const sessionId = columnText(session);
+  const cut = await findCut(transaction, sessionId, limit);
+  if (cut === null) return false;
+  const { agentId, upTo } = cut;
+  const args = [sessionId, upTo];
+  const turns = cut.turnsBefore + cut.turns;
+  const [going, last, losing, results] = await transaction.batch([
+    { sql: WITHOUT_PLACE, args },
+    { sql: LAST_SAID, args },
+    { sql: LOSING_TURNS, args },
+    { sql: UNDELIVERED, args },
+  ]);
+  const lastId = last?.rows[0]?.entity_id ?? cut.lastId;
+  const removed = { upTo: positionFromNumber(upTo), turns, ...(lastId === null ? {} : { lastId: String(lastId) }) };
+  const value = { up_to: removed.upTo, turns };
+  const event: AgUiEvent = { type: 'CUSTOM', name: CUSTOM.removed, value, metadata: { interlude: { removed } } };
+  const goOn = (going?.rows ?? []).map(
+    ({ id, run_id: runId }): AgUiEvent => ({
+      type: 'CUSTOM',
+      name: CUSTOM.taskGoesOn,
+      value: { task_id: id, ...(runId === null ? {} : { run_id: runId }) },
+    }),
+  );
+  const marks = new Map<string, InboxMarks>();
+  for (const row of results?.rows ?? []) {
+    const { id, seenAt, snoozedUntil, claim } = inboxItemFromRow(row);
+    marks.set(id, { seenAt, snoozedUntil, claim, doneAt: now });
+  }
+  await appendFacts(transaction, now, [
+    ...[event, ...goOn].map((said) => ({ agentId, sessionId, event: said })),
+    ...(marks.size === 0 ? [] : [{ kind: 'inbox-marked' as const, agentId, marks }]),
+  ]);
+  const told = await transaction.position();
+  const kept = (losing?.rows ?? []).map(({ position }) => Number(position));
+  const places = Object.fromEntries(kept.map((position, at) => [position, at + 1]));
+  await transaction.moveTo(told + kept.length);
+  await transaction.batch([
+    { sql: noteRemoved('tasks', OLD_TASKS), args },
+    { sql: noteRemoved('obligations', OLD_REPLIES), args },
+    { sql: `DELETE FROM tasks WHERE ${OLD_TASKS}`, args },
+    { sql: 'DELETE FROM turns WHERE session_id = ?1 AND position <= ?2', args },
+    { sql: `DELETE FROM obligations WHERE ${OLD_REPLIES}`, args },
+    { sql: FORGET_TURNS, args: [sessionId, told, JSON.stringify(places)] },
+    // the newest says all that the older ones do
+    {
+      sql: `DELETE FROM events WHERE session_id = ?1 AND ${TOLD} AND name = '${CUSTOM.removed}' AND position < (
+        SELECT max(position) FROM events WHERE session_id = ?1 AND ${TOLD} AND name = '${CUSTOM.removed}')`,
+      args: [sessionId],
+    },
+    { sql: 'UPDATE sessions SET removed_up_to = ?2 WHERE id = ?1', args },
+  ]);
+  return true;
+}
+
+/** Nothing behind the cut has changed it: rows take their positions after the events that change them. */
+const IS_AS_IT_WAS = `updated_position < ifnull((
+  SELECT min(position) FROM events WHERE session_id = ?1 AND position > ?2 AND name IS NOT '${CUSTOM.removed}'), 9e15)`;
+
+/** A task that is taken to be lost may turn out to run, when its runner is back. */
+const MAY_RUN = `(status = 'running' OR presumed IS NOT NULL)`;
+
+/** It has ended, and nothing came of it behind the cut; or the turn that answered it goes, too. */
+const HAS_GONE = `NOT ${MAY_RUN} AND (${IS_AS_IT_WAS} OR EXISTS (
+  SELECT 1 FROM turns WHERE session_id = ?1 AND id = tasks.body->>'$.answeredInTurnId' AND position <= ?2))`;
+
+const OLD_TASKS = `session_id = ?1 AND position <= ?2 AND ${HAS_GONE}`;
+/** The inbox items of those, which are done: no result is left to wake an agent with. */
+const UNDELIVERED = `SELECT ${INBOX_ROW.columns('i')} FROM inbox AS i
+  WHERE i.kind = 'undelivered' AND i.done_at IS NULL AND i.session_id = ?1
+    AND i.body->>'$.task.position' IN (SELECT CAST(position AS TEXT) FROM tasks WHERE ${OLD_TASKS})`;
+const OLD_REPLIES = `session_id = ?1 AND position <= ?2 AND state <> 'owed' AND ${IS_AS_IT_WAS}`;
+
+/** What retention tells in a session's log, as its index has it. */
+const TOLD = `name IN ('${CUSTOM.removed}', '${CUSTOM.taskGoesOn}')`;
+
+/** Most tasks that are given a place at once; more with the next turns that go. */
+const MOST_PLACED = 500;
+
+/** The tasks that run and stand in no turn that is left: people see what they do, and can stop them. */
+const WITHOUT_PLACE = `SELECT body->>'$.id' AS id, body->>'$.runId' AS run_id FROM tasks
+  WHERE session_id = ?1 AND position <= ?2 AND ${MAY_RUN} AND (id, ifnull(run_id, '')) NOT IN (
+    SELECT entity_id, ifnull(payload->>'$.value.run_id', '') FROM events
+    WHERE session_id = ?1 AND ${TOLD} AND name = '${CUSTOM.taskGoesOn}' AND position > ?2 AND entity_id IS NOT NULL)
+  ORDER BY position LIMIT ${MOST_PLACED}`;
+
+/** The last message or call that goes: what a snapshot repeats up to there is gone, too. */
+const LAST_SAID = `SELECT entity_id FROM events WHERE session_id = ?1 AND position <= ?2
+  AND position > (SELECT removed_up_to FROM sessions WHERE id = ?1)
+  AND entity_id IS NOT NULL AND type <> 'CUSTOM' AND turn_id NOT LIKE 'task:%' ORDER BY position DESC LIMIT 1`;
+
+/** The tasks that stay, of those that have begun since the last cut, of which a turn goes: each is told again once. */
+const LOSING_TURNS = `SELECT position FROM tasks
+  WHERE session_id = ?1 AND position > (SELECT removed_up_to FROM sessions WHERE id = ?1)
+    AND position < ifnull((SELECT min(position) FROM turns WHERE session_id = ?1 AND position > ?2), ?2 + 1)
+    AND NOT (position <= ?2 AND ${HAS_GONE}) AND EXISTS (
+      SELECT 1 FROM turns WHERE session_id = ?1 AND position <= ?2
+        AND id IN (tasks.body->>'$.startedInTurnId', tasks.body->>'$.answeredInTurnId'))
+  ORDER BY position`;
+
+/**
+ * One that has ended keeps its position: it says whether anything has come of it since. `?3` is their places in the order
+ * of what is told, by their positions.
+ */
+const FORGET_TURNS = `UPDATE tasks SET
+    updated_position = CASE WHEN ${MAY_RUN} THEN ?2 + json_extract(?3, '$."' || position || '"') ELSE updated_position END,
+    body = json_set(body, '$.startedInTurnId', ${turnIfThere('startedInTurnId')},
+      '$.answeredInTurnId', ${turnIfThere('answeredInTurnId')})
+  WHERE session_id = ?1 AND position IN (SELECT CAST(key AS INTEGER) FROM json_each(?3))`;
+
+function turnIfThere(field: string): string {
+  return `(SELECT body->>'$.${field}' WHERE EXISTS (
+    SELECT 1 FROM turns WHERE turns.session_id = ?1 AND turns.id = body->>'$.${field}'))`;
+}

@@ -1,0 +1,101 @@
+import { serverLog } from '@interlude/protocol/server-log.mjs';
+import type { Attributes } from './span';
+import type { TraceContext } from './trace-ids';
+
+/** What the environment says about traces. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+export interface OtelSettings {
+  /** Where spans are posted to. */
+  url: string;
+  headers: Record<string, string>;
+  resource: Attributes;
+  timeoutMs: number;
+  /** How long spans are collected before they are sent. */
+  delayMs: number;
+  /** Most spans that wait, and most of one request. */
+  mostWaiting: number;
+  mostAtOnce: number;
+  /** Whether a trace of the server's own work is told. */
+  isSampled(context: TraceContext): boolean;
+  /** Whether what agents do is told, too. */
+  tracesAgents: boolean;
+}
+
+type Environment = Record<string, string | undefined>;
+
+/** @returns null where nobody is to be told */
+export function otelSettings(env: Environment): OtelSettings | null {
+  const url = endpointOf(env);
+  if (url === null || env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return null;
+  if ((env.OTEL_TRACES_EXPORTER?.trim() || 'otlp') !== 'otlp') return null;
+  const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL;
+  if (protocol === 'grpc') {
+    serverLog(
+      'error',
+      'Traces are not sent: OTEL_EXPORTER_OTLP_PROTOCOL is grpc. Use http/json, and the port for HTTP.',
+    );
+    return null;
+  }
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    serverLog('error', 'Traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address.');
+    return null;
+  }
+  return {
+    url,
+    headers: {
+      ...pairsIn(env.OTEL_EXPORTER_OTLP_HEADERS),
+      ...pairsIn(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
+    },
+    resource: {
+      'service.name': env.OTEL_SERVICE_NAME || 'interlude',
+      ...pairsIn(env.OTEL_RESOURCE_ATTRIBUTES),
+      ...(env.OTEL_SERVICE_NAME ? { 'service.name': env.OTEL_SERVICE_NAME } : {}),
+    },
+    timeoutMs: number(env.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? env.OTEL_EXPORTER_OTLP_TIMEOUT, 10_000),
+    delayMs: number(env.OTEL_BSP_SCHEDULE_DELAY, 5_000),
+    mostWaiting: number(env.OTEL_BSP_MAX_QUEUE_SIZE, 2_048),
+    mostAtOnce: number(env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, 512),
+    isSampled: samplerOf(env),
+    tracesAgents: /^(1|true|yes|on)$/i.test(env.INTERLUDE_TRACE_AGENTS?.trim() ?? ''),
+  };
+}
+
+function endpointOf(env: Environment): string | null {
+  const own = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim();
+  if (own) return own;
+  const base = env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
+  return base ? `${base.replace(/\/+$/, '')}/v1/traces` : null;
+}
+
+/** `name=value,name=value`, values in percent-encoding. */
+function pairsIn(text = ''): Record<string, string> {
+  const pairs = text.split(',').flatMap((pair) => {
+    const equals = pair.indexOf('=');
+    return equals < 1 ? [] : [[pair.slice(0, equals).trim(), decoded(pair.slice(equals + 1).trim())] as const];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function number(text: string | undefined, byDefault: number): number {
+  return text !== undefined && /^\d{1,9}$/.test(text.trim()) && Number(text) > 0 ? Number(text) : byDefault;
+}
+
+function samplerOf(env: Environment): OtelSettings['isSampled'] {
+  const name = env.OTEL_TRACES_SAMPLER?.trim() || 'parentbased_always_on';
+  const share = Math.min(Math.max(Number.parseFloat(env.OTEL_TRACES_SAMPLER_ARG ?? '1'), 0), 1);
+  const root = name.replace(/^parentbased_/, '');
+  const ofRoot = (traceId: string) => {
+    if (root === 'always_off') return false;
+    // the same for every server that sees the trace
+    return root !== 'traceidratio' || Number.parseInt(traceId.slice(-13), 16) / 16 ** 13 < (share >= 0 ? share : 1);
+  };
+  if (!name.startsWith('parentbased_')) return ({ traceId }) => ofRoot(traceId);
+  return ({ traceId, isSampled }) => isSampled ?? ofRoot(traceId);
+}
