@@ -71,15 +71,12 @@ const PARTS = [
     'sign-in-link newcomer settings embed browser-state',
   ],
   [
-    [
-      ...['app/api/', 'app/healthz', 'app/metrics', 'app/readyz', 'lib/protocol/', 'lib/server/', 'db/'],
-      ...['fan-out', 'event-log', 'queries', 'ingest', 'projections', 'redaction'].map((room) => `lib/${room}/`),
-    ],
+    ['app/api/', 'app/healthz', 'app/metrics', 'app/readyz', 'lib/protocol/', 'lib/server/', 'db/'],
     'live-is-reloaded session-state inbox one-connection',
   ],
   [['lib/server/commands/', 'lib/server/log-store/', 'lib/server/webhook/'], 'composer interruption log-level inbox'],
   [['lib/server/retention/', 'lib/server/maintenance/'], 'settings'],
-  [['lib/launch/', 'lib/runner/', 'lib/runner/adapters/', 'lib/server/agui/'], 'first-commands newcomer'],
+  [['lib/launch/', 'lib/runner/', 'lib/server/agui/'], 'first-commands newcomer'],
   [['README.md', 'docs/'], 'first-commands'],
 ];
 
@@ -105,14 +102,11 @@ const PROGRAMS = [
     'integration/launch integration/server-file integration/start-database integration/data-folder contract/live',
   ],
   [
-    ['cli', 'hooks', 'logger', 'outbox', 'conformance'].map((room) => `lib/runner/${room}/`),
+    [...['cli', 'hooks', 'logger', 'outbox'].map((room) => `lib/runner/${room}/`), 'lib/conformance/'],
     'integration/command-line integration/hook-script integration/hooks-companion integration/outbox-operations integration/conformance',
   ],
-  [['app/api/', 'lib/server/', 'lib/server/access/', 'proxy.ts', 'next.config'], 'contract/live integration/canary'],
-  [
-    ['app/', 'lib/server/', 'lib/server/access/', 'lib/launch/', 'proxy.ts'],
-    'faults/attack/pages faults/attack/raw-http',
-  ],
+  [['app/api/', 'lib/server/', 'proxy.ts', 'next.config'], 'contract/live integration/canary'],
+  [['app/', 'lib/server/', 'lib/launch/', 'proxy.ts'], 'faults/attack/pages faults/attack/raw-http'],
   [['tests/mutants/'], 'unit/mutants'],
   [['components/'], 'unit/ui/browser-imports unit/ui/over-the-page'],
 ];

@@ -19,9 +19,11 @@ export async function callCli(args: string[], env: Record<string, string> = {}):
   const before = { ...process.env };
   Object.assign(process.env, env);
   try {
-    const exitCode = await main(args, (name) =>
-      name === 'db' ? import('../../lib/server/maintenance/db') : import(`../../lib/runner/cli/${name}.ts`),
-    );
+    const exitCode = await main(args, (name) => {
+      if (name === 'db') return import('../../lib/server/maintenance/db');
+      if (name === 'conformance') return import('../../lib/conformance/command');
+      return import(`../../lib/runner/cli/${name}.ts`);
+    });
     return { exitCode, ...out };
   } finally {
     for (const name of Object.keys(env)) delete process.env[name];
