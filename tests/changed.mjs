@@ -91,7 +91,7 @@ const PROGRAMS = [
     'unit/protocol/protocol-page unit/server/routes unit/runner/conformance-doc unit/adapters/ownership-rules',
   ],
   [['docs/conformance', 'docs/kinds/'], 'unit/runner/conformance-doc unit/runner/kinds-table'],
-  [['docs/', 'SECURITY.md'], 'unit/security-page'],
+  [['docs/', 'SECURITY.md', 'README.md', 'CONTRIBUTING.md', 'lib/'], 'unit/pages-of-docs unit/security-page'],
   [['docs/grafana/'], 'unit/telemetry/metrics'],
   [
     ['db/migrations/'],

@@ -4,6 +4,7 @@ import { root } from '../lib/launch/root.mjs';
 import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { chromiumPath, ensureChromium } from './support/chromium-path.mjs';
 import { debianProgram, ensureDebianProgram } from './support/debian-program.mjs';
+import { ensureDocsSite, hasDocsSite } from './support/docs-site.mjs';
 import { ensureLibsqlServer } from './support/libsql-server.mjs';
 import { ensurePrism } from './support/prism.mjs';
 import { ensureVercelCli } from './support/vercel-build.mjs';
@@ -49,6 +50,7 @@ export const INSTALLS = {
     isThere: () => PROXIES.every(([name]) => debianProgram(name) !== undefined),
     ensure: () => PROXIES.map(([name, packageName]) => ensureDebianProgram(name, packageName)).find(isMissing) ?? null,
   },
+  docs: { what: 'VitePress, in docs/node_modules', megabytes: 102, isThere: hasDocsSite, ensure: ensureDocsSite },
   vercel: { what: 'the Vercel CLI', megabytes: 350, folder: 'interlude-vercel', ensure: ensureVercelCli },
 };
 

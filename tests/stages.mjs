@@ -76,7 +76,7 @@ export const STAGES = [
   },
   {
     ...{ name: 'integration-all', tier: 'second', lane: 'compute', files: second('integration'), workers: 2 },
-    ...{ needsBuild: true, soaks: true, installs: ['libsql-server', 'agent-sdk'] },
+    ...{ needsBuild: true, soaks: true, installs: ['libsql-server', 'agent-sdk', 'docs'] },
     why: 'the long integration tests',
   },
   {

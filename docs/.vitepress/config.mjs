@@ -9,7 +9,9 @@ const repository = process.env.GITHUB_REPOSITORY;
 /** A copy of every page, below this folder because Vite looks for Vue above the pages. */
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
 rmSync(PAGES, { recursive: true, force: true });
-const files = execFileSync('git', ['ls-files', '-z', '--', '*.md', 'public/readme', ':!tests', ':!.github'], { cwd: root });
+const files = execFileSync('git', ['ls-files', '-z', '--', '*.md', 'public/readme', ':!tests', ':!.github'], {
+  cwd: root,
+});
 for (const file of files.toString().split('\0').filter(Boolean)) cpSync(join(root, file), join(PAGES, file));
 
 const guides = {

@@ -41,26 +41,4 @@ describe('docs/security.md', () => {
     expect(rows.length).toBeGreaterThan(110);
     expect(untested).toEqual(UNTESTED);
   });
-
-  test('and SECURITY.md lead to pages and headings that exist', () => {
-    for (const [from, text] of [
-      ['docs/', page],
-      ['', read('SECURITY.md')],
-    ] as const) {
-      for (const [, to = ''] of text.matchAll(/\]\((?!https:)([^)]+)\)/g)) {
-        const { pathname, hash } = new URL(to, new URL(from, root));
-        expect([to, existsSync(pathname)]).toEqual([to, true]);
-        const headings = readFileSync(pathname, 'utf8').match(/^#+ .+$/gm) ?? [];
-        const anchors = headings.map(
-          (line) =>
-            `#${line
-              .replace(/^#+ /, '')
-              .toLowerCase()
-              .replace(/[^\w -]/g, '')
-              .replaceAll(' ', '-')}`,
-        );
-        if (hash !== '') expect([to, anchors.includes(hash)]).toEqual([to, true]);
-      }
-    }
-  });
 });
