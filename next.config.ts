@@ -1,6 +1,6 @@
 import type { NextConfig } from 'next';
 import type { RouteHas } from 'next/dist/lib/load-custom-routes';
-import { buildFolder } from './lib/launch/build-folder.mjs';
+import { buildFolder } from './lib/launch/paths.mjs';
 import { basePathSetting } from './lib/protocol/base-path.mjs';
 import {
   DATA_POLICY,
@@ -12,10 +12,10 @@ import {
   STRICT_TRANSPORT,
 } from './lib/server/access/response-headers.mjs';
 
-/** `npm start` builds with one that stands for any: see lib/launch/place-build.mjs. */
+/** `npm start` builds with one that stands for any: see lib/launch/build.mjs. */
 const basePath = basePathSetting(process.env.BASE_PATH_OF_BUILD ?? process.env.INTERLUDE_BASE_PATH);
 
-/** As in lib/server/access/embed-path.ts. */
+/** As in lib/server/access/embeds.ts. */
 const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
 
 /** As `isStrict` in lib/server/access/response-headers.mjs. */

@@ -2,13 +2,11 @@ import { placed } from '@interlude/protocol/base-path.mjs';
 import { AppError, withErrors } from '@interlude/protocol/errors';
 import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/server/access/access-settings';
-import { contentPolicy, makeNonce } from '@/lib/server/access/content-policy';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
-import { EMBED_HEADER, isEmbedPage } from '@/lib/server/access/embed-path';
-import { checkHost } from '@/lib/server/access/host';
-import { nextPath } from '@/lib/server/access/next-path';
+import { EMBED_HEADER, embedOrigins, isEmbedPage } from '@/lib/server/access/embeds';
 import { pageRefusal } from '@/lib/server/access/page-refusal.mjs';
+import { checkHost } from '@/lib/server/access/request-origin';
 import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/server/access/sign-in';
+import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
@@ -57,3 +55,34 @@ export const config = {
     '/((?!api(?:/|$)|_next/static/|sign-in(?:/|$)|sign-out$|healthz$|readyz$|metrics$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
   ],
 };
+
+/**
+ * What a page may load and run. What agents write is hostile: should any of it ever get past the renderer, there is
+ * still no inline script, no foreign host to load from or send to, no frame and no form target for it to use.
+ *
+ * @param nonce fresh for every response, in base64
+ * @param framedBy the origins whose pages may show it in a frame: none, but for embeds
+ * @param isDevelopment Next's development server evaluates code and talks to itself over a WebSocket
+ */
+function contentPolicy(nonce: string, isDevelopment: boolean, framedBy: readonly string[] = []): string {
+  return [
+    "default-src 'self'",
+    `script-src 'self' 'nonce-${nonce}' 'strict-dynamic'${isDevelopment ? " 'unsafe-eval'" : ''}`,
+    `style-src 'self' ${isDevelopment ? "'unsafe-inline'" : `'nonce-${nonce}'`}`,
+    // Measured heights and virtual offsets stand in style attributes, which can load nothing under the rest of this.
+    "style-src-attr 'unsafe-inline'",
+    // `blob:` is what the page itself has been given, to be seen before it is sent: only its own code makes such addresses.
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    `connect-src 'self'${isDevelopment ? ' ws:' : ''}`,
+    "worker-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    `frame-ancestors ${framedBy.length === 0 ? "'none'" : framedBy.join(' ')}`,
+  ].join('; ');
+}
+
+function makeNonce(): string {
+  return btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))));
+}

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { root } from '../lib/launch/root.mjs';
-import { say } from '../lib/launch/say.mjs';
+import { say } from '../lib/launch/launch-error.mjs';
+import { root } from '../lib/launch/paths.mjs';
 import { runScript } from './run-script.mjs';
 
 /**

@@ -6,8 +6,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { installWhatIsMissing, packagesAreInstalled } from '../lib/launch/install.mjs';
-import { root } from '../lib/launch/root.mjs';
-import { giveUp, LaunchError, say } from '../lib/launch/say.mjs';
+import { giveUp, LaunchError, say } from '../lib/launch/launch-error.mjs';
+import { root } from '../lib/launch/paths.mjs';
 import { affectedBy, changedFiles } from './changed.mjs';
 import { INSTALLS, install, isInstalled } from './installs.mjs';
 import { endAll } from './run-script.mjs';

@@ -2,7 +2,7 @@ import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { Logo } from '@/components/ui/logo';
 import { accessSettings } from '@/lib/server/access/access-settings';
-import { ownAddress } from '@/lib/server/access/own-address';
+import { ownAddress } from '@/lib/server/access/session-cookie';
 import { wasSignedIn } from '@/lib/server/access/sign-in';
 import { providerName } from '../provider-name';
 import { ClearStorage } from './clear-storage';

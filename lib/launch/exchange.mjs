@@ -40,7 +40,9 @@ export async function exchange(handle, incoming, response) {
   if ('open' in answer) {
     response.writeHead(status, list);
     response.flushHeaders();
-    const source = /** @type {import('../server/access/stream-answer').StreamAnswer} */ (answer).open(sinkOf(response));
+    const source = /** @type {import('../server/access/streamed-response').StreamAnswer} */ (answer).open(
+      sinkOf(response),
+    );
     response.on('drain', () => source.drained());
     response.once('close', () => source.gone());
     return;
@@ -81,7 +83,7 @@ export function requestOf(incoming, response) {
 
 /**
  * @param {ServerResponse} response
- * @returns {import('../server/access/stream-answer').Sink}
+ * @returns {import('../server/access/streamed-response').Sink}
  */
 function sinkOf(response) {
   return {

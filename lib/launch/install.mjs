@@ -1,10 +1,9 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npmProgram } from '../runner/install/npm-program.mjs';
-import { isPacked } from './packed.mjs';
-import { root } from './root.mjs';
-import { runProgram } from './run-program.mjs';
-import { LaunchError, say } from './say.mjs';
+import { LaunchError, say } from './launch-error.mjs';
+import { isPacked, root } from './paths.mjs';
 
 /** Installs the packages unless they are those of package-lock.json. Shows npm's own progress. */
 export async function installWhatIsMissing() {
@@ -42,4 +41,24 @@ function packagesOf(file) {
   } catch {
     return null;
   }
+}
+
+/**
+ * Runs a program that shares our output, without Interlude's own variables in its environment: installing and building
+ * run code of many packages, which have no use for a token.
+ *
+ * @param {string} program
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<boolean>} whether it ended with 0; false as well when it is not there
+ */
+export function runProgram(program, args, env = process.env) {
+  return new Promise((resolve) => {
+    const given = /** @type {NodeJS.ProcessEnv} */ (
+      Object.fromEntries(Object.entries(env).filter(([name]) => !/^INTERLUDE_/i.test(name)))
+    );
+    const child = spawn(program, args, { cwd: root, env: given, stdio: 'inherit' });
+    child.once('error', () => resolve(false));
+    child.once('exit', (code) => resolve(code === 0));
+  });
 }

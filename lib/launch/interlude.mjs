@@ -3,8 +3,8 @@
 
 import { npmCommand, readFrom } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
+import { outliveListeners } from './shutdown.mjs';
 import { loadTypescript } from './typescript.mjs';
-import { outliveListeners } from './unheard-output.mjs';
 
 outliveListeners();
 // Paths are meant from where the person stands who gives them.

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { basePathSetting } from '../protocol/base-path.mjs';
 import { npmCommand } from '../runner/shown-command.mjs';
-import { root } from './root.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
+import { root } from './paths.mjs';
 
 export const START_HELP = `Usage: ${npmCommand(['start', '--'])} [options]
 

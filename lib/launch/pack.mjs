@@ -14,10 +14,8 @@ import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { basePathSetting } from '../protocol/base-path.mjs';
 import { buildWhatIsOld } from './build.mjs';
-import { buildFolder } from './build-folder.mjs';
-import { packedConfig, READY, readyName } from './packed.mjs';
-import { root } from './root.mjs';
-import { giveUp, LaunchError, say } from './say.mjs';
+import { giveUp, LaunchError, say } from './launch-error.mjs';
+import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
 
 const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { npmCommand } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
 
 /**
  * Finds out, before anything slow happens, whether the server will be able to listen, and holds the port for it.

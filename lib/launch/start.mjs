@@ -1,3 +1,22 @@
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { checkDataFolder } from '../runner/data-folder.mjs';
+import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
+import { launchServer, theServer } from '../server/process-server.mjs';
+import { buildWhatIsOld } from './build.mjs';
+import { installWhatIsMissing } from './install.mjs';
+import { giveUp, LaunchError, say } from './launch-error.mjs';
+import { isTerminal, keepRunnerToken, runnerTokenFile, signInLines } from './local-credentials.mjs';
+import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
+import { readOptions, START_HELP } from './options.mjs';
+import { isPacked, root } from './paths.mjs';
+import { holdPort } from './port.mjs';
+import { announce, runningAt } from './server-file.mjs';
+import { ending, outliveListeners, whenOrphaned } from './shutdown.mjs';
+import { readOrMakeToken, secretsFromFiles } from './token.mjs';
+import { loadTypescript } from './typescript.mjs';
+
 /**
  * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript without a package, because it runs before
  * there are any.
@@ -5,28 +24,6 @@
  * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes
  * minutes.
  */
-
-import { join } from 'node:path';
-import { checkDataFolder } from '../runner/data-folder.mjs';
-import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
-import { launchServer, theServer } from '../server/process-server.mjs';
-import { buildWhatIsOld } from './build.mjs';
-import { startDemoFleet } from './demo-fleet.mjs';
-import { ending } from './ending.mjs';
-import { keepLookingForAgents } from './found-agents.mjs';
-import { installWhatIsMissing } from './install.mjs';
-import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
-import { readOptions, START_HELP } from './options.mjs';
-import { whenOrphaned } from './orphan.mjs';
-import { isPacked } from './packed.mjs';
-import { holdPort } from './port.mjs';
-import { root } from './root.mjs';
-import { keepRunnerToken, runnerTokenFile } from './runner-token.mjs';
-import { giveUp, LaunchError, say } from './say.mjs';
-import { announce, runningAt } from './server-file.mjs';
-import { isTerminal, signInLines } from './sign-in-link.mjs';
-import { readOrMakeToken, secretsFromFiles } from './token.mjs';
-import { outliveListeners } from './unheard-output.mjs';
 
 /** Whoever is told to end must be gone within two seconds. What is cut off by it is on disk, or was not acknowledged. */
 const END_MS = 1_900;
@@ -153,3 +150,62 @@ function requireNode(major, minor) {
 }
 
 start().catch(giveUp);
+
+const LONGEST_REST_MS = 30_000;
+const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
+
+/**
+ * Runs the demo fleet in its own process, like any runner. It ends with this one, whose death breaks the channel
+ * between them. If it fails it is started again, after a growing pause.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {() => Promise<void>} ends it, and resolves when it has said goodbye to its sessions
+ */
+function startDemoFleet(env) {
+  let ended = false;
+  let failures = 0;
+  /** @type {import('node:child_process').ChildProcess | null} */
+  let child = null;
+  const start = () => {
+    if (ended) return;
+    const startedAt = Date.now();
+    child = fork(program, ['demo'], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    child.once('error', (error) => process.stderr.write(`interlude: the demo did not start: ${error.message}\n`));
+    child.once('exit', (code) => {
+      if (ended || code === 0) return;
+      // one that has run for a while did not fail at once
+      failures = Date.now() - startedAt > LONGEST_REST_MS ? 1 : failures + 1;
+      setTimeout(start, Math.min(1_000 * 2 ** (failures - 1), LONGEST_REST_MS));
+    });
+  };
+  start();
+  return () => {
+    ended = true;
+    const last = child;
+    if (!last || last.exitCode !== null || last.signalCode !== null) return Promise.resolve();
+    /** @type {Promise<void>} */
+    const gone = new Promise((resolve) => last.once('exit', () => resolve()));
+    last.kill('SIGTERM');
+    return gone;
+  };
+}
+
+/** What is installed while the dashboard runs is offered within this time. */
+const LOOK_EVERY_MS = 30_000;
+
+/**
+ * Looks for agents on this machine, now and then, and leaves what it finds where the server's pages read it. Failing to
+ * look is no reason not to run: then nothing is offered.
+ */
+async function keepLookingForAgents() {
+  try {
+    const { findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });
+    const look = async () => {
+      process.env.INTERLUDE_FOUND_AGENTS = JSON.stringify(await findAgents(process.env));
+    };
+    await look();
+    setInterval(() => void look().catch(() => undefined), LOOK_EVERY_MS).unref();
+  } catch (error) {
+    process.stderr.write(`interlude: this machine could not be searched for agents: ${error}\n`);
+  }
+}

@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isPacked, READY, readyName } from './packed.mjs';
-import { root } from './root.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
+import { isPacked, READY, readyName, root } from './paths.mjs';
 
 /**
  * Loads a module that is TypeScript, so that nothing has to be built first. Goes through `require`, whose hooks run in

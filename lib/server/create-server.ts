@@ -5,7 +5,7 @@ import { requestIdOf } from '@interlude/protocol/request-id';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
-import { type ContextKind, checkContext } from '@/db/context-kind';
+import { type ContextKind, checkContext, contextKind } from '@/db/context-kind';
 import {
   type AccessSettings,
   accessSettings,
@@ -13,20 +13,18 @@ import {
   sessionIdleMs,
   sessionMs,
 } from '@/lib/server/access/access-settings';
-import { actOf } from '@/lib/server/access/audited';
+import { actOf } from '@/lib/server/access/audit';
 import { authenticate, authenticateProgram, signedIn } from '@/lib/server/access/authenticate';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
+import { embedOrigins } from '@/lib/server/access/embeds';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { preflightAnswer, readableByOpaque } from '@/lib/server/access/opaque-origin';
-import { OpenStreams } from '@/lib/server/access/open-streams';
 import { may, type Principal, requirePermission } from '@/lib/server/access/principal';
 import type { ProviderServer } from '@/lib/server/access/provider-sign-in';
-import { KeptAnswers } from '@/lib/server/access/server-context';
+import { KeptAnswers } from '@/lib/server/access/request-context';
+import { preflightAnswer, readableByOpaque } from '@/lib/server/access/request-origin';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
-import { asResponse, StreamAnswer } from '@/lib/server/access/stream-answer';
-import { webhookSetting } from '@/lib/server/access/webhook-settings';
+import { asResponse, OpenStreams, StreamAnswer } from '@/lib/server/access/streamed-response';
 import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
 import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
 import { logRetention } from '@/lib/server/log-store/retention-settings';
@@ -34,8 +32,8 @@ import { Readiness } from '@/lib/server/queries/health';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { Tracing } from '@/lib/server/telemetry/tracing';
-import { answerRoute } from './answer-route';
-import { type Found, findRoute } from './find-route';
+import { webhookSetting } from '@/lib/server/webhook/webhook-settings';
+import { answerRoute, type Found, findRoute } from './answer-route';
 import { describeApi } from './open-api/get-open-api';
 import { type ApiRoute, type Ids, ROUTES } from './routes';
 import { closeParts, keepParts, keepStreamed, type ServerParts, serverParts } from './server-parts';
@@ -309,4 +307,34 @@ function newProvider(
 ): OidcSignIn | null {
   const found = oidcSettings(env);
   return found === null ? null : new OidcSignIn(found, now, kind === 'shared');
+}
+
+/**
+ * The server of a process that may freeze after any answer: each request makes one of its own, and everything that it
+ * opens ends with it. Only what was read from the environment, and who guessed wrong, is kept in between.
+ *
+ * Failure: a process that freezes or is killed holds nothing that others wait for.
+ */
+function perRequestServer(env: Record<string, string | undefined>): Server {
+  const memory = new ProcessMemory(env, 'perRequest');
+  const one = () => createServer(env, 'perRequest', memory);
+  return {
+    handle: (request) => one().handle(request),
+    answer: (request) => one().answer(request),
+    knows: (request) => one().knows(request),
+    visitor: (headers) => one().visitor(headers),
+    async parts() {
+      const parts = await one().parts();
+      await parts.commands.sweepDue();
+      return parts;
+    },
+    description: () => one().description(),
+    start: async () => {},
+    close: async () => {},
+  };
+}
+
+/** The server that the environment describes, of the kind that its host allows. */
+export function serverOf(env: Record<string, string | undefined>): Server {
+  return contextKind(env) === 'shared' ? createServer(env) : perRequestServer(env);
 }

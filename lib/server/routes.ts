@@ -3,11 +3,10 @@ import * as body from '@interlude/protocol/commands';
 import * as query from '@interlude/protocol/queries';
 import type { Permission } from '@interlude/protocol/scope';
 import type * as z from 'zod';
-import type { Asked } from '@/lib/server/access/asked';
-import { postEmbedToken } from '@/lib/server/access/embed-tokens';
+import { postEmbedToken } from '@/lib/server/access/embeds';
 import * as credential from '@/lib/server/access/manage-credentials';
+import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/manage-credentials';
 import { getMembers, putMember } from '@/lib/server/access/manage-members';
-import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/own-sign-ins';
 import {
   endByProvider,
   finishSignIn,
@@ -15,6 +14,7 @@ import {
   signInByProvider,
 } from '@/lib/server/access/provider-sign-in';
 import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/read-audit';
+import type { Asked } from '@/lib/server/access/request-context';
 import { signIn, signInByForm, signOut } from '@/lib/server/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/server/agui/post-agui';
 import { postAcceptReply } from '@/lib/server/commands/accept-reply';
@@ -38,8 +38,8 @@ import { healthz, type Readiness, readyz } from '@/lib/server/queries/health';
 import { getAttachment } from '@/lib/server/queries/read-attachment';
 import * as read from '@/lib/server/queries/read-routes';
 import { getStorage } from '@/lib/server/queries/read-storage';
-import { getMetrics } from '@/lib/server/telemetry/get-metrics';
-import { postWebhookTest } from '@/lib/server/webhook/post-webhook-test';
+import { getMetrics } from '@/lib/server/telemetry/metrics';
+import { postWebhookTest } from '@/lib/server/webhook/call-webhook';
 import { getOpenApi } from './open-api/get-open-api';
 import { doAllDue, type ServerParts } from './server-parts';
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { guessableSecrets } from '@/lib/server/access/access-settings';
 import { prepareHeaders } from '@/lib/server/access/incoming-headers.mjs';
-import { serverOf } from './per-request-server';
+import { serverOf } from './create-server';
 import { holdServer, isLaunched } from './process-server.mjs';
 
 /** Makes and starts the one server of this process. If no launcher does, it also closes it with the process. */

@@ -1,8 +1,9 @@
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
 import type { RetentionRules } from '@interlude/protocol/storage';
 import { CredentialBook } from '@/lib/server/access/credential-book';
 import { Refusals } from '@/lib/server/access/refusals';
+import { KeptAnswers, type ServerContext } from '@/lib/server/access/request-context';
 import { refreshRole } from '@/lib/server/access/role-refresh';
-import { KeptAnswers, type ServerContext } from '@/lib/server/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
@@ -15,7 +16,6 @@ import type { HistoryRetention } from '@/lib/server/retention/retention-settings
 import { type CountProcess, Metrics } from '@/lib/server/telemetry/metrics';
 import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
-import { retentionRules } from './retention-rules';
 
 /** Who looks at the server's work. */
 export interface Watching {
@@ -115,4 +115,24 @@ export async function doAllDue({
   await webhooks.send();
   await refusals.tellDue();
   return { status: 'done' };
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** What the server is set to keep, as it is told: JSON has no `Infinity`. */
+export function retentionRules({ logs, history }: { logs: Retention; history: HistoryRetention }): RetentionRules {
+  const days = (ms: number) => limit(ms / DAY_MS);
+  return {
+    days: Object.fromEntries(
+      SESSION_STATES.map((state) => [state, days(history.maxAgeMs[state])]),
+    ) as RetentionRules['days'],
+    elsewhereDays: days(history.elsewhereMs),
+    auditDays: days(history.auditMs),
+    maxBytes: limit(history.maxBytes),
+    logs: { days: logs.maxAgeMs / DAY_MS, maxBytes: logs.maxBytes },
+  };
+}
+
+function limit(most: number): number | null {
+  return Number.isFinite(most) ? most : null;
 }

@@ -8,7 +8,7 @@ import type { SessionList } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { buildWhatIsOld } from '@/lib/launch/build.mjs';
-import { root } from '@/lib/launch/root.mjs';
+import { root } from '@/lib/launch/paths.mjs';
 import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';

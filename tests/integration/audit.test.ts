@@ -1,7 +1,7 @@
 import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
 import type { MessageAnswer } from '@interlude/protocol/commands';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
+import { hashOf, NO_HASH } from '@/lib/server/access/audit';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';

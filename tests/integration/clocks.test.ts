@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readSessions } from '@/lib/server/queries/read-sessions';
 import { readTranscript } from '@/lib/server/queries/read-transcript';

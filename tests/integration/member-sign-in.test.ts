@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { open } from '@/lib/server/access/oidc/sealed';
+import { open } from '@/lib/server/access/oidc/pending-sign-ins';
 import { FrameReader } from '@/tests/support/frames';
 import { PUBLIC_URL, TeamStage, TOKEN } from '@/tests/support/team-stage';
 

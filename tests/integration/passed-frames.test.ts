@@ -5,7 +5,7 @@ import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { StreamAnswer } from '@/lib/server/access/streamed-response';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';

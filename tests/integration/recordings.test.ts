@@ -1,6 +1,6 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { ingest, inProcessTarget } from '../support/ingest-target';

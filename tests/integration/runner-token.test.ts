@@ -2,8 +2,7 @@ import { readdirSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import type { CredentialList, Me } from '@interlude/protocol/access';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ensureRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
-import { isTerminal, signInLines } from '@/lib/launch/sign-in-link.mjs';
+import { ensureRunnerToken, isTerminal, runnerTokenFile, signInLines } from '@/lib/launch/local-credentials.mjs';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
 

@@ -5,7 +5,7 @@ import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
-import { type Opener, StreamAnswer } from '@/lib/server/access/stream-answer';
+import { type Opener, StreamAnswer } from '@/lib/server/access/streamed-response';
 import { CommandStream } from '@/lib/server/commands/command-stream';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../support/database';

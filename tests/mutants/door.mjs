@@ -20,14 +20,14 @@ export const DOOR = [
   },
   {
     name: 'lets a typed address write',
-    file: 'lib/server/access/same-origin.ts',
+    file: 'lib/server/access/request-origin.ts',
     find: "(site === 'none' && isRead)",
     replace: "site === 'none'",
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
     name: 'takes any origin for its own',
-    file: 'lib/server/access/same-origin.ts',
+    file: 'lib/server/access/request-origin.ts',
     find: 'if (origin !== null) return hostIn(origin) === host;',
     replace: 'if (origin !== null) return hostIn(origin) !== null;',
     test: 'tests/unit/access/credentials.test.ts',
@@ -55,14 +55,14 @@ export const DOOR = [
   },
   {
     name: 'repeats a very long address in a header',
-    file: 'lib/server/access/next-path.ts',
+    file: 'lib/server/access/sign-in-pages.ts',
     find: "return path.length > MAX_LENGTH ? '/' : path;",
     replace: 'return path;',
     test: 'tests/unit/access/doors.test.ts',
   },
   {
     name: 'goes on to another host after the sign-in',
-    file: 'lib/server/access/next-path.ts',
+    file: 'lib/server/access/sign-in-pages.ts',
     find: "if (url.origin !== NOWHERE || url.pathname.startsWith('//')) return '/';",
     replace: '',
     test: 'tests/unit/access/doors.test.ts',
@@ -139,7 +139,7 @@ export const DOOR = [
   },
   {
     name: 'lets any page frame the dashboard',
-    file: 'lib/server/access/content-policy.ts',
+    file: 'proxy.ts',
     find: `framedBy.length === 0 ? "'none'" : framedBy.join(' ')`,
     replace: `framedBy.length === 0 ? "*" : framedBy.join(' ')`,
     test: 'tests/unit/access/proxy.test.ts',

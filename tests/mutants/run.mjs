@@ -8,8 +8,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { root } from '../../lib/launch/root.mjs';
-import { giveUp, LaunchError, say } from '../../lib/launch/say.mjs';
+import { giveUp, LaunchError, say } from '../../lib/launch/launch-error.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';

@@ -83,7 +83,7 @@ export const SIGN_IN = [
   },
   {
     name: 'shuts somebody out whose groups the provider does not tell',
-    file: 'lib/server/access/oidc/role-of.ts',
+    file: 'lib/server/access/oidc/person-claims.ts',
     find: 'claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleOf(claims, settings)',
     replace: 'roleOf(claims, settings)',
     test: 'tests/unit/access/role-of.test.ts',
@@ -118,7 +118,7 @@ export const SIGN_IN = [
   },
   {
     name: 'prints the sign-in link into a log',
-    file: 'lib/launch/sign-in-link.mjs',
+    file: 'lib/launch/local-credentials.mjs',
     find: "return isTTY === true && INTERLUDE_LOG_FORMAT !== 'json';",
     replace: 'return isTTY !== undefined || INTERLUDE_LOG_FORMAT === undefined;',
     test: 'tests/integration/runner-token.test.ts',
@@ -181,21 +181,21 @@ export const SIGN_IN = [
   },
   {
     name: 'writes for a credential that was revoked meanwhile',
-    file: 'lib/server/access/audited.ts',
+    file: 'lib/server/access/audit.ts',
     find: 'if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw overMeanwhile();',
     replace: 'if (credential === null) throw overMeanwhile();',
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
     name: 'writes for a role that was taken away meanwhile',
-    file: 'lib/server/access/audited.ts',
+    file: 'lib/server/access/audit.ts',
     find: 'if (credential.role === role) return;',
     replace: 'if (role !== null) return;',
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
     name: 'acts without an entry in the audit',
-    file: 'lib/server/access/audited.ts',
+    file: 'lib/server/access/audit.ts',
     find: "if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());",
     replace: '',
     test: 'tests/unit/access/credentials.test.ts',

@@ -8,7 +8,7 @@ import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readLogLevel } from '@/lib/server/queries/read-log-level';
 import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';

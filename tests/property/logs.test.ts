@@ -6,7 +6,7 @@ import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/server/log-store/remove-old-lines';
 import { readLogComponents } from '@/lib/server/queries/read-log-components';

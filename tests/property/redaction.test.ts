@@ -7,7 +7,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { nextTurn } from '@/db/next-turn';
-import { sightOf } from '@/lib/server/access/sight';
+import { sightOf } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTaskOutput } from '@/lib/server/queries/read-task-output';
 import { readTranscript } from '@/lib/server/queries/read-transcript';

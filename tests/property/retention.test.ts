@@ -15,7 +15,7 @@ import type { Row } from '@libsql/client';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sessionFromRow } from '@/db/fleet-rows';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readAfter, readBounds, replayFrom } from '@/lib/server/event-log/read-after';
 import { FanOut, resume } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionToRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { cursorOf } from '@/lib/server/queries/list-cursor';
 import { readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
 import { type TestDatabase, temporaryDatabase } from '../support/database';

@@ -7,7 +7,7 @@ import { afterEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
 import { ReadQueue } from '@/db/read-queue';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';

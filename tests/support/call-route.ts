@@ -1,8 +1,7 @@
 import { withErrors } from '@interlude/protocol/errors';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { answerRoute } from '@/lib/server/answer-route';
-import { findRoute } from '@/lib/server/find-route';
+import type { ServerContext } from '@/lib/server/access/request-context';
+import { answerRoute, findRoute } from '@/lib/server/answer-route';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**

@@ -1,6 +1,6 @@
 import { parseTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING } from '@interlude/protocol/scope';
-import { readable } from '@/lib/server/access/stream-answer';
+import { readable } from '@/lib/server/access/streamed-response';
 import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';
 import { FrameReader } from './frames';
 

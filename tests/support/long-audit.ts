@@ -1,5 +1,5 @@
 import type { AuditPage } from '@interlude/protocol/audit';
-import { hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
+import { hashOf, NO_HASH } from '@/lib/server/access/audit';
 import type { AccessStage } from './access-stage';
 
 /** Entries as they would be after a long time. */

@@ -7,8 +7,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { root } from '../../lib/launch/root.mjs';
-import { say } from '../../lib/launch/say.mjs';
+import { say } from '../../lib/launch/launch-error.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 
 /**
  * By the name of the folder. npm takes an older version without a word where the newest does not fit the Node that

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { wholeSight } from '@/lib/server/access/sight';
-import { INVARIANTS } from '@/lib/server/maintenance/invariants';
+import { wholeSight } from '@/lib/server/access/request-context';
+import { INVARIANTS } from '@/lib/server/maintenance/check';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { contextKind } from '@/db/context-kind';
-import { serverOf } from '@/lib/server/per-request-server';
+import { serverOf } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
 import { bundleWorker } from './bundle-worker';
 import { dumpDatabase } from './database';

@@ -1,5 +1,5 @@
 import type { Server } from '@/lib/server/create-server';
-import { serverOf } from '@/lib/server/per-request-server';
+import { serverOf } from '@/lib/server/create-server';
 
 /** The handlers as a worker: nothing else, and nothing of Node. */
 let server: Server | null = null;

@@ -1,15 +1,12 @@
 import { AppError } from '@interlude/protocol/errors';
 import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/page-header';
 import type { AccessSettings } from './access-settings';
-import { isNavigation } from './begun-by';
 import { clientAddress } from './client-address';
 import type { CredentialBook } from './credential-book';
-import { sameSecret } from './digest';
-import { checkHost } from './host';
 import type { LoginThrottle } from './login-throttle';
 import { MONITOR, OWNER, type Principal, TIMER } from './principal';
-import { checkSameOrigin } from './same-origin';
-import { isSecret } from './secret';
+import { checkHost, checkSameOrigin, isNavigation } from './request-origin';
+import { isSecret, sameSecret } from './secret';
 import { sessionOf } from './session-cookie';
 
 /** What is asked who somebody is. */

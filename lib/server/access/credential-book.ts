@@ -7,8 +7,7 @@ import type { ContextKind } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
-import { LOCAL_ID } from './person-of';
-import { may, OWNER, type Principal } from './principal';
+import { LOCAL_ID, may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
 
 /** How often to look whether any credential changed, while somebody uses one here. */

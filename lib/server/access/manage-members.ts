@@ -7,10 +7,10 @@ import { columnText } from '@/db/column-text';
 import { members } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from './asked';
 import { moveVersion, revokeCredentials } from './credential-rows';
 import type { CredentialServer } from './manage-credentials';
 import { may, type Principal } from './principal';
+import type { Asked } from './request-context';
 
 /**
  * People who came by the identity provider, and what admins make of them.

@@ -1,12 +1,20 @@
+import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
+import type { InboxPerson } from '@interlude/protocol/inbox';
+import { MAX_PERSON_NAME } from '@interlude/protocol/limits';
 import {
   type CredentialKind,
   EVERYTHING,
   MAY,
   type Permission,
   type Role,
+  reachesAgent,
+  reachesLog,
   type Scope,
 } from '@interlude/protocol/scope';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { sessionsIn } from '@/db/scope-sql';
 
 /** Who sends a request, and what may come of it. */
 export interface Principal {
@@ -96,3 +104,55 @@ const REFUSED: Record<Permission, string> = {
   tend: 'This is for the host’s timer, with INTERLUDE_CRON_SECRET, and for admins.',
   observe: 'This is for whoever watches the server, with INTERLUDE_METRICS_TOKEN, and for admins.',
 };
+
+/** What a sign-in with this machine's own link is called. */
+export const LOCAL_ADMIN = 'Local admin';
+/** The `id` of everybody who signed in that way: the machine does not tell them apart. */
+export const LOCAL_ID = 'local';
+/** The name that agents and transcripts have for them. */
+const OPERATOR = 'operator';
+
+/** Names whoever claims an inbox item: a member, a program, or the one person that signs in with this machine's links. */
+export function inboxPersonOf(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
+  if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
+  return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
+}
+
+/** What agents and transcripts call whoever acts. Who it was for certain, the audit has. */
+export function personOf(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {
+  return isLocal(principal) ? OPERATOR : principal.name;
+}
+
+/**
+ * Refuses what a path names and a scope does not reach, in the same words as what does not exist. For lists and
+ * streams, which name nothing, the queries themselves leave out what is out of scope.
+ *
+ * A session belongs for good to the first agent that writes to it, so that what is looked up here stays true.
+ *
+ * @throws AppError `not_found`
+ */
+export async function requireReach(
+  { reader }: Database,
+  scope: Scope,
+  ids: { readonly sessionId?: string; readonly agentId?: string },
+  /** What is asked for of an agent: its log, or anything else. */
+  of: 'agent' | 'log',
+): Promise<void> {
+  if (scope.kind === 'everything') return;
+  const { sessionId, agentId } = ids;
+  const reaches = of === 'log' ? reachesLog : reachesAgent;
+  if (agentId !== undefined && !reaches(scope, columnText(agentId))) throw unknown('agent', agentId);
+  if (sessionId === undefined) return;
+  const { rows } = await reader.execute({
+    sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
+    args: [columnText(sessionId)],
+  });
+  if (rows.length === 0) throw unknown('session', sessionId);
+}
+
+function unknown(what: string, id: string): AppError {
+  return new AppError(
+    'not_found',
+    `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
+  );
+}

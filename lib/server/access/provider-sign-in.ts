@@ -3,19 +3,17 @@ import { AppError, toResponse } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { noteAct, textDigest } from './audit-entry';
-import { originOf } from './audited';
+import { noteAct, originOf, textDigest } from './audit';
 import { principalOf } from './credential-book';
 import { addCredential, revokeCredentials } from './credential-rows';
-import { checkHost } from './host';
 import { setMemberRole, shutOut } from './manage-members';
 import { notLetIn, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
-import type { PersonRole } from './oidc/role-of';
-import { isSecure } from './own-address';
-import { plainPage } from './plain-page';
+import type { PersonRole } from './oidc/person-claims';
+import { checkHost } from './request-origin';
 import { noteEnd, roleColumns } from './role-refresh';
-import { sessionCookie } from './session-cookie';
+import { isSecure, sessionCookie } from './session-cookie';
 import type { SignInServer } from './sign-in';
+import { plainPage } from './sign-in-pages';
 
 /**
  * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is

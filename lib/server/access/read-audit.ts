@@ -4,10 +4,9 @@ import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import type { Asked } from './asked';
-import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit-entry';
-import { cutShort } from './cut-short';
-import type { KeptAnswers, ServerContext } from './server-context';
+import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit';
+import type { Asked, KeptAnswers, ServerContext } from './request-context';
+import { cutShort } from './streamed-response';
 
 const READ_AT_ONCE = 500;
 

@@ -6,8 +6,8 @@ import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type Act, addEntry, entryOf } from './audit-entry';
-import type { ServerContext } from './server-context';
+import { type Act, addEntry, entryOf } from './audit';
+import type { ServerContext } from './request-context';
 
 /** For how long what is refused again is counted before the audit tells of it. */
 const REFUSAL_WINDOW_MS = 10 * 60_000;

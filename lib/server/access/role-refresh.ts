@@ -4,11 +4,11 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { noteAct } from './audit-entry';
+import { noteAct } from './audit';
 import { moveVersion, revokeCredentials } from './credential-rows';
 import { setMemberRole, shutOut } from './manage-members';
 import type { OidcSignIn, RefreshedPerson, SignedInPerson } from './oidc/oidc-sign-in';
-import { open, seal } from './oidc/sealed';
+import { open, seal } from './oidc/pending-sign-ins';
 import type { Principal } from './principal';
 
 /** Age at which a role is refreshed while its sign-in is used. */

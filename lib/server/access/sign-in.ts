@@ -4,25 +4,17 @@ import { withoutQuotes } from '@interlude/protocol/quotes';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS } from './access-settings';
-import { noteAct } from './audit-entry';
-import { actOf } from './audited';
+import { actOf, noteAct } from './audit';
 import { authenticate, type Doorkeeper, signedIn } from './authenticate';
-import { begunBy, isForPage } from './begun-by';
 import { clientAddress } from './client-address';
 import { type CredentialBook, principalOf } from './credential-book';
 import { addMadeCredential, CREDENTIAL_COLUMNS, credentialFromRow, isLive, revokeCredentials } from './credential-rows';
-import { sameSecret } from './digest';
-import { formText } from './form-text';
-import { checkHost, hostOf } from './host';
-import { nextPath } from './next-path';
-import { isSecure, ownAddress } from './own-address';
-import { LOCAL_ADMIN } from './person-of';
-import { plainPage } from './plain-page';
-import { OWNER, type Principal } from './principal';
-import { checkOwnForm } from './same-origin';
-import { isSecret, secretHash } from './secret';
-import type { ServerContext } from './server-context';
-import { clearedCookie, sessionCookie, sessionOf } from './session-cookie';
+import { LOCAL_ADMIN, OWNER, type Principal } from './principal';
+import type { ServerContext } from './request-context';
+import { begunBy, checkHost, checkOwnForm, hostOf, isForPage } from './request-origin';
+import { isSecret, sameSecret, secretHash } from './secret';
+import { clearedCookie, isSecure, ownAddress, sessionCookie, sessionOf } from './session-cookie';
+import { formText, nextPath, plainPage } from './sign-in-pages';
 
 /**
  * How a person comes in on this machine: with a link that holds a code, good once and for five minutes, or by pasting

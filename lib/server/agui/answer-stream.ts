@@ -4,7 +4,7 @@ import type { FrameData } from '@interlude/protocol/frames';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { Opener, Sink, Source } from '@/lib/server/access/stream-answer';
+import type { Opener, Sink, Source } from '@/lib/server/access/streamed-response';
 import type { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { Course } from './course';
 import type { StrictStream } from './strict-stream';

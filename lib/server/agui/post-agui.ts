@@ -1,9 +1,9 @@
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition, type Position } from '@interlude/protocol/position';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
-import type { Asked as AskedOf } from '@/lib/server/access/asked';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import type { Asked as AskedOf } from '@/lib/server/access/request-context';
+import { type Sight, sightOf } from '@/lib/server/access/request-context';
+import { StreamAnswer } from '@/lib/server/access/streamed-response';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { postInterrupt } from '@/lib/server/commands/ask-agent';
 import type { CommandServer } from '@/lib/server/commands/command-hub';

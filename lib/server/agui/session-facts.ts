@@ -8,7 +8,7 @@ import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFro
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { missing } from '@/lib/server/commands/refusals';
 import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
 import { readRequest } from '@/lib/server/queries/read-request';

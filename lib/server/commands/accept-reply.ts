@@ -1,8 +1,7 @@
 import { CUSTOM, type ObligationAcceptedValue } from '@interlude/protocol/ag-ui';
 import type { AcceptReply, AcceptReplyAnswer } from '@interlude/protocol/commands';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { personOf } from '@/lib/server/access/principal';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { findOwed, quoteOf } from './find-owed';

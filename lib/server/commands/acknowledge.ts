@@ -2,8 +2,7 @@ import type { Ack, CommandAnswer, CommandState } from '@interlude/protocol/comma
 import { AppError } from '@interlude/protocol/errors';
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';

@@ -8,7 +8,7 @@ import type {
 } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
+import type { Asked } from '@/lib/server/access/request-context';
 import { mayAnswer, type ShownDigests } from '@/lib/server/access/shown-digests';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';

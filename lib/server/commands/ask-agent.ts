@@ -6,7 +6,7 @@ import { columnText } from '@/db/column-text';
 import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
+import type { Asked } from '@/lib/server/access/request-context';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
 import { conflict, missing } from './refusals';

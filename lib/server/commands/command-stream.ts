@@ -3,7 +3,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
-import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { Opener, Sink } from '@/lib/server/access/streamed-response';
 import type { ClaimOutcome } from './claim-commands';
 import { MAX_CLAIMED } from './claim-commands';
 import type { RunnerRef } from './runner-connection';

@@ -3,8 +3,8 @@ import { idSchema } from '@interlude/protocol/field-schemas';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import type { Asked } from '@/lib/server/access/request-context';
+import { StreamAnswer } from '@/lib/server/access/streamed-response';
 import type { CommandServer } from './command-hub';
 import { runnerIn } from './runner-arguments';
 

@@ -1,8 +1,8 @@
 import type { LogLevelAnswer, SetLogLevel } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
+import { personOf } from '@/lib/server/access/principal';
+import type { Asked } from '@/lib/server/access/request-context';
 import type { CommandServer } from './command-hub';
 import { desireLevel } from './desire-level';
 import { missing } from './refusals';

@@ -3,8 +3,7 @@ import type { Retire, RetireAnswer } from '@interlude/protocol/commands';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, missing } from './refusals';
 

@@ -3,8 +3,7 @@ import { positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
 import { missing } from './refusals';
 import { seeFailures } from './see-failures';
 

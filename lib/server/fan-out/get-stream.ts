@@ -6,10 +6,9 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Scope } from '@interlude/protocol/scope';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import { requireReach } from '@/lib/server/access/require-reach';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { requireReach } from '@/lib/server/access/principal';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
+import { StreamAnswer } from '@/lib/server/access/streamed-response';
 import type { FanOut } from './fan-out';
 
 export interface StreamServer extends ServerContext {

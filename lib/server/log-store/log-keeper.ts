@@ -3,7 +3,7 @@ import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
 import { ALL_DUE, hasDue, RowSweep, selectDue } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 

@@ -6,8 +6,7 @@ import type { LocalConnection } from '@/db/local-connection';
 import { pause } from '@/db/next-turn';
 import { retryWhileBusy } from '@/db/retry-while-busy';
 import { connectToFile, nameOf, type Place } from './place';
-import { Progress } from './progress';
-import { sizeText, timeText } from './sizes';
+import { Progress, sizeText, timeText } from './progress';
 
 /** How long a piece may keep writers waiting, and how much longer they have for themselves in between. */
 const PIECE_MS = 20;

@@ -1,5 +1,5 @@
 import { logsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { type Query, query } from './read-together';
 
 /** Finds a row if the agent exists, for whoever may read its log. */

@@ -3,7 +3,7 @@ import { positionToNumber } from '@interlude/protocol/position';
 import type { LogFilter } from '@interlude/protocol/projections/log-filter';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import { columnText } from '@/db/column-text';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { agentKnown } from './agent-known';
 import { textLine } from './log-text-line';
 import { readTogether } from './read-together';

@@ -1,7 +1,7 @@
 import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 /** What the fleet did in the last minutes, and how long its last tasks and replies took. */

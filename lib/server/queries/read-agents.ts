@@ -16,7 +16,7 @@ import { Pace } from '@/db/next-turn';
 import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { shapeWithout } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { asRead, type Query, query, readTogether } from './read-together';

@@ -7,11 +7,10 @@ import type { Reader } from '@/db/reader';
 import { attachments } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Asked } from '@/lib/server/access/asked';
-import { cutShort } from '@/lib/server/access/cut-short';
 import type { Principal } from '@/lib/server/access/principal';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { storedAttachment } from '@/lib/server/access/shown-digests';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
+import { cutShort } from '@/lib/server/access/streamed-response';
+import { storedAttachment } from '@/lib/server/attachments/stored-attachment';
 
 const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 

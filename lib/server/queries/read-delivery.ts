@@ -9,7 +9,7 @@ import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow }
 import { events, quarantine } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');

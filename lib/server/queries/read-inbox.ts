@@ -5,7 +5,7 @@ import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { cursorText, type ListCursor } from './list-cursor';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';

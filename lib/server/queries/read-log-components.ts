@@ -2,7 +2,7 @@ import type { LogComponentList } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/column-text';
 import { logComponents } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { agentKnown } from './agent-known';
 import { query, readTogether } from './read-together';
 

@@ -1,7 +1,7 @@
 import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import type { Position } from '@interlude/protocol/position';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { readLogAgent } from './read-agents';
 
 /** `GET /agents/:id/log-level` */

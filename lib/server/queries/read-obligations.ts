@@ -2,7 +2,7 @@ import type { Obligation, ObligationList, SessionObligations } from '@interlude/
 import { columnText } from '@/db/column-text';
 import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 /** A hook asks whom the agent owes a reply; nobody answers more than this in one go. */

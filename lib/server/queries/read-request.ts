@@ -5,7 +5,7 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { asRead, query, readTogether } from './read-together';
 import { ShownEntries, withoutSecrets } from './shown-entries';
 import { ENTRY_COLUMNS } from './turn-row';

@@ -8,8 +8,7 @@ import {
 } from '@interlude/protocol/storage';
 import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
-import type { Asked } from '@/lib/server/access/asked';
-import type { KeptAnswers } from '@/lib/server/access/server-context';
+import type { Asked, KeptAnswers } from '@/lib/server/access/request-context';
 import { estimateTables } from './estimate-tables';
 import { measureTables } from './measure-tables';
 

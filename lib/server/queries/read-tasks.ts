@@ -9,7 +9,7 @@ import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import type { RunAsked } from './read-task-output';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { ShownEntries, withoutSecrets } from './shown-entries';

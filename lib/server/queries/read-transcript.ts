@@ -12,7 +12,7 @@ import { Pace } from '@/db/next-turn';
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
 import { withoutSecrets } from './shown-entries';

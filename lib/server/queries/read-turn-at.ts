@@ -3,7 +3,7 @@ import { columnText } from '@/db/column-text';
 import { tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { asRead, query, readTogether } from './read-together';
 
 const TURN = shapeOf(turns, 'id', 'endedAt');

@@ -7,7 +7,7 @@ import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import type { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { ShownEntries } from './shown-entries';
 import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
 

@@ -7,8 +7,7 @@ import {
 } from '@interlude/protocol/webhook';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ServerContext, Sight } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');

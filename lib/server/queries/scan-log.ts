@@ -5,7 +5,7 @@ import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
 import { Pace } from '@/db/next-turn';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
 import { conditionOf } from './log-condition';
 import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';

@@ -5,7 +5,7 @@ import type { Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { Row } from '@libsql/client';
 import { Pace } from '@/db/next-turn';
-import type { Sight } from '@/lib/server/access/sight';
+import type { Sight } from '@/lib/server/access/request-context';
 import { entryFromRow } from './turn-row';
 
 /**

@@ -4,7 +4,7 @@ import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
 import { RowSweep } from '@/db/row-sweep';
 import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { removeAudit } from './remove-audit';
 import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
 import { removeQuarantined } from './remove-quarantined';

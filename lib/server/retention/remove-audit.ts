@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import type { WriteTransaction } from '@/db/writes';
-import { addEntry, REMOVAL, removalEntry, removalIn } from '@/lib/server/access/audit-entry';
+import { addEntry, REMOVAL, removalEntry, removalIn } from '@/lib/server/access/audit';
 import type { Paced } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;

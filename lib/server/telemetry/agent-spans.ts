@@ -8,9 +8,9 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import type { Span, SpanLink } from './span';
+import { idsOf } from './span';
 import type { SpanExporter } from './span-exporter';
 import type { Ended, Telemetry } from './telemetry';
-import { idsOf } from './trace-ids';
 
 /**
  * What agents did, as traces: a turn is one, with its tool calls; a task is a span in the trace of the turn that began it,

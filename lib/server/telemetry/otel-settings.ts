@@ -1,6 +1,5 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import type { Attributes } from './span';
-import type { TraceContext } from './trace-ids';
+import type { Attributes, TraceContext } from './span';
 
 /** What the environment says about traces. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
 export interface OtelSettings {

@@ -1,7 +1,7 @@
 import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { Pace } from '@/db/next-turn';
-import { postRedacted } from '@/lib/server/access/post-redacted';
+import { postRedacted } from '@/lib/server/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 

@@ -1,9 +1,9 @@
 import type { Database } from '@/db/client';
 import { AgentSpans } from './agent-spans';
 import type { OtelSettings } from './otel-settings';
-import { serverSpans } from './server-spans';
+import { randomSpanId, traceContext } from './span';
 import { SpanExporter } from './span-exporter';
-import type { Telemetry } from './telemetry';
+import type { Ingested, Published, Telemetry } from './telemetry';
 
 const MOST_FLUSH_MS = 1_000;
 
@@ -38,5 +38,70 @@ export function tracing(settings: OtelSettings, database: Database): Tracing {
       await flush();
       exporter.close();
     },
+  };
+}
+
+/** The server's own work as spans: each batch with its commit, in the trace of the runner that sent it; each tick. */
+function serverSpans(exporter: SpanExporter, { isSampled }: OtelSettings): Telemetry {
+  return {
+    ingested(told) {
+      const context = traceContext(told.traceparent);
+      if (isSampled(context)) exporter.add(...ingestSpans(told, context));
+    },
+    published(told) {
+      const context = traceContext(null);
+      if (isSampled(context)) exporter.add(fanOutSpan(told, context.traceId));
+    },
+  };
+}
+
+function ingestSpans(told: Ingested, { traceId, parentSpanId }: ReturnType<typeof traceContext>) {
+  const { producerId, records, outcome, kind, bytes, receivedAt, waitedMs, tookMs } = told;
+  const spanId = randomSpanId();
+  const error = kind === 'answered' ? {} : { error: kind };
+  const ingest = {
+    traceId,
+    spanId,
+    ...(parentSpanId === null ? {} : { parentSpanId }),
+    name: 'POST /api/v1/events',
+    kind: 'server' as const,
+    startedAt: receivedAt,
+    endedAt: receivedAt + tookMs,
+    attributes: {
+      'http.request.method': 'POST',
+      'http.route': '/api/v1/events',
+      'http.request.body.size': bytes,
+      'interlude.producer.id': producerId,
+      'interlude.records': records,
+      'interlude.outcome': kind,
+      'interlude.accepted': outcome?.accepted ?? null,
+      'interlude.duplicates': outcome?.duplicates ?? null,
+      'interlude.rejected': outcome?.rejected ?? null,
+    },
+    ...error,
+  };
+  const commit = {
+    traceId,
+    spanId: randomSpanId(),
+    parentSpanId: spanId,
+    name: 'commit',
+    kind: 'internal' as const,
+    startedAt: receivedAt + waitedMs,
+    endedAt: receivedAt + tookMs,
+    attributes: { 'interlude.waited_ms': waitedMs },
+    ...error,
+  };
+  return [ingest, commit];
+}
+
+function fanOutSpan({ rows, subscribers, at, tookMs, lagMs }: Published, traceId: string) {
+  return {
+    traceId,
+    spanId: randomSpanId(),
+    name: 'fan-out',
+    kind: 'internal' as const,
+    startedAt: at,
+    endedAt: at + tookMs,
+    attributes: { 'interlude.rows': rows, 'interlude.subscribers': subscribers, 'interlude.lag_ms': lagMs },
   };
 }

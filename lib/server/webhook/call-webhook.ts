@@ -1,9 +1,12 @@
+import { cutText } from '@interlude/protocol/cut-text';
+import { AppError } from '@interlude/protocol/errors';
+import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inbox';
 import { WEBHOOK_CALL_MS } from '@interlude/protocol/limits';
-import { redactedJson } from '@interlude/protocol/redaction/outlets';
+import { redactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import type { WebhookBody, WebhookTest } from '@interlude/protocol/webhook';
-import { postRedacted } from '@/lib/server/access/post-redacted';
-import type { WebhookSettings } from '@/lib/server/access/webhook-settings';
-import { webhookHeaders } from './sign-webhook';
+import type { Asked, ServerContext } from '@/lib/server/access/request-context';
+import { postRedacted } from '@/lib/server/post-redacted';
+import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 
 /** Calls the webhook once. Never rejects: what came of it is the answer. */
 export async function callWebhook(
@@ -29,4 +32,75 @@ export async function callWebhook(
     const why = name === 'TimeoutError' ? `no answer within ${WEBHOOK_CALL_MS / 1_000} s` : 'it can’t be reached';
     return { delivered: false, status: null, error: why };
   }
+}
+
+/**
+ * The headers of a webhook, signed with HMAC-SHA256 over `id.timestamp.body`.
+ *
+ * @param at epoch milliseconds
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+export async function webhookHeaders(
+  key: Uint8Array<ArrayBuffer> | null,
+  { id, at, body }: { id: string; at: number; body: string },
+): Promise<Record<string, string>> {
+  const timestamp = String(Math.floor(at / 1_000));
+  const headers = { 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': timestamp };
+  if (key === null) return headers;
+  const hmac = { name: 'HMAC', hash: 'SHA-256' };
+  const imported = await crypto.subtle.importKey('raw', key, hmac, false, ['sign']);
+  const signed = await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(`${id}.${timestamp}.${body}`));
+  return { ...headers, 'webhook-signature': `v1,${btoa(String.fromCharCode(...new Uint8Array(signed)))}` };
+}
+
+const SAID: Record<InboxKind, string> = {
+  permission: 'asks for a permission',
+  question: 'asks a question',
+  'overdue-reply': 'owes a reply for too long',
+  failure: 'has failed',
+  undelivered: 'has not been given the result of a task',
+  'lost-contact': 'is not heard of any more',
+  'hook-failure': 'has hooks that fail',
+  'delivery-gap': 'has records missing',
+  parked: 'has records that belong to no session',
+};
+const MOST_OF_TITLE = 300;
+const MOST_OF_NAME = 100;
+
+/** What is told of an item that came up. */
+export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBody {
+  const { id, kind, agentId, sessionId, title, count, since } = item;
+  const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
+  const said = `${shown(agentId, MOST_OF_NAME)} ${SAID[kind]}`;
+  // redacted before it is truncated: half of a secret is known for one no more
+  const about = title === null ? '' : `: ${shown(redactedFor('webhook', title), MOST_OF_TITLE)}`;
+  const text = `${said}${about}${url === null ? '' : ` <${url}|Open>`}`;
+  return {
+    text,
+    interlude: { type: 'inbox.opened', item: { id, kind, agentId, sessionId, title, count, since }, url },
+  };
+}
+
+export function testBody(publicUrl: string | null): WebhookBody {
+  const url = publicUrl === null ? null : `${publicUrl}/inbox`;
+  const text = `This is a test of Interlude’s webhook.${url === null ? '' : ` <${url}|Open the inbox>`}`;
+  return { text, interlude: { type: 'test', item: null, url } };
+}
+
+/** On one line, and without what Slack would act on: its links, mentions and commands begin with these signs. */
+function shown(text: string, most: number): string {
+  const line = cutText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
+  return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** `POST /webhook/test`: calls it now, and says what came of it. @throws AppError `conflict`: `no_webhook` */
+export async function postWebhookTest({ principal }: Asked<never>, server: ServerContext): Promise<WebhookTest> {
+  const { webhook = null, now } = server;
+  // it tells of the whole fleet: for whoever may see a part of that, there is none
+  if (webhook === null || principal.scope.kind !== 'everything') {
+    throw new AppError('conflict', 'No webhook is set. Set INTERLUDE_WEBHOOK_URL, and start the server again.', {
+      details: { reason: 'no_webhook' },
+    });
+  }
+  return callWebhook(webhook, { id: `test_${crypto.randomUUID()}`, at: now(), body: testBody(webhook.publicUrl) });
 }

@@ -5,7 +5,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isLost } from '@interlude/protocol/session-standing';
 import { retryMs } from '@interlude/runner/retry';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
 import { readInbox, WHOLE_INBOX } from '@/lib/server/queries/read-inbox';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { type AccessSettings, accessSettings, sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
-import { sameSecret } from '@/lib/server/access/digest';
-import { checkHost } from '@/lib/server/access/host';
+import { checkHost } from '@/lib/server/access/request-origin';
+import { sameSecret } from '@/lib/server/access/secret';
 import { clearedCookie, sessionCookie, sessionOf } from '@/lib/server/access/session-cookie';
 
 const TOKEN = 'a-token-of-enough-characters';

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
+import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/server/access/audit';
 import { checkAudit } from '@/lib/server/access/read-audit';
 import { AccessStage } from '../../support/access-stage';
 

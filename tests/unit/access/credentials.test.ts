@@ -1,7 +1,7 @@
 import type { Role } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { actOf, audited } from '@/lib/server/access/audited';
+import { actOf, audited } from '@/lib/server/access/audit';
 import { CredentialBook } from '@/lib/server/access/credential-book';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
 import { AccessStage, bearer } from '../../support/access-stage';

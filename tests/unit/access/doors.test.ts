@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nextPath } from '@/lib/server/access/next-path';
 import { sessionCookie, sessionOf } from '@/lib/server/access/session-cookie';
+import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { AccessStage } from '../../support/access-stage';
 
 describe('a host name', () => {

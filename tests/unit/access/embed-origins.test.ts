@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
-import { isEmbedPage } from '@/lib/server/access/embed-path';
+import { embedOrigins, isEmbedPage } from '@/lib/server/access/embeds';
 
 const of = (text: string | undefined) => embedOrigins({ INTERLUDE_EMBED_ORIGINS: text });
 

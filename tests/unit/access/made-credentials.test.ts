@@ -2,7 +2,7 @@ import type { NewToken } from '@interlude/protocol/access';
 import { newEmbedSchema, newTokenSchema } from '@interlude/protocol/access';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { NewCredential } from '@/lib/server/access/credential-rows';
-import { postEmbedToken } from '@/lib/server/access/embed-tokens';
+import { postEmbedToken } from '@/lib/server/access/embeds';
 import { postToken } from '@/lib/server/access/manage-credentials';
 import { AccessStage, bearer, type Headers, secretOf } from '@/tests/support/access-stage';
 import { byOwner } from '@/tests/support/by-owner';

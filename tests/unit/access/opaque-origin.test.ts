@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { preflightAnswer, readableByOpaque } from '@/lib/server/access/opaque-origin';
+import { preflightAnswer, readableByOpaque } from '@/lib/server/access/request-origin';
 
 const ask = (method: string, headers: Record<string, string>, path = '/api/v1/sessions') =>
   new Request(`http://live.test${path}`, { method, headers });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownAddress } from '@/lib/server/access/own-address';
+import { ownAddress } from '@/lib/server/access/session-cookie';
 
 const CHROME = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36';
 const SAFARI = 'Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Safari/605.1.15';

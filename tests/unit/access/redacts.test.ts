@@ -2,7 +2,7 @@ import { newEmbedSchema } from '@interlude/protocol/access';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { redactedRoles } from '@/lib/server/access/access-settings';
 import { CredentialBook } from '@/lib/server/access/credential-book';
-import { postEmbedToken } from '@/lib/server/access/embed-tokens';
+import { postEmbedToken } from '@/lib/server/access/embeds';
 import { OWNER } from '@/lib/server/access/principal';
 import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refreshedRole, roleOf } from '@/lib/server/access/oidc/role-of';
+import { refreshedRole, roleOf } from '@/lib/server/access/oidc/person-claims';
 
 const SETTINGS = {
   groupsClaim: 'groups',

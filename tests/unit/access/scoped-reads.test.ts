@@ -1,7 +1,7 @@
 import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
+import { type Sight, sightOf } from '@/lib/server/access/request-context';
 import { readFacts } from '@/lib/server/agui/session-facts';
 import { downloadLog } from '@/lib/server/queries/download-log';
 import { readActivity } from '@/lib/server/queries/read-activity';

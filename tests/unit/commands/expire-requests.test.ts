@@ -1,7 +1,7 @@
 import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { readSession } from '@/lib/server/queries/read-sessions';

@@ -1,7 +1,7 @@
 import { COMMAND_EXPIRY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { putRetirement } from '@/lib/server/commands/retire-agent';

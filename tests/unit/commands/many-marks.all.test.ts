@@ -1,6 +1,6 @@
 import type { AgentDetail } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { ingest, record } from '../../support/ingest-target';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OpenStreams } from '@/lib/server/access/open-streams';
-import { readable } from '@/lib/server/access/stream-answer';
+import { OpenStreams, readable } from '@/lib/server/access/streamed-response';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FrameReader } from '../../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';

@@ -1,7 +1,7 @@
 import type { SendMessage } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { acknowledge } from '@/lib/server/commands/acknowledge';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { cutTerms } from '@/lib/server/commands/cut-terms';

@@ -2,7 +2,7 @@ import type { WakeRule } from '@interlude/protocol/commands';
 import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { acknowledge } from '@/lib/server/commands/acknowledge';
 import { claimCommands } from '@/lib/server/commands/claim-commands';
 import { connectRunner } from '@/lib/server/commands/runner-connection';

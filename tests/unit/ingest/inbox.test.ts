@@ -4,7 +4,7 @@ import { SILENT_MS } from '@interlude/protocol/limits';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, standsSince } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { putArrangement } from '@/lib/server/commands/arrange-session';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';

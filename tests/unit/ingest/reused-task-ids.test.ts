@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { largestStatement } from '../../support/largest-statement';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { buildFolder } from '@/lib/launch/build-folder.mjs';
-import { withBasePath } from '@/lib/launch/place-build.mjs';
+import { withBasePath } from '@/lib/launch/build.mjs';
+import { buildFolder } from '@/lib/launch/paths.mjs';
 
 const BASE = '/tools/inter.lude';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { cutTerms } from '@/lib/server/commands/cut-terms';
 import { judgeReplies } from '@/lib/server/commands/overdue-replies';
 import { readActivity } from '@/lib/server/queries/read-activity';

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { answer } from '@/lib/server/queries/answer';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { hurriedWork } from '../../support/hurried-work';

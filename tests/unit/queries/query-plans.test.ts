@@ -3,7 +3,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
 import { readChunkWindow } from '@/lib/server/queries/log-chunks';
 import { conditionOf } from '@/lib/server/queries/log-condition';

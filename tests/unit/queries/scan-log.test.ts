@@ -2,7 +2,7 @@ import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { EVERY_LINE, type LogFilter } from '@interlude/protocol/projections/log-filter';
 import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { downloadLog } from '@/lib/server/queries/download-log';
 import { SLICE_BYTES } from '@/lib/server/queries/log-slices';

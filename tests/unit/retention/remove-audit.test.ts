@@ -1,6 +1,6 @@
 import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addEntry, hashOf, REMOVAL } from '@/lib/server/access/audit-entry';
+import { addEntry, hashOf, REMOVAL } from '@/lib/server/access/audit';
 import { checkAudit } from '@/lib/server/access/read-audit';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readGauges } from '@/lib/server/telemetry/read-gauges';
+import { readGauges } from '@/lib/server/telemetry/metrics';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
 import { busyAgent } from '../../support/busy-agent';
 

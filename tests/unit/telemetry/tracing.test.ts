@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { otelSettings } from '@/lib/server/telemetry/otel-settings';
-import { idsOf, traceContext } from '@/lib/server/telemetry/trace-ids';
+import { idsOf, traceContext } from '@/lib/server/telemetry/span';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
+import { type WebhookSettings, webhookSetting } from '@/lib/server/webhook/webhook-settings';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Real deliveries over HTTP, verified by the reference library of Standard Webhooks. */

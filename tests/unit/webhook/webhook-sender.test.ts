@@ -3,14 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
-import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';
+import { wholeSight } from '@/lib/server/access/request-context';
 import { cutTerms } from '@/lib/server/commands/cut-terms';
 import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
-import { callWebhook } from '@/lib/server/webhook/call-webhook';
-import { webhookHeaders } from '@/lib/server/webhook/sign-webhook';
-import { openedBody, testBody } from '@/lib/server/webhook/webhook-body';
+import { callWebhook, openedBody, testBody, webhookHeaders } from '@/lib/server/webhook/call-webhook';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
+import { type WebhookSettings, webhookSetting } from '@/lib/server/webhook/webhook-settings';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 /** Who is not looking is told: a receiver on loopback, and the clock in hand. */

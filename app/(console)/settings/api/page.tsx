@@ -2,7 +2,7 @@ import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { visitor } from '@/app/(console)/read-in-turn';
 import { ApiPage } from '@/components/settings/api-page';
-import { saysSecure } from '@/lib/server/access/own-address';
+import { saysSecure } from '@/lib/server/access/session-cookie';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 export const metadata: Metadata = { title: 'API' };

@@ -1,8 +1,9 @@
 import { AppError } from '@interlude/protocol/errors';
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Configuration } from 'openid-client';
+import { formText } from '@/lib/server/access/sign-in-pages';
+import { providerAway } from './oidc-provider';
 import { isLoopback, type OidcSettings } from './oidc-settings';
-import { providerAway } from './provider-refusal';
 
 /** Who has been signed out at the provider. One of the two is always there. */
 export interface ProviderLogout {
@@ -141,4 +142,19 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function refused(why: string, cause?: unknown): AppError {
   return new AppError('malformed', `This logout token is not taken: ${why}.`, { cause });
+}
+
+/** A logout token has less than 2 KiB. */
+const MAX_FORM_BYTES = 32 * 1024;
+
+/**
+ * The logout token in a form that a provider, or anybody, posts.
+ *
+ * @throws AppError `malformed`, `too_large`
+ */
+export async function logoutTokenIn(request: Request): Promise<string> {
+  const form = new URLSearchParams(await formText(request, 'logout', MAX_FORM_BYTES));
+  const [token, ...more] = form.getAll('logout_token');
+  if (token !== undefined && token !== '' && more.length === 0) return token;
+  throw new AppError('malformed', 'A back-channel logout is a form with one field, logout_token. Send that.');
 }

@@ -10,16 +10,12 @@ import {
   randomState,
   refreshTokenGrant,
 } from 'openid-client';
-import { nextPath } from '@/lib/server/access/next-path';
-import { claimsOf } from './claims-of';
-import { logoutTokenIn } from './logout-token-in';
-import { LogoutTokens, type ProviderLogout } from './logout-tokens';
-import { OidcProvider } from './oidc-provider';
+import { nextPath } from '@/lib/server/access/sign-in-pages';
+import { LogoutTokens, logoutTokenIn, type ProviderLogout } from './logout-tokens';
+import { OidcProvider, providerAway, signInRefusal } from './oidc-provider';
 import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
-import { personName, personText } from './person-name';
-import { providerAway, signInRefusal } from './provider-refusal';
-import { type PersonRole, refreshedRole, roleOf } from './role-of';
+import { claimsOf, type PersonRole, personName, personText, refreshedRole, roleOf } from './person-claims';
 
 /** Somebody whom the provider signed in. */
 export interface SignedInPerson {

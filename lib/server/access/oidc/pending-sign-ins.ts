@@ -1,7 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
-import { errors } from 'jose';
+import { EncryptJWT, errors, type JWTDecryptOptions, type JWTPayload, jwtDecrypt } from 'jose';
 import type { OidcSettings } from './oidc-settings';
-import { open, seal } from './sealed';
 
 /** A sign-in that has gone to the provider and not come back. */
 export interface PendingSignIn {
@@ -121,4 +120,23 @@ export class PendingSignIns {
   #refused(what: string, cause?: unknown): AppError {
     return new AppError('malformed', `${what} Start again at ${this.#settings.publicUrl}.`, { cause });
   }
+}
+
+/**
+ * Encrypts claims as a JWE (`dir`, `A256GCM`).
+ *
+ * @param key 32 random bytes that only the instances of this server know
+ */
+export function seal(claims: JWTPayload, key: Uint8Array): Promise<string> {
+  return new EncryptJWT(claims).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key);
+}
+
+/** @throws JOSEError if it was sealed with another key, was changed since, or does not meet the options */
+export async function open<Claims>(sealed: string, key: Uint8Array, options: JWTDecryptOptions) {
+  const { payload } = await jwtDecrypt<Claims>(sealed, key, {
+    keyManagementAlgorithms: ['dir'],
+    contentEncryptionAlgorithms: ['A256GCM'],
+    ...options,
+  });
+  return payload;
 }

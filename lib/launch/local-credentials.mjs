@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
 import { removeLeftDrafts } from '../runner/left-drafts.mjs';
+import { interludeCommand } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
-import { askOwnServer } from './ask-own-server.mjs';
 
 /**
  * The token of the runners on this machine. They run under any agent's id, so it is for any agent: whoever can read it
@@ -25,7 +25,7 @@ export function runnerTokenFile(dataDir) {
  * Resolves once the file has been looked at for the first time. What could not be done then is tried again.
  *
  * @param {string} dataDir
- * @param {import('./ask-own-server.mjs').Own} own
+ * @param {Own} own
  */
 export async function keepRunnerToken(dataDir, own) {
   const made = await ensureRunnerToken(runnerTokenFile(dataDir), own);
@@ -36,7 +36,7 @@ export async function keepRunnerToken(dataDir, own) {
 
 /**
  * @param {string} file
- * @param {import('./ask-own-server.mjs').Own} own
+ * @param {Own} own
  * @returns {Promise<'kept' | 'made' | 'later' | 'never'>}
  */
 export async function ensureRunnerToken(file, own) {
@@ -81,4 +81,70 @@ function contentOf(file) {
     if (error instanceof DataFolderError) throw error;
     return '';
   }
+}
+
+/** Requests of start-up code to the server it has started, as whoever Interlude belongs to. */
+
+const WITHIN_MS = 10_000;
+
+/**
+ * @typedef {object} Own
+ * @property {string} url
+ * @property {string} token the owner's
+ */
+
+/**
+ * @param {Own} own
+ * @param {string} path below `/api/v1`
+ * @param {{ method?: string, body?: object, token?: string }} [options] with a body it is posted; `token` instead of the
+ *   owner's
+ * @returns {Promise<{ status: number, answer: Record<string, unknown> }>} status 0: it did not answer
+ */
+export async function askOwnServer(
+  own,
+  path,
+  { body, token = own.token, method = body === undefined ? 'GET' : 'POST' } = {},
+) {
+  try {
+    const response = await fetch(`${own.url}/api/v1${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(WITHIN_MS),
+      redirect: 'manual',
+    });
+    return { status: response.status, answer: await response.json() };
+  } catch {
+    return { status: 0, answer: {} };
+  }
+}
+
+/**
+ * The sign-in lines printed at the start: in a terminal, a single-use link; in a log, which more people read, only how to get
+ * one.
+ *
+ * @param {import('./local-credentials.mjs').Own} own
+ * @param {boolean} isTerminal as `isTerminal` has it
+ * @returns {Promise<string>}
+ */
+export async function signInLines(own, isTerminal) {
+  const another = interludeCommand(['sign-in']);
+  if (!isTerminal) return `  Sign in:  get a single-use link with\n    ${another}`;
+  const { status, answer } = await askOwnServer(own, '/sign-in-codes', { body: {} });
+  if (status === 201 && typeof answer.path === 'string') {
+    return `  Sign in:  ${own.url}${answer.path}\n  It is good once, for 5 minutes. This prints another:\n    ${another}`;
+  }
+  const until = status === 0 ? 'the server is less busy' : 'its database answers';
+  return `  Sign in:  no link can be made now. Once ${until}, this prints one:\n    ${another}`;
+}
+
+/**
+ * Returns true if only the person who started the server reads its output. JSON is for a collector, also through a
+ * terminal, as in a container that has one.
+ *
+ * @param {{ isTTY?: boolean }} output
+ * @param {Record<string, string | undefined>} env
+ */
+export function isTerminal({ isTTY }, { INTERLUDE_LOG_FORMAT }) {
+  return isTTY === true && INTERLUDE_LOG_FORMAT !== 'json';
 }

@@ -1,15 +1,49 @@
 import type { AuditCheck } from '@interlude/protocol/audit';
 import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
-import type { Role } from '@interlude/protocol/scope';
+import { EVERYTHING, type Role, type Scope } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';
 import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
 import { KeptAnswer } from '@/db/kept-answer';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
+import type { WebhookSettings } from '../webhook/webhook-settings';
 import type { AccessSettings } from './access-settings';
 import type { OidcSignIn } from './oidc/oidc-sign-in';
-import type { OpenStreams } from './open-streams';
-import type { WebhookSettings } from './webhook-settings';
+import type { Principal } from './principal';
+import type { ShownDigests } from './shown-digests';
+import type { OpenStreams } from './streamed-response';
+
+/**
+ * A request as its handler gets it: the ids in the path, the query and body as parsed by the route's schemas, and who
+ * sends it.
+ *
+ * @typeParam Id the names of the ids
+ */
+export type Asked<Id extends string = never, Given = unknown> = Given & {
+  ids: Readonly<Record<Id, string>>;
+  request: Request;
+  principal: Principal;
+  /** Digests in the form this sender is shown and sends back. */
+  digests: ShownDigests;
+  /** Calls back once if the sender may no longer come in, or ask for this, while the answer lasts. @returns how to stop that */
+  whenOver: (onEnd: () => void) => () => void;
+};
+
+/** A database as far as somebody may see it. Everything that is read for people or programs is read through one. */
+export interface Sight extends Pick<Database, 'reader' | 'reads'> {
+  scope: Scope;
+  /** Whether whoever it is for is told no secrets. */
+  redacts: boolean;
+}
+
+export function sightOf({ reader, reads }: Database, scope: Scope, redacts = false): Sight {
+  return { reader, reads, scope, redacts };
+}
+
+/** For the server's own work, which is no answer to anybody. */
+export function wholeSight(database: Database): Sight {
+  return sightOf(database, EVERYTHING);
+}
 
 /** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
 export interface ServerContext extends AccessSettings {

@@ -1,7 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildFolder } from './build-folder.mjs';
-import { root } from './root.mjs';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of package.json. */
+export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+
+/**
+ * What the dashboard is built with when it is to be beneath a path: it stands for any, and the one that is chosen at
+ * start takes its place. Nothing else of a build looks like it.
+ */
+export const PLACEHOLDER = '/__interlude_base__';
+
+/**
+ * Where a build is, from the project's folder: each path has its own. All but the one without a path are as deep, since
+ * they link to packages.
+ *
+ * @param {string} basePath
+ */
+export function buildFolder(basePath) {
+  return basePath === '' ? '.next' : `.next-beneath/${basePath.slice(1).replaceAll('/', '+')}`;
+}
 
 /** Where a packed copy has the TypeScript of its start-up code, compiled: `pack.mjs` makes both. */
 export const READY = join(root, 'ready');

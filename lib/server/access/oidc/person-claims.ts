@@ -1,3 +1,7 @@
+import { cutText } from '@interlude/protocol/cut-text';
+import { AppError } from '@interlude/protocol/errors';
+import { type Configuration, fetchUserInfo, type IDToken, WWWAuthenticateChallengeError } from 'openid-client';
+import { providerAway } from './oidc-provider';
 import { EVERYBODY, type OidcSettings } from './oidc-settings';
 
 /** What a provider's groups can make of a person, from least to most. */
@@ -73,4 +77,56 @@ function isFirstAdmin(claims: PersonClaims, firstAdmin: string | null): boolean 
 /** Of A to Z only: `toLowerCase` makes other letters the same that two mailboxes may differ by. */
 function lower(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+const MAX_LENGTH = 200;
+
+/** Control signs, and those that turn the direction of what is written after them. */
+const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+
+/** What somebody is called. People choose names themselves, so it says nothing but itself and is never proof. */
+export function personName(claims: PersonClaims): string {
+  const names = [claims.name, claims.preferred_username, claims.email].map(personText);
+  return names.find((name) => name !== null) ?? claims.sub;
+}
+
+/** A claim as it can be shown and stored; null if there is nothing to show. */
+export function personText(claim: unknown): string | null {
+  if (typeof claim !== 'string') return null;
+  return cutText(claim.toWellFormed().replace(UNSEEN, ' ').trim(), MAX_LENGTH) || null;
+}
+
+/** As OpenID Connect bounds it. */
+const MAX_SUBJECT_LENGTH = 255;
+
+/**
+ * Claims about a person. Asks the userinfo endpoint if the ID token lacks name, email or groups, or if a refresh returned
+ * none. Signed claims win.
+ *
+ * @param tokens `subject`: who it has to be about
+ * @throws AppError, or what the library throws if the provider does not answer, or answers about somebody else
+ */
+export async function claimsOf(
+  configuration: Configuration,
+  tokens: { subject: string; idToken: IDToken | undefined; accessToken: string },
+  groupsClaim: string,
+): Promise<PersonClaims> {
+  const { subject, idToken, accessToken } = tokens;
+  // What is stored of it has to stay one person's.
+  if (subject.length > MAX_SUBJECT_LENGTH || !subject.isWellFormed()) {
+    throw new AppError('malformed', 'The identity provider names you by a subject that nobody could be known by.');
+  }
+  const { issuer, userinfo_endpoint } = configuration.serverMetadata();
+  if (idToken !== undefined && idToken.sub !== subject)
+    throw providerAway(issuer, new Error('the ID token is about another subject than the sign-in'));
+  const isWhole =
+    idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
+  if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
+  const told = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
+    // From the token endpoint it would say that our secret is wrong.
+    throw error instanceof WWWAuthenticateChallengeError ? providerAway(issuer, error) : error;
+  });
+  // That an address is verified holds for the address it was said with.
+  const email = idToken !== undefined && 'email' in idToken ? idToken : told;
+  return { ...told, ...idToken, email: email.email, email_verified: email.email_verified };
 }

@@ -1,4 +1,5 @@
 import { placed } from '@interlude/protocol/base-path.mjs';
+import { AppError } from '@interlude/protocol/errors';
 import { FORM_POLICY } from './response-headers.mjs';
 
 export interface PlainLink {
@@ -49,4 +50,48 @@ const SIGNS: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', 
 
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => SIGNS[sign] ?? sign);
+}
+
+/**
+ * The body of a form, of which a stranger may not make us keep more than its worth.
+ *
+ * @param what the form is for, in its refusal
+ * @throws AppError `malformed`, `too_large`
+ */
+export async function formText(
+  request: Request,
+  what: 'sign-in' | 'sign-out' | 'logout',
+  maxBytes: number,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  try {
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.byteLength;
+      if (bytes > maxBytes) break;
+      text += decoder.decode(chunk, { stream: true });
+    }
+  } catch (cause) {
+    throw new AppError('malformed', 'The form ended before it was complete. Send it again.', { cause });
+  }
+  if (bytes > maxBytes) throw new AppError('too_large', `A ${what} form has at most ${maxBytes} bytes.`);
+  return text + decoder.decode();
+}
+
+const NOWHERE = 'http://interlude.invalid';
+
+/** A longer path is dropped: it would make a cookie or a header that browsers and proxies don't accept. */
+const MAX_LENGTH = 1_024;
+
+/**
+ * Where to go after the sign-in: a path of this server and nothing else. It is resolved as a browser would resolve it
+ * (which reads `/\host`, tabs and `/.//host` in its own way), and what still names a host afterwards is dropped.
+ */
+export function nextPath(next: string | null): string {
+  if (next === null || !next.startsWith('/') || !URL.canParse(next, NOWHERE)) return '/';
+  const url = new URL(next, NOWHERE);
+  if (url.origin !== NOWHERE || url.pathname.startsWith('//')) return '/';
+  const path = `${url.pathname}${url.search}${url.hash}`;
+  return path.length > MAX_LENGTH ? '/' : path;
 }

@@ -1,4 +1,5 @@
 import { brokenOff } from '@interlude/protocol/errors';
+import type { Asked } from './request-context';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
@@ -82,4 +83,72 @@ export function readable(open: Opener): ReadableStream<Chunk> {
     },
     new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
   );
+}
+
+/**
+ * A long answer that breaks off once whoever reads it may not any more: how long they take over it is up to them.
+ *
+ * Failure: it ends as a broken connection does, so that nobody takes a part for the whole.
+ */
+export function cutShort(
+  body: ReadableStream<Uint8Array>,
+  { whenOver }: Pick<Asked, 'whenOver'>,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let stop: (() => void) | null = null;
+  const end = () => {
+    stop?.();
+    stop = () => {};
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        // not before somebody reads it: what is never read is never ended either
+        stop ??= whenOver(() => {
+          controller.error(brokenOff('Whoever reads it may not any more.'));
+          reader.cancel().catch(() => {});
+        });
+        try {
+          const { done, value } = await reader.read();
+          if (value !== undefined) return controller.enqueue(value);
+          if (done) controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        end();
+      },
+      cancel(reason) {
+        end();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/**
+ * The streams that are open. A process that may freeze does not while there is one.
+ */
+export class OpenStreams {
+  readonly #onFirst: () => void;
+  readonly #onLast: () => void;
+  #count = 0;
+
+  constructor(onFirst: () => void, onLast: () => void) {
+    this.#onFirst = onFirst;
+    this.#onLast = onLast;
+  }
+
+  /** @returns how to say that it has ended; saying it twice does no harm */
+  begin(): () => void {
+    this.#count += 1;
+    if (this.#count === 1) this.#onFirst();
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#count -= 1;
+      if (this.#count === 0) this.#onLast();
+    };
+  }
 }

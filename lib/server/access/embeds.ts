@@ -3,9 +3,9 @@ import { AppError } from '@interlude/protocol/errors';
 import { reachesLog, type Scope } from '@interlude/protocol/scope';
 import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Asked } from './asked';
 import { addMadeCredential } from './credential-rows';
 import type { CredentialServer } from './manage-credentials';
+import type { Asked } from './request-context';
 
 export interface EmbedServer extends CredentialServer {
   /** The origins of consoles, exactly as browsers write them. */
@@ -78,5 +78,38 @@ function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Sc
   throw new AppError(
     'not_found',
     `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists what there is.`,
+  );
+}
+
+/** What the proxy tells the page of it. */
+export const EMBED_HEADER = 'x-interlude-embed';
+
+/** The pages that a console shows in a frame. They come to anybody, for there is nothing in them. */
+const EMBED_PAGE = /^\/embed\/(?:sessions\/[^/]+|agents\/[^/]+\/logs|fleet)$/;
+
+export function isEmbedPage(pathname: string): boolean {
+  return EMBED_PAGE.test(pathname);
+}
+
+/**
+ * The origins whose pages may show an embed, exactly as browsers write them: scheme, host and port, no wildcard.
+ *
+ * @throws AppError `unavailable` when one is no such origin: nothing is embedded by guess
+ */
+export function embedOrigins(env: Record<string, string | undefined>): readonly string[] {
+  const named = (env.INTERLUDE_EMBED_ORIGINS ?? '').split(',').map((one) => one.trim());
+  return [...new Set(named.filter((one) => one !== '').map(originOf))];
+}
+
+function originOf(named: string): string {
+  // a name with a star is one to URL, and a pattern to browsers
+  if (URL.canParse(named) && !named.includes('*')) {
+    const { protocol, origin, href } = new URL(named);
+    // a path, a query or a name would be left out in silence
+    if (/^https?:$/.test(protocol) && href === `${origin}/`) return origin;
+  }
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_EMBED_ORIGINS names ${JSON.stringify(named)}, which is no origin. Write each as in "https://console.example.com:8443", with commas between, and start again.`,
   );
 }
