@@ -5,7 +5,7 @@ import { accessSettings } from '@/lib/server/access/access-settings';
 import { EMBED_HEADER, embedOrigins, isEmbedPage } from '@/lib/server/access/embeds';
 import { pageRefusal } from '@/lib/server/access/page-refusal.mjs';
 import { checkHost } from '@/lib/server/access/request-origin';
-import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/server/access/sign-in';
+import { hasSessionCookie, SIGNED_OUT_PATH, signedOutPath } from '@/lib/server/access/sign-in';
 import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { theServer } from '@/lib/server/process-server.mjs';
 
@@ -32,7 +32,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   if (pathname.startsWith('/_next/')) throw new AppError('not_found', 'There is nothing at this address.');
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
-    const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
+    const reason = hasSessionCookie(request.headers) ? 'ended' : undefined;
     const notice = new URL(placed(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }

@@ -15,7 +15,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { removeLeftDrafts } from '../runner/left-drafts.mjs';
 import { runProgram } from './install.mjs';
-import { LaunchError, say } from './launch-error.mjs';
+import { LaunchError, printLine } from './launch-error.mjs';
 import { buildFolder, isPacked, PLACEHOLDER, root } from './paths.mjs';
 
 /** All that goes into the build. The runner and the start-up code do not. */
@@ -33,12 +33,12 @@ const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);
  *
  * @param {string} [basePath]
  */
-export async function buildWhatIsOld(basePath = '') {
+export async function buildIfStale(basePath = '') {
   if (isPacked) return requirePacked(basePath);
   const hash = sourcesHash();
   if (basePath === '') return await build('', hash);
   await build(PLACEHOLDER, hash);
-  placeBuild(basePath, hash);
+  rebaseBuild(basePath, hash);
 }
 
 /**
@@ -49,7 +49,7 @@ async function build(basePath, hash) {
   const buildDir = join(root, buildFolder(basePath));
   const stampFile = join(buildDir, 'interlude-sources');
   if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp(stampFile) === hash) return;
-  say('Building the dashboard (next build) …');
+  printLine('Building the dashboard (next build) …');
   const next = join(root, 'node_modules', 'next', 'dist', 'bin', 'next');
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', BASE_PATH_OF_BUILD: basePath };
@@ -135,7 +135,7 @@ const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
  * @param {string} basePath
  * @param {string} sources what the build was made of
  */
-function placeBuild(basePath, sources) {
+function rebaseBuild(basePath, sources) {
   const from = join(root, buildFolder(PLACEHOLDER));
   const to = join(root, buildFolder(basePath));
   const stamp = createHash('sha256')

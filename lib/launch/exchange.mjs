@@ -40,7 +40,7 @@ export async function exchange(handle, incoming, response) {
   if ('open' in answer) {
     response.writeHead(status, list);
     response.flushHeaders();
-    const source = /** @type {import('../server/access/streamed-response').StreamAnswer} */ (answer).open(
+    const source = /** @type {import('../server/access/streamed-response').StreamedResponse} */ (answer).open(
       sinkOf(response),
     );
     response.on('drain', () => source.drained());

@@ -18,7 +18,7 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /**
  * Everything that is not a page. Its handlers read a request's body or refuse it; Next would copy one sent to a page.
  */
-const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
+const API_PATHS = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
 /** @param {import('node:http').IncomingMessage} request */
 export function pathOf({ url }) {
@@ -26,8 +26,8 @@ export function pathOf({ url }) {
 }
 
 /** @param {string} path */
-export function isNoPage(path) {
-  return NO_PAGE.test(path);
+export function isApiPath(path) {
+  return API_PATHS.test(path);
 }
 
 /**
@@ -83,15 +83,15 @@ export function frontDoor(
     if (isStrict(request)) {
       for (const [name, value] of Object.entries(STRICT_TRANSPORT)) response.setHeader(name, value);
     }
-    const refusal = judge(request) ?? enter(request, basePath);
-    if (refusal) return answer(response, refusal);
-    if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
+    const refusal = validate(request) ?? stripBasePath(request, basePath);
+    if (refusal) return refuse(response, refusal);
+    if (hasBody(request)) enforceBodyTimeout(request, response, knows, strangerTimeoutMs);
     try {
       await handle(request, response);
     } catch (error) {
       // the path only: a query may hold a code to sign in
       serverLog('error', `${request.method} ${pathOf(request)} failed:`, { error });
-      answer(response, INTERNAL);
+      refuse(response, INTERNAL);
     }
   });
   server.on('checkContinue', (request, response) => {
@@ -101,17 +101,17 @@ export function frontDoor(
     else go();
     server.emit('request', request, response);
   });
-  server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
+  server.on('checkExpectation', (_request, response) => refuse(response, EXPECTATION));
   server.on('connect', (_request, socket) => {
     if (unfinished.get(socket)?.size) return void socket.destroy();
-    answerRaw(socket, METHOD);
+    refuseRaw(socket, METHOD);
   });
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
-    if (refusal !== LATE) return answerRaw(socket, refusal, unfinished.get(socket));
+    if (refusal !== LATE) return refuseRaw(socket, refusal, unfinished.get(socket));
     // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
     late.add(socket);
-    setImmediate(() => late.has(socket) && answerRaw(socket, LATE, unfinished.get(socket)));
+    setImmediate(() => late.has(socket) && refuseRaw(socket, LATE, unfinished.get(socket)));
   });
   return server;
 }
@@ -124,7 +124,7 @@ export function frontDoor(
  * @param {Judge} knows
  * @param {number} timeoutMs
  */
-function cutOffLate(request, response, knows, timeoutMs) {
+function enforceBodyTimeout(request, response, knows, timeoutMs) {
   const timer = setTimeout(async () => {
     if (request.complete) return;
     const isKnown = !response.writableEnded && (await knows(request, response).catch(() => false));
@@ -132,7 +132,7 @@ function cutOffLate(request, response, knows, timeoutMs) {
     // the handler that reads the body must come to an end with it, too
     if (response.headersSent) return void request.destroy();
     response.once('finish', () => request.destroy());
-    answer(response, LATE);
+    refuse(response, LATE);
   }, timeoutMs);
   request.once('close', () => clearTimeout(timer));
 }
@@ -170,7 +170,7 @@ const CLIENT_ERRORS = {
  * @param {import('node:http').IncomingMessage} request
  * @returns {Refusal | null}
  */
-function judge(request) {
+function validate(request) {
   if (!METHODS.includes(request.method ?? '')) return METHOD;
   const hosts = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return malformed('A request has one Host header.');
@@ -191,7 +191,7 @@ function judge(request) {
  * @param {string} basePath
  * @returns {Refusal | null}
  */
-function enter(request, basePath) {
+function stripBasePath(request, basePath) {
   if (basePath !== '') {
     // as everybody reads it who comes after: without "..", which would lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
@@ -199,7 +199,7 @@ function enter(request, basePath) {
     if (inside === null) return elsewhere(basePath);
     request.url = inside;
   }
-  if (isNoPage(pathOf(request))) return null;
+  if (isApiPath(pathOf(request))) return null;
   const { method, url, headers } = request;
   return pageRefusal({ method, url, isAction: headers['next-action'] !== undefined, hasBody: hasBody(request) });
 }
@@ -224,7 +224,7 @@ function malformed(message) {
  * @param {import('node:http').ServerResponse} response
  * @param {Refusal} refusal
  */
-function answer(response, refusal) {
+function refuse(response, refusal) {
   if (response.headersSent) return void response.destroy();
   response.writeHead(refusal.status, { ...headersOf(refusal), connection: 'close' });
   response.end(bodyOf(refusal));
@@ -239,7 +239,7 @@ function answer(response, refusal) {
  * @param {Refusal} refusal
  * @param {Iterable<import('node:http').ServerResponse>} [unfinished] the responses of this connection
  */
-function answerRaw(socket, refusal, unfinished = []) {
+function refuseRaw(socket, refusal, unfinished = []) {
   socket.on('error', () => undefined);
   const [response, ...more] = unfinished;
   const isAwaited = response?.headersSent || more.length > 0;

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npmProgram } from '../runner/install/npm-program.mjs';
-import { LaunchError, say } from './launch-error.mjs';
+import { LaunchError, printLine } from './launch-error.mjs';
 import { isPacked, root } from './paths.mjs';
 
 /** Installs the packages unless they are those of package-lock.json. Shows npm's own progress. */
-export async function installWhatIsMissing() {
+export async function installIfMissing() {
   if (isPacked || packagesAreInstalled()) return;
-  say('Installing packages (npm ci) …');
+  printLine('Installing packages (npm ci) …');
   // Building needs the development packages too, whatever NODE_ENV says.
   const args = ['ci', '--include=dev'];
   const npm = npmProgram();

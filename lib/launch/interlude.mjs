@@ -3,10 +3,10 @@
 
 import { npmCommand, readFrom } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
-import { outliveListeners } from './shutdown.mjs';
+import { ignoreOutputErrors } from './shutdown.mjs';
 import { loadTypescript } from './typescript.mjs';
 
-outliveListeners();
+ignoreOutputErrors();
 // Paths are meant from where the person stands who gives them.
 process.chdir(readFrom);
 

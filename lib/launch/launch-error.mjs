@@ -3,7 +3,7 @@ import { errorLine, systemTrouble } from '../runner/system-error.mjs';
 /** Messages of start-up code to a person: one line each, and one line when it can't go on. */
 
 /** @param {string} line */
-export function say(line) {
+export function printLine(line) {
   process.stdout.write(`${line}\n`);
 }
 
@@ -36,7 +36,7 @@ export class LaunchError extends Error {
  * @param {unknown} error
  * @returns {never}
  */
-export function giveUp(error) {
+export function exitWithError(error) {
   process.stderr.write(`interlude: ${errorLine(error)}\n`);
   process.exit(error instanceof LaunchError ? error.exitCode : 1);
 }

@@ -42,17 +42,17 @@ export async function keepRunnerToken(dataDir, own) {
 export async function ensureRunnerToken(file, own) {
   const before = contentOf(file);
   if (before !== '') {
-    const { status } = await askOwnServer(own, '/me', { token: before });
+    const { status } = await requestOwnServer(own, '/me', { token: before });
     if (status === 200) return 'kept';
     if (status !== 401) return 'later';
   }
   const body = { role: 'runner', anyAgent: true, name: `Runners on ${hostname()}`.slice(0, 100) };
-  const { status, answer } = await askOwnServer(own, '/tokens', { body });
+  const { status, answer } = await requestOwnServer(own, '/tokens', { body });
   if (status !== 201 || typeof answer.token !== 'string') return 'later';
   // another server that shares the folder may have been quicker
   if (contentOf(file) !== before) {
     const { id } = /** @type {{ id: string }} */ (answer.credential);
-    await askOwnServer(own, `/credentials/${id}`, { method: 'DELETE' });
+    await requestOwnServer(own, `/credentials/${id}`, { method: 'DELETE' });
     return await ensureRunnerToken(file, own);
   }
   const draft = `${file}.${process.pid}`;
@@ -100,7 +100,7 @@ const WITHIN_MS = 10_000;
  *   owner's
  * @returns {Promise<{ status: number, answer: Record<string, unknown> }>} status 0: it did not answer
  */
-export async function askOwnServer(
+export async function requestOwnServer(
   own,
   path,
   { body, token = own.token, method = body === undefined ? 'GET' : 'POST' } = {},
@@ -130,7 +130,7 @@ export async function askOwnServer(
 export async function signInLines(own, isTerminal) {
   const another = interludeCommand(['sign-in']);
   if (!isTerminal) return `  Sign in:  get a single-use link with\n    ${another}`;
-  const { status, answer } = await askOwnServer(own, '/sign-in-codes', { body: {} });
+  const { status, answer } = await requestOwnServer(own, '/sign-in-codes', { body: {} });
   if (status === 201 && typeof answer.path === 'string') {
     return `  Sign in:  ${own.url}${answer.path}\n  It is good once, for 5 minutes. This prints another:\n    ${another}`;
   }

@@ -13,8 +13,8 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { basePathSetting } from '../protocol/base-path.mjs';
-import { buildWhatIsOld } from './build.mjs';
-import { giveUp, LaunchError, say } from './launch-error.mjs';
+import { buildIfStale } from './build.mjs';
+import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
 import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
 
 const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
@@ -47,7 +47,7 @@ async function pack() {
   if (existsSync(folder) && readdirSync(folder).length > 0) {
     throw new LaunchError(`${folder} is not empty; name a folder that is, or none yet`, 2);
   }
-  await buildWhatIsOld(BASE_PATH);
+  await buildIfStale(BASE_PATH);
   const loaded = [...traced(), ...(await loadedByNext()), ...(await imported())];
   const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...AS_THEY_STAND]);
   mkdirSync(folder, { recursive: true });
@@ -57,7 +57,7 @@ async function pack() {
     cpSync(join(root, file), target, { recursive: true, verbatimSymlinks: true });
   }
   await compile(join(folder, relative(root, READY)));
-  say(`Packed into ${folder}. Start it there: node lib/launch/start.mjs`);
+  printLine(`Packed into ${folder}. Start it there: node lib/launch/start.mjs`);
   // what Next has begun meanwhile has no end
   process.exit();
 }
@@ -168,4 +168,4 @@ function walk(folder) {
   });
 }
 
-pack().catch(giveUp);
+pack().catch(exitWithError);

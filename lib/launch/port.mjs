@@ -11,7 +11,7 @@ import { LaunchError } from './launch-error.mjs';
  * @param {number} port 0 for any that is free
  * @returns {Promise<{ port: number, release(): Promise<void> }>} `release` it right before the server listens
  */
-export function holdPort(host, port) {
+export function reservePort(host, port) {
   return new Promise((resolve, reject) => {
     const holder = createServer((socket) => socket.destroy());
     holder.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));

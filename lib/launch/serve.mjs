@@ -5,7 +5,7 @@ import { placedAt } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { exchange, requestOf } from './exchange.mjs';
-import { frontDoor, isNoPage, pathOf } from './front-door.mjs';
+import { frontDoor, isApiPath, pathOf } from './front-door.mjs';
 import { LaunchError } from './launch-error.mjs';
 import { isPacked, packedConfig, root } from './paths.mjs';
 import { listenError } from './port.mjs';
@@ -39,7 +39,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const door = () =>
     frontDoor(
       (request, response) => {
-        if (api !== null && isNoPage(pathOf(request))) return exchange(api.answer, request, response);
+        if (api !== null && isApiPath(pathOf(request))) return exchange(api.answer, request, response);
         // Next takes it off by itself
         request.url = placedAt(request.url ?? '/', basePath);
         return page(request, response);
@@ -52,7 +52,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const url = `http://${reachable(host)}:${port}${basePath}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
-  return { url, close: closableDoor(servers) };
+  return { url, close: closeGracefully(servers) };
 }
 
 /**
@@ -123,7 +123,7 @@ const LAST_ANSWERS_MS = 1_000;
  * @param {readonly import('node:http').Server[]} servers listening
  * @returns {() => Promise<void>} stops listening before it returns; resolves when nothing is under way
  */
-function closableDoor(servers) {
+function closeGracefully(servers) {
   /** @type {Set<import('node:http').ServerResponse>} */
   const underWay = new Set();
   let isClosing = false;

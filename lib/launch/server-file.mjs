@@ -17,7 +17,7 @@ const NAME = 'server.json';
  * @param {string} [pages] where browsers on this machine find its pages, if not there
  * @returns {() => void} takes it back, in favour of the newest other server that still runs
  */
-export function announce(dataDir, url, pages = url) {
+export function publishServerFile(dataDir, url, pages = url) {
   const content = JSON.stringify({ url, pid: process.pid, ...(pages === url ? {} : { pages }) });
   const own = `${NAME}.${process.pid}`;
   try {
@@ -47,7 +47,7 @@ export function announce(dataDir, url, pages = url) {
  * @param {number} port
  * @returns {string | null} the address of the server of this data directory that runs on the port
  */
-export function runningAt(dataDir, port) {
+export function runningServer(dataDir, port) {
   try {
     const { url, pid } = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
     return new URL(url).port === String(port) && isRunning(pid) ? url : null;

@@ -17,7 +17,7 @@ const TWICE_BY_NPM_MS = 250;
  * @returns {{ tell(name: Signal): void, after(work: () => Promise<unknown>): void }} `after` says what has to be done,
  *   which must come to an end by itself
  */
-export function ending(env = process.env) {
+export function handleSignals(env = process.env) {
   /** @type {() => Promise<unknown>} */
   let work = () => Promise.resolve();
   /** @type {{ name: Signal, at: number } | null} */
@@ -56,7 +56,7 @@ const SHELLS = ['sh', 'dash', 'bash', 'ash', 'zsh'];
  * @param {() => void} callback
  * @param {NodeJS.ProcessEnv} env
  */
-export function whenOrphaned(callback, env = process.env) {
+export function onOrphaned(callback, env = process.env) {
   if (env.npm_lifecycle_event !== 'start') return;
   const first = ancestors();
   const timer = setInterval(() => {
@@ -98,6 +98,6 @@ function status(pid) {
  * Lets a process go on whose output nobody reads any more: a pager that was left, a collector of logs that has died. Node
  * would end it by that error, and Next, which keeps it from ending, would say so on the same output, again and again.
  */
-export function outliveListeners() {
+export function ignoreOutputErrors() {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
 }

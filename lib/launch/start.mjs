@@ -4,16 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { checkDataFolder } from '../runner/data-folder.mjs';
 import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
 import { launchServer, theServer } from '../server/process-server.mjs';
-import { buildWhatIsOld } from './build.mjs';
-import { installWhatIsMissing } from './install.mjs';
-import { giveUp, LaunchError, say } from './launch-error.mjs';
+import { buildIfStale } from './build.mjs';
+import { installIfMissing } from './install.mjs';
+import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
 import { isTerminal, keepRunnerToken, runnerTokenFile, signInLines } from './local-credentials.mjs';
 import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
 import { readOptions, START_HELP } from './options.mjs';
 import { isPacked, root } from './paths.mjs';
-import { holdPort } from './port.mjs';
-import { announce, runningAt } from './server-file.mjs';
-import { ending, outliveListeners, whenOrphaned } from './shutdown.mjs';
+import { reservePort } from './port.mjs';
+import { publishServerFile, runningServer } from './server-file.mjs';
+import { handleSignals, ignoreOutputErrors, onOrphaned } from './shutdown.mjs';
 import { readOrMakeToken, secretsFromFiles } from './token.mjs';
 import { loadTypescript } from './typescript.mjs';
 
@@ -30,19 +30,19 @@ const END_MS = 1_900;
 const DEMO_FAREWELL_MS = 2_000;
 
 async function start() {
-  outliveListeners();
+  ignoreOutputErrors();
   const options = readOptions(process.argv.slice(2), process.env);
   if (options.help) {
-    say(START_HELP);
+    printLine(START_HELP);
     return;
   }
   requireNode(20, 9);
   if (options.demo && isPacked) throw new LaunchError('the demo fleet is not in a packed copy, which only serves', 2);
-  const end = ending();
-  whenOrphaned(() => end.tell('SIGTERM'));
+  const end = handleSignals();
+  onOrphaned(() => end.tell('SIGTERM'));
   const { host, dataDir, basePath } = options;
-  const held = await holdPort(host, options.port).catch((error) => {
-    const url = runningAt(dataDir, options.port);
+  const held = await reservePort(host, options.port).catch((error) => {
+    const url = runningServer(dataDir, options.port);
     if (url === null) throw error;
     const next = options.demo ? `; for the demo beside it run: ${interludeCommand(['demo'])}` : '';
     throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude runs already, at ${url}${next}`);
@@ -53,8 +53,8 @@ async function start() {
   const localName = ipv6 === 'somebody else’s' ? '' : readOrMakeLocalName(dataDir, process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
-  await installWhatIsMissing();
-  await buildWhatIsOld(basePath);
+  await installIfMissing();
+  await buildIfStale(basePath);
   Object.assign(process.env, secretsFromFiles(process.env), {
     NODE_ENV: 'production',
     HOST: host,
@@ -69,21 +69,21 @@ async function start() {
   const { prepareDatabase } = await import('./database.mjs');
   await prepareDatabase(process.env);
   launchServer();
-  await keepLookingForAgents();
+  await watchForAgents();
   const { serve } = await import('./serve.mjs');
   const { url, close } = await serve(host, held, ipv6 === 'ours', basePath);
   end.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own, isTerminal(process.stdout, process.env));
-  const pages = localName === '' || new URL(url).hostname !== '127.0.0.1' ? url : ownPages(localName, url);
-  const takeBack = announce(dataDir, url, pages);
+  const pages = localName === '' || new URL(url).hostname !== '127.0.0.1' ? url : localNameUrl(localName, url);
+  const takeBack = publishServerFile(dataDir, url, pages);
   process.once('exit', takeBack);
   const elsewhere = pages === url ? '' : `  Browsers on this machine have it at ${pages}\n`;
-  say(`\n  Interlude is at ${url}\n${signIn}\n${elsewhere}`);
+  printLine(`\n  Interlude is at ${url}\n${signIn}\n${elsewhere}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
-  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : isPacked ? '' : commands);
+  printLine(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : isPacked ? '' : commands);
   if (endDemo === null) return;
   end.after(async () => {
     // First, while there is a server to tell that its sessions end. It must not hold us up.
@@ -96,7 +96,7 @@ async function start() {
  * @param {string} localName
  * @param {string} url
  */
-function ownPages(localName, url) {
+function localNameUrl(localName, url) {
   const { port, pathname } = new URL(url);
   return `http://${localName}.localhost:${port}${pathname.replace(/\/$/, '')}`;
 }
@@ -149,7 +149,7 @@ function requireNode(major, minor) {
   throw new LaunchError(`Node ${process.versions.node} is too old; install ${major}.${minor} or newer`, 3);
 }
 
-start().catch(giveUp);
+start().catch(exitWithError);
 
 const LONGEST_REST_MS = 30_000;
 const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
@@ -197,7 +197,7 @@ const LOOK_EVERY_MS = 30_000;
  * Looks for agents on this machine, now and then, and leaves what it finds where the server's pages read it. Failing to
  * look is no reason not to run: then nothing is offered.
  */
-async function keepLookingForAgents() {
+async function watchForAgents() {
   try {
     const { findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });
     const look = async () => {

@@ -13,18 +13,18 @@ import {
   sessionIdleMs,
   sessionMs,
 } from '@/lib/server/access/access-settings';
-import { actOf } from '@/lib/server/access/audit';
-import { authenticate, authenticateProgram, signedIn } from '@/lib/server/access/authenticate';
+import { describeAction } from '@/lib/server/access/audit';
+import { authenticate, authenticateProgram, sessionPrincipal } from '@/lib/server/access/authenticate';
 import { embedOrigins } from '@/lib/server/access/embeds';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
 import { may, type Principal, requirePermission } from '@/lib/server/access/principal';
-import type { ProviderServer } from '@/lib/server/access/provider-sign-in';
-import { KeptAnswers } from '@/lib/server/access/request-context';
-import { preflightAnswer, readableByOpaque } from '@/lib/server/access/request-origin';
+import type { ProviderSignInContext } from '@/lib/server/access/provider-sign-in';
+import { ResponseCaches } from '@/lib/server/access/request-context';
+import { allowOpaqueOrigin, preflightResponse } from '@/lib/server/access/request-origin';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
-import { asResponse, OpenStreams, StreamAnswer } from '@/lib/server/access/streamed-response';
+import { asResponse, OpenStreams, StreamedResponse } from '@/lib/server/access/streamed-response';
 import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
 import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
 import { logRetention } from '@/lib/server/log-store/retention-settings';
@@ -33,10 +33,10 @@ import { historyRetention } from '@/lib/server/retention/retention-settings';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { Tracing } from '@/lib/server/telemetry/tracing';
 import { webhookSetting } from '@/lib/server/webhook/webhook-settings';
-import { answerRoute, type Found, findRoute } from './answer-route';
+import { type Found, findRoute, handleRoute } from './handle-route';
 import { describeApi } from './open-api/get-open-api';
 import { type ApiRoute, type Ids, ROUTES } from './routes';
-import { closeParts, keepParts, keepStreamed, type ServerParts, serverParts } from './server-parts';
+import { closeParts, createParts, type ServerParts, startParts, startWhileStreaming } from './server-parts';
 
 /** How often to try a database that was away when the server started. */
 const OPEN_AGAIN_MS = 5_000;
@@ -76,7 +76,7 @@ export class ProcessMemory {
   /** Whether the database's schema was seen to be this version's. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
-  readonly kept: KeptAnswers;
+  readonly kept: ResponseCaches;
   #settings: AccessSettings | null = null;
   #provider: { signIn: OidcSignIn | null } | null = null;
   readonly #kind: ContextKind;
@@ -85,7 +85,7 @@ export class ProcessMemory {
     this.env = env;
     this.#kind = kind;
     this.readiness = new Readiness({ isShared: kind === 'shared' });
-    this.kept = new KeptAnswers(kind === 'shared');
+    this.kept = new ResponseCaches(kind === 'shared');
   }
 
   /** @throws AppError `unavailable` for settings that make no sense */
@@ -124,7 +124,7 @@ export function createServer(
   let traces: Tracing | null = null;
 
   const settings = () => memory.settings();
-  const door: ProviderServer = {
+  const door: ProviderSignInContext = {
     settings,
     throttle: memory.throttle,
     credentials: async () => (await parts()).credentials,
@@ -134,7 +134,7 @@ export function createServer(
       if (signIn !== null) return signIn;
       throw new AppError('not_found', 'No identity provider is set here. See docs/sign-in.md, or sign in with a link.');
     },
-    endAtProvider: async () => (await memory.provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
+    providerSignOutUrl: async () => (await memory.provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
   };
   const parts = () => {
     opening ??= open().catch((error) => {
@@ -161,7 +161,7 @@ export function createServer(
     traces = await tracesOf(env, opened);
     const listeners = traces?.listeners ?? [];
     const count = lasts ? processMetrics : () => null;
-    const all: ServerParts = serverParts(
+    const all: ServerParts = createParts(
       {
         ...access,
         database: opened,
@@ -171,7 +171,7 @@ export function createServer(
           ? {}
           : {
               streams: new OpenStreams(
-                () => keepStreamed(all),
+                () => startWhileStreaming(all),
                 () => void close(),
               ),
             }),
@@ -190,7 +190,7 @@ export function createServer(
       { count, listeners },
     );
     told = all.telemetry ?? null;
-    if (lasts && closing === null) keepParts(all);
+    if (lasts && closing === null) startParts(all);
     return all;
   }
 
@@ -203,8 +203,8 @@ export function createServer(
       requirePermission(principal, route.access);
       const all = await parts();
       // nobody has looked since the last request what is due by now
-      if (!lasts && !isTelling(route)) await all.commands.sweepDue();
-      return answerRoute(route, request, all, ids, principal);
+      if (!lasts && !isRunnerWrite(route)) await all.commands.sweepDue();
+      return handleRoute(route, request, all, ids, principal);
     }
     if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
     if (found.kind === 'nothing') {
@@ -222,7 +222,7 @@ export function createServer(
   async function noteForbidden(request: Request, principal: Principal, { action }: ApiRoute, ids: Ids): Promise<void> {
     if (action === null || principal.kind === 'runner') return;
     const { refusals } = await parts();
-    await refusals.note(actOf(request, principal, action, ids, null), new AppError('forbidden', action));
+    await refusals.record(describeAction(request, principal, action, ids, null), new AppError('forbidden', action));
   }
 
   const respond = withErrors(answer);
@@ -239,11 +239,11 @@ export function createServer(
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
     }
     // nothing is done after the answer of a process that may freeze
-    if (!lasts) await (response instanceof StreamAnswer ? traces?.flush() : traces?.close());
+    if (!lasts) await (response instanceof StreamedResponse ? traces?.flush() : traces?.close());
     return response;
   });
   const safely = async (request: Request) =>
-    preflightAnswer(request) ?? readableByOpaque(request, await answered(request));
+    preflightResponse(request) ?? allowOpaqueOrigin(request, await answered(request));
 
   async function start(): Promise<void> {
     await parts().catch(() => {
@@ -275,7 +275,7 @@ export function createServer(
         () => true,
         () => false,
       ),
-    visitor: (headers) => signedIn(headers, door),
+    visitor: (headers) => sessionPrincipal(headers, door),
     start,
     parts,
     description: () => describeApi(ROUTES),
@@ -286,16 +286,16 @@ export function createServer(
 /** Nothing of it is loaded where nobody collects traces. */
 async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
   if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
-  const [{ otelSettings }, { tracing }] = await Promise.all([
+  const [{ otelSettings }, { startTracing }] = await Promise.all([
     import('@/lib/server/telemetry/otel-settings'),
     import('@/lib/server/telemetry/tracing'),
   ]);
   const settings = otelSettings(env);
-  return settings === null ? null : tracing(settings, database);
+  return settings === null ? null : startTracing(settings, database);
 }
 
 /** Whether a route only takes what is sent, and shows nothing of what the time has changed. */
-function isTelling({ access, method }: ApiRoute): boolean {
+function isRunnerWrite({ access, method }: ApiRoute): boolean {
   return access === 'speak' && method === 'POST';
 }
 
@@ -335,6 +335,6 @@ function perRequestServer(env: Record<string, string | undefined>): Server {
 }
 
 /** The server that the environment describes, of the kind that its host allows. */
-export function serverOf(env: Record<string, string | undefined>): Server {
+export function serverFor(env: Record<string, string | undefined>): Server {
   return contextKind(env) === 'shared' ? createServer(env) : perRequestServer(env);
 }

@@ -19,7 +19,7 @@ function slot() {
 }
 
 /** @param {import('./create-server').Server} server */
-export function holdServer(server) {
+export function setServer(server) {
   slot().server = server;
 }
 

@@ -3,18 +3,18 @@ import * as body from '@interlude/protocol/commands';
 import * as query from '@interlude/protocol/queries';
 import type { Permission } from '@interlude/protocol/scope';
 import type * as z from 'zod';
+import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/audit-log';
 import { postEmbedToken } from '@/lib/server/access/embeds';
 import * as credential from '@/lib/server/access/manage-credentials';
 import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/manage-credentials';
 import { getMembers, putMember } from '@/lib/server/access/manage-members';
 import {
-  endByProvider,
-  finishSignIn,
-  type ProviderServer,
-  signInByProvider,
+  backChannelLogout,
+  finishProviderSignIn,
+  type ProviderSignInContext,
+  startProviderSignIn,
 } from '@/lib/server/access/provider-sign-in';
-import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/read-audit';
-import type { Asked } from '@/lib/server/access/request-context';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { signIn, signInByForm, signOut } from '@/lib/server/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/server/agui/post-agui';
 import { postAcceptReply } from '@/lib/server/commands/accept-reply';
@@ -41,13 +41,13 @@ import { getStorage } from '@/lib/server/queries/read-storage';
 import { getMetrics } from '@/lib/server/telemetry/metrics';
 import { postWebhookTest } from '@/lib/server/webhook/call-webhook';
 import { getOpenApi } from './open-api/get-open-api';
-import { doAllDue, type ServerParts } from './server-parts';
+import { runDueWork, type ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
 /** What open routes get: it works while the database is away. */
-export interface OpenServer extends ProviderServer {
+export interface OpenServer extends ProviderSignInContext {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -63,7 +63,7 @@ interface Takes<Query extends Schema, Body extends Schema> {
 
 /** @returns a model, which is the answer's JSON, or an answer of another kind */
 type Handler<Id extends string, Query, Body> = (
-  asked: Asked<Id, { query: Query; body: Body }>,
+  asked: RequestContext<Id, { query: Query; body: Body }>,
   server: ServerParts,
 ) => Promise<object>;
 type OpenHandler = (request: Request, server: OpenServer) => Promise<Response>;
@@ -110,9 +110,9 @@ const asks = (action: string) => api('act', 202, action);
 export const ROUTES: readonly Route[] = [
   open('GET', '/sign-in', (request, server) => signIn(request, server)),
   open('POST', '/sign-in', (request, server) => signInByForm(request, server)),
-  open('GET', '/sign-in/provider', (request, server) => signInByProvider(request, server)),
-  open('GET', '/sign-in/callback', (request, server) => finishSignIn(request, server)),
-  open('POST', '/sign-in/back-channel-logout', (request, server) => endByProvider(request, server)),
+  open('GET', '/sign-in/provider', (request, server) => startProviderSignIn(request, server)),
+  open('GET', '/sign-in/callback', (request, server) => finishProviderSignIn(request, server)),
+  open('POST', '/sign-in/back-channel-logout', (request, server) => backChannelLogout(request, server)),
   open('POST', '/sign-out', (request, server) => signOut(request, server)),
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
@@ -133,7 +133,7 @@ export const ROUTES: readonly Route[] = [
   administers('GET', '/members', getMembers),
   api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
   api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
-  api('tend')('GET', '/cron', (_asked, server) => doAllDue(server)),
+  api('tend')('GET', '/cron', (_asked, server) => runDueWork(server)),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

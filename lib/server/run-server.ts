@@ -3,14 +3,14 @@ import type { IncomingMessage } from 'node:http';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { guessableSecrets } from '@/lib/server/access/access-settings';
 import { prepareHeaders } from '@/lib/server/access/incoming-headers.mjs';
-import { serverOf } from './create-server';
-import { holdServer, isLaunched } from './process-server.mjs';
+import { serverFor } from './create-server';
+import { isLaunched, setServer } from './process-server.mjs';
 
 /** Makes and starts the one server of this process. If no launcher does, it also closes it with the process. */
 export async function runServer(): Promise<void> {
   for (const warning of guessableSecrets(process.env)) serverLog('warn', warning);
-  const server = serverOf(process.env);
-  holdServer(server);
+  const server = serverFor(process.env);
+  setServer(server);
   await server.start();
   if (isLaunched()) return;
   // Next runs alone: the front door would do this. On Vercel the host's own header names the client.

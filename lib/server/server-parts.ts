@@ -1,8 +1,8 @@
 import { SESSION_STATES } from '@interlude/protocol/agent-state';
 import type { RetentionRules } from '@interlude/protocol/storage';
-import { CredentialBook } from '@/lib/server/access/credential-book';
-import { Refusals } from '@/lib/server/access/refusals';
-import { KeptAnswers, type ServerContext } from '@/lib/server/access/request-context';
+import { CredentialCache } from '@/lib/server/access/credential-cache';
+import { RefusalCounter } from '@/lib/server/access/refusal-counter';
+import { ResponseCaches, type ServerContext } from '@/lib/server/access/request-context';
 import { refreshRole } from '@/lib/server/access/role-refresh';
 import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
@@ -18,22 +18,22 @@ import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 
 /** Who looks at the server's work. */
-export interface Watching {
+export interface Observers {
   count: CountProcess;
   listeners: readonly Telemetry[];
 }
 
-const NOBODY: Watching = { count: () => null, listeners: [] };
+const NO_OBSERVERS: Observers = { count: () => null, listeners: [] };
 
 /** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
   history: HistoryKeeper;
   webhooks: WebhookSender;
-  credentials: CredentialBook;
-  refusals: Refusals;
+  credentials: CredentialCache;
+  refusals: RefusalCounter;
   metrics: Metrics;
-  kept: KeptAnswers;
+  kept: ResponseCaches;
   /** How long what has happened is kept, for those who ask. */
   retention: RetentionRules;
 }
@@ -43,10 +43,10 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
  *
  * @param watching who is told of the server's work, and how it is counted
  */
-export function serverParts(
+export function createParts(
   given: ServerContext,
   retention: { logs: Retention; history: HistoryRetention },
-  watching: Watching = NOBODY,
+  watching: Observers = NO_OBSERVERS,
 ): ServerParts {
   const { database, now } = given;
   const state = () => ({
@@ -56,7 +56,7 @@ export function serverParts(
   });
   const counted = watching.count(state);
   const telemetry = telemetryOf([...(counted === null ? [] : [counted.telemetry]), ...watching.listeners]);
-  const kept = given.kept ?? new KeptAnswers();
+  const kept = given.kept ?? new ResponseCaches();
   const context = { ...given, telemetry, kept };
   const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
@@ -68,17 +68,17 @@ export function serverParts(
     history: new HistoryKeeper(context, retention.history),
     gaps: new GapTally(),
     webhooks: new WebhookSender(context),
-    credentials: new CredentialBook({
+    credentials: new CredentialCache({
       ...context,
       refreshRole: context.oidc ? (credentialId) => refreshRole(context, credentialId) : null,
     }),
-    refusals: new Refusals(context),
+    refusals: new RefusalCounter(context),
     retention: retentionRules(retention),
   };
 }
 
 /** From now on, what is due is done without being asked for. */
-export function keepParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
+export function startParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
   for (const part of [commands, logs, history, webhooks, refusals]) part.keep();
 }
 
@@ -87,7 +87,7 @@ export function keepParts({ commands, logs, history, webhooks, refusals }: Serve
  * that passes, and what others are told of it. History, logs and refusals would still be at work when the stream has ended:
  * `GET /cron` looks through them.
  */
-export function keepStreamed({ commands, webhooks }: ServerParts): void {
+export function startWhileStreaming({ commands, webhooks }: ServerParts): void {
   for (const part of [commands, webhooks]) part.keep();
 }
 
@@ -101,7 +101,7 @@ export function closeParts(parts: ServerParts): void {
  * `GET /cron`: does everything that is due, now. For hosts whose processes do not last, which call it now and then; what
  * somebody would see is done before it is shown, too.
  */
-export async function doAllDue({
+export async function runDueWork({
   commands,
   logs,
   history,
@@ -113,7 +113,7 @@ export async function doAllDue({
   await logs.retain();
   await history.retain();
   await webhooks.send();
-  await refusals.tellDue();
+  await refusals.flushDue();
   return { status: 'done' };
 }
 

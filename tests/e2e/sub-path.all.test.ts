@@ -7,7 +7,7 @@ import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import type { SessionList } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { buildWhatIsOld } from '@/lib/launch/build.mjs';
+import { buildIfStale } from '@/lib/launch/build.mjs';
 import { root } from '@/lib/launch/paths.mjs';
 import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
@@ -30,7 +30,7 @@ let it: OwnVisit;
 let pages = '';
 beforeAll(async () => {
   // there may be no build yet
-  await buildWhatIsOld(BASE);
+  await buildIfStale(BASE);
   it = await visitOwn({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
   pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
 }, 2 * TEST_MS);

@@ -291,7 +291,7 @@ describe('a logout token', () => {
     ...more,
   });
   const post = (body: BodyInit, at = interlude) =>
-    at.loggedOut(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout: ProviderLogout) => logout);
+    at.backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout: ProviderLogout) => logout);
   const send = (token: string, at = interlude) => post(new URLSearchParams({ logout_token: token }), at);
   const typed = { typ: 'logout+jwt' };
 

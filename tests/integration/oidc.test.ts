@@ -21,7 +21,7 @@ const backChannel = createServer(async (request, response) => {
   let body = '';
   for await (const chunk of request) body += chunk;
   const answer = await interlude
-    .loggedOut(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout) => {
+    .backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout) => {
       told.push(logout);
       return new Response(null);
     })
@@ -436,7 +436,7 @@ describe('a sign-out', () => {
     await signOut(browser, (await interlude.endSessionUrl('/signed-out')) ?? '');
     expect(told).toHaveLength(1);
     const post = (at: OidcSignIn, end = async (_: ProviderLogout) => 'ended') =>
-      at.loggedOut(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);
+      at.backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);
     await expect(post(interlude)).rejects.toSatisfy(refusal('malformed', /taken already/));
     const another = signInWith({ INTERLUDE_OIDC_CLIENT_ID: 'another' });
     await expect(post(another)).rejects.toSatisfy(refusal('malformed', /"aud"/));

@@ -64,7 +64,7 @@ export const ACCESS = [
   },
   {
     name: 'checks the audit chain without its hashes',
-    file: 'lib/server/access/read-audit.ts',
+    file: 'lib/server/access/audit-log.ts',
     find: 'if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {',
     replace: 'if (entry.number !== after + 1) {',
     test: 'tests/unit/access/audit-chain.test.ts',
@@ -156,7 +156,7 @@ export const ACCESS = [
   {
     name: 'opens a stream to a topic outside the scope',
     file: 'lib/server/fan-out/get-stream.ts',
-    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(database, scope, topic, 'log');",
+    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(database, scope, topic, 'log');",
     replace: '',
     test: 'tests/unit/access/permissions.test.ts',
   },

@@ -42,7 +42,7 @@ export const DOOR = [
   {
     name: 'takes an insecure cookie over TLS',
     file: 'lib/server/access/session-cookie.ts',
-    find: '(saysSecure(headers) ? null : cookieOf(cookies, NAME))',
+    find: '(forwardedTls(headers) ? null : cookieOf(cookies, NAME))',
     replace: 'cookieOf(cookies, NAME)',
     test: 'tests/unit/access/doors.test.ts',
   },

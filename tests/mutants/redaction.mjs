@@ -55,15 +55,15 @@ export const REDACTION = [
   },
   {
     name: 'answers what nobody has cleared of secrets',
-    file: 'lib/server/answer-route.ts',
+    file: 'lib/server/handle-route.ts',
     find: 'if (!principal.redacts || isRedacted(model)) return model;',
     replace: 'if (model.body !== undefined) return model;',
     test: 'tests/unit/server/redacted-streams.test.ts',
   },
   {
     name: 'runs AG-UI for a reader who is told no secrets',
-    file: 'lib/server/answer-route.ts',
-    find: 'if (principal.redacts && TELLS_ALL.test(pattern)) throw tellsAll();',
+    file: 'lib/server/handle-route.ts',
+    find: 'if (principal.redacts && UNREDACTED_ROUTES.test(pattern)) throw cannotRedact();',
     replace: '',
     test: 'tests/unit/server/redacted-answers.test.ts',
   },

@@ -62,7 +62,7 @@ export const SIGN_IN = [
   },
   {
     name: 'keeps the role of a sign-in without asking again',
-    file: 'lib/server/access/credential-book.ts',
+    file: 'lib/server/access/credential-cache.ts',
     find: 'return this.#refreshRole !== null && roleDueAt !== null && roleDueAt <= this.#now();',
     replace: 'return this.#refreshRole !== null && roleDueAt === -1;',
     test: 'tests/integration/member-sign-in.test.ts',
@@ -84,7 +84,7 @@ export const SIGN_IN = [
   {
     name: 'shuts somebody out whose groups the provider does not tell',
     file: 'lib/server/access/oidc/person-claims.ts',
-    find: 'claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleOf(claims, settings)',
+    find: 'claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleFromClaims(claims, settings)',
     replace: 'roleOf(claims, settings)',
     test: 'tests/unit/access/role-of.test.ts',
   },
@@ -140,7 +140,7 @@ export const SIGN_IN = [
   {
     name: 'lets a page use up a sign-in link',
     file: 'lib/server/access/sign-in.ts',
-    find: "return who === 'person' ? enter(",
+    find: "return who === 'person' ? completeSignIn(",
     replace: "return who !== 'ahead' ? enter(",
     test: 'tests/unit/access/credentials.test.ts',
   },
@@ -160,21 +160,21 @@ export const SIGN_IN = [
   },
   {
     name: 'lets a stream outlive its credential',
-    file: 'lib/server/access/credential-book.ts',
+    file: 'lib/server/access/credential-cache.ts',
     find: 'for (const id of watched) this.#end(id, this.#live.get(id));',
     replace: '',
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
     name: 'ends a stream whose sign-in is used at another server',
-    file: 'lib/server/access/credential-book.ts',
+    file: 'lib/server/access/credential-cache.ts',
     find: 'const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);',
     replace: 'const now = entry;',
     test: 'tests/integration/revocation.test.ts',
   },
   {
     name: 'keeps what began while its revocation was read',
-    file: 'lib/server/access/credential-book.ts',
+    file: 'lib/server/access/credential-cache.ts',
     find: 'this.#version = isWhole ? version : null;',
     replace: 'this.#version = version;',
     test: 'tests/unit/access/credentials.test.ts',
@@ -182,8 +182,8 @@ export const SIGN_IN = [
   {
     name: 'writes for a credential that was revoked meanwhile',
     file: 'lib/server/access/audit.ts',
-    find: 'if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw overMeanwhile();',
-    replace: 'if (credential === null) throw overMeanwhile();',
+    find: 'if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();',
+    replace: 'if (credential === null) throw credentialEnded();',
     test: 'tests/unit/access/credentials.test.ts',
   },
   {
@@ -196,7 +196,7 @@ export const SIGN_IN = [
   {
     name: 'acts without an entry in the audit',
     file: 'lib/server/access/audit.ts',
-    find: "if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());",
+    find: "if (isFirst) await recordAction(transaction, withCreatedId(act, value), 'done', now());",
     replace: '',
     test: 'tests/unit/access/credentials.test.ts',
   },

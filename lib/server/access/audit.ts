@@ -8,7 +8,7 @@ import { columnText } from '@/db/column-text';
 import { audit } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { AboutJob, WriteJob, Writes, WriteTransaction } from '@/db/writes';
-import { overMeanwhile } from './authenticate';
+import { credentialEnded } from './authenticate';
 import { CREDENTIAL_COLUMNS, credentialFromRow, isLive } from './credential-rows';
 import type { Principal } from './principal';
 
@@ -24,7 +24,7 @@ import type { Principal } from './principal';
  */
 
 /** Something that somebody asks for, before it is known what comes of it. */
-export interface Act {
+export interface AuditedAction {
   principal: Principal;
   action: string;
   agentId: string | null;
@@ -37,29 +37,39 @@ export interface Act {
 }
 
 /** The hash before the first entry. */
-export const NO_HASH = '';
+export const GENESIS_HASH = '';
 
 /** The end of the chain, also where retention has removed all of it. */
 const NEWEST = `SELECT number, hash FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
   UNION ALL SELECT number, hash FROM audit_start ORDER BY number DESC LIMIT 1`;
 
 /** What retention has removed; no row if nothing. */
-export const AUDIT_REMOVED = 'SELECT number, hash, removed_at FROM audit_start';
+export const SELECT_REMOVED = 'SELECT number, hash, removed_at FROM audit_start';
 
 /** How an entry calls that all entries up to one were removed, or are being removed. */
-export const REMOVAL = 'remove old audit entries';
+export const REMOVAL_ACTION = 'remove old audit entries';
 const REMOVED_TARGET = '/audit/';
 
 /** The server itself, by its settings, says which entries it removes: `hash` is that of the last of them. */
 export function removalEntry(upTo: number, hash: string, now: number): NewAuditEntry {
   const server = { actor: 'Interlude', actorKind: 'server', role: 'server', credentialId: 'server' };
-  const what = { action: REMOVAL, agentId: null, sessionId: null, target: `${REMOVED_TARGET}${upTo}`, digest: hash };
+  const what = {
+    action: REMOVAL_ACTION,
+    agentId: null,
+    sessionId: null,
+    target: `${REMOVED_TARGET}${upTo}`,
+    digest: hash,
+  };
   return { at: now, ...server, ...what, origin: '', result: 'done', times: 1 };
 }
 
 /** Up to which entry one says that they were removed; 0 if it says something else. */
-export function removalIn({ action, actorKind, target }: Pick<AuditEntry, 'action' | 'actorKind' | 'target'>): number {
-  if (action !== REMOVAL || actorKind !== 'server') return 0;
+export function removedUpTo({
+  action,
+  actorKind,
+  target,
+}: Pick<AuditEntry, 'action' | 'actorKind' | 'target'>): number {
+  if (action !== REMOVAL_ACTION || actorKind !== 'server') return 0;
   return Number(target.slice(REMOVED_TARGET.length)) || 0;
 }
 
@@ -73,11 +83,16 @@ const AUDIT = new RowWriter(audit);
 export const AUDIT_COLUMNS = ROW.columns();
 export const auditFromRow = ROW.read;
 
-export function noteAct(transaction: WriteTransaction, act: Act, result: string, now: number): Promise<void> {
-  return addEntry(transaction, entryOf(act, result, now));
+export function recordAction(
+  transaction: WriteTransaction,
+  act: AuditedAction,
+  result: string,
+  now: number,
+): Promise<void> {
+  return appendAuditEntry(transaction, toAuditEntry(act, result, now));
 }
 
-export function entryOf({ principal, ...act }: Act, result: string, now: number): NewAuditEntry {
+export function toAuditEntry({ principal, ...act }: AuditedAction, result: string, now: number): NewAuditEntry {
   return {
     at: now,
     actor: principal.name,
@@ -90,17 +105,17 @@ export function entryOf({ principal, ...act }: Act, result: string, now: number)
   };
 }
 
-export async function addEntry(transaction: WriteTransaction, added: NewAuditEntry): Promise<void> {
+export async function appendAuditEntry(transaction: WriteTransaction, added: NewAuditEntry): Promise<void> {
   // its number and its hash follow from the last one
   transaction.touch('audit');
   const { rows } = await transaction.execute(NEWEST);
   const [last] = rows;
-  const entry = { number: Number(last?.number ?? 0) + 1, ...asKept(added) };
-  await transaction.execute(AUDIT.one({ ...entry, hash: hashOf(entry, String(last?.hash ?? NO_HASH)) }));
+  const entry = { number: Number(last?.number ?? 0) + 1, ...asStored(added) };
+  await transaction.execute(AUDIT.one({ ...entry, hash: hashOf(entry, String(last?.hash ?? GENESIS_HASH)) }));
 }
 
 /** The hash is over what is read back: a path may name what no column keeps as it is. */
-function asKept(entry: NewAuditEntry): NewAuditEntry {
+function asStored(entry: NewAuditEntry): NewAuditEntry {
   const fields = Object.entries(entry).map(([name, value]) => [
     name,
     typeof value === 'string' ? columnText(value.toWellFormed()) : value,
@@ -125,13 +140,13 @@ export function textDigest(text: string): string {
 const MAX_ORIGIN = 200;
 
 /** What a request asks for. */
-export function actOf(
+export function describeAction(
   request: Request,
   principal: Principal,
   action: string,
   ids: { readonly agentId?: string; readonly sessionId?: string },
   body: Uint8Array | null,
-): Act {
+): AuditedAction {
   const { pathname, search } = new URL(request.url);
   const digest = sha256.create().update(utf8ToBytes(`${request.method} ${pathname}${search}\n`));
   if (body !== null) digest.update(body);
@@ -142,12 +157,12 @@ export function actOf(
     sessionId: ids.sessionId ?? null,
     target: pathname,
     digest: bytesToHex(digest.digest()),
-    origin: originOf(request.headers),
+    origin: requestSource(request.headers),
   };
 }
 
 /** The origin of the page, or what the program calls itself. */
-export function originOf(headers: Headers): string {
+export function requestSource(headers: Headers): string {
   return (headers.get('origin') ?? headers.get('user-agent') ?? '').slice(0, MAX_ORIGIN);
 }
 
@@ -155,9 +170,9 @@ export function originOf(headers: Headers): string {
  * The database for whoever does `act`: the first transaction that it writes has its entry in the audit, and each is
  * refused if the sender's credential has ended, or lost its role, while the request was on its way.
  */
-export function audited(
+export function withAudit(
   database: Database,
-  act: Act,
+  act: AuditedAction,
   now: () => number,
 ): { database: Database; noted: { count: number } } {
   const { writes } = database;
@@ -167,9 +182,9 @@ export function audited(
     const isFirst = noted.count === 0;
     const done = await writes.run(
       async (transaction) => {
-        await requireStanding(transaction, act.principal, now());
+        await requireLiveCredential(transaction, act.principal, now());
         const value = await job(transaction);
-        if (isFirst) await noteAct(transaction, withOutcome(act, value), 'done', now());
+        if (isFirst) await recordAction(transaction, withCreatedId(act, value), 'done', now());
         return value;
       },
       isFirst ? { ...about, keys: [...(about?.keys ?? []), 'audit'] } : about,
@@ -182,7 +197,7 @@ export function audited(
 }
 
 /** What was made by it is told with it. */
-function withOutcome(act: Act, value: unknown): Act {
+function withCreatedId(act: AuditedAction, value: unknown): AuditedAction {
   const { credential } = Object(value) as { credential?: { id?: unknown } };
   return typeof credential?.id === 'string' && !act.target.endsWith(credential.id)
     ? { ...act, target: `${act.target}/${credential.id}` }
@@ -190,7 +205,7 @@ function withOutcome(act: Act, value: unknown): Act {
 }
 
 /** @throws AppError `unauthenticated`, `forbidden` */
-async function requireStanding(
+async function requireLiveCredential(
   transaction: WriteTransaction,
   { credentialId, credentialKind, role }: Principal,
   now: number,
@@ -203,7 +218,7 @@ async function requireStanding(
   });
   const credential = rows[0] === undefined ? null : credentialFromRow(rows[0]);
   // when it was last used is written down later
-  if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw overMeanwhile();
+  if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();
   if (credential.role === role) return;
   throw new AppError('forbidden', 'Your role changed while this was on its way. Look again, and repeat it if you may.');
 }

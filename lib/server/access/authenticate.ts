@@ -2,18 +2,18 @@ import { AppError } from '@interlude/protocol/errors';
 import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/page-header';
 import type { AccessSettings } from './access-settings';
 import { clientAddress } from './client-address';
-import type { CredentialBook } from './credential-book';
+import type { CredentialCache } from './credential-cache';
 import type { LoginThrottle } from './login-throttle';
 import { MONITOR, OWNER, type Principal, TIMER } from './principal';
 import { checkHost, checkSameOrigin, isNavigation } from './request-origin';
 import { isSecret, sameSecret } from './secret';
-import { sessionOf } from './session-cookie';
+import { sessionSecret } from './session-cookie';
 
 /** What is asked who somebody is. */
-export interface Doorkeeper {
+export interface Authenticator {
   settings(): AccessSettings;
   /** Opens the database if that is still to be done. */
-  credentials(): Promise<CredentialBook>;
+  credentials(): Promise<CredentialCache>;
   throttle: LoginThrottle;
 }
 
@@ -25,7 +25,7 @@ export interface Doorkeeper {
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `other_principal`, `unavailable`
  */
-export async function authenticate(request: Request, door: Doorkeeper): Promise<Principal> {
+export async function authenticate(request: Request, door: Authenticator): Promise<Principal> {
   const principal = await findPrincipal(request, door);
   const composedBy = request.headers.get(PRINCIPAL_HEADER);
   if (composedBy === null || composedBy === principal.id) return principal;
@@ -35,7 +35,7 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
   );
 }
 
-async function findPrincipal(request: Request, door: Doorkeeper): Promise<Principal> {
+async function findPrincipal(request: Request, door: Authenticator): Promise<Principal> {
   const settings = door.settings();
   checkHost(request, settings);
   const authorization = request.headers.get('authorization');
@@ -43,18 +43,18 @@ async function findPrincipal(request: Request, door: Doorkeeper): Promise<Princi
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     const isOurs = token !== undefined && isSecret(token);
     const address = clientAddress(request.headers, settings.proxies);
-    if (!isOurs) await door.throttle.turn(address, request.signal);
+    if (!isOurs) await door.throttle.admit(address, request.signal);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
     const principal = isOurs ? await (await door.credentials()).find(token) : null;
     // a cookie's value is no bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
-    if (!isOurs) door.throttle.failed(address);
+    if (!isOurs) door.throttle.recordFailure(address);
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
   }
   const isUse = request.headers.get(PAGE_HEADER) === USED_PAGE;
-  const principal = await signedIn(request.headers, door, { isUse });
+  const principal = await sessionPrincipal(request.headers, door, { isUse });
   if (principal === null) throw unauthenticated('This request carries no sign-in.');
   checkSameOrigin(request);
   return principal;
@@ -64,9 +64,9 @@ async function findPrincipal(request: Request, door: Doorkeeper): Promise<Princi
  * Like `authenticate`, for what only programs do: speaking for an agent, and listening on its behalf. A sign-in by
  * cookie opens none of it, whoever made a browser send it.
  */
-export async function authenticateProgram(request: Request, door: Doorkeeper): Promise<Principal> {
+export async function authenticateProgram(request: Request, door: Authenticator): Promise<Principal> {
   checkHost(request, door.settings());
-  if (request.headers.get('authorization') === null && (await signedIn(request.headers, door)) !== null) {
+  if (request.headers.get('authorization') === null && (await sessionPrincipal(request.headers, door)) !== null) {
     throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
   }
   return authenticate(request, door);
@@ -77,18 +77,18 @@ export async function authenticateProgram(request: Request, door: Doorkeeper): P
  *
  * @param isUse by default true for a navigation, false for a page that Next's router prefetches
  */
-export async function signedIn(
+export async function sessionPrincipal(
   headers: Headers,
-  door: Doorkeeper,
+  door: Authenticator,
   { isUse = isNavigation(headers) } = {},
 ): Promise<Principal | null> {
-  const secret = sessionOf(headers);
+  const secret = sessionSecret(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
   return (await door.credentials()).find(secret, { isUse });
 }
 
 /** The credential ended while the request was on its way. */
-export function overMeanwhile(): AppError {
+export function credentialEnded(): AppError {
   return unauthenticated('The credential of this request was revoked or has expired.');
 }
 

@@ -42,7 +42,7 @@ export class ClockTrust {
 }
 
 /** When the newest record of all was received, by the clock of then. */
-export async function newestReceived(reader: Database['reader']): Promise<number | null> {
+export async function newestReceivedAt(reader: Database['reader']): Promise<number | null> {
   const { rows } = await reader.execute('SELECT max(last_seen_at) AS at FROM producers');
   const at = rows[0]?.at ?? null;
   return at === null ? null : Number(at);

@@ -77,7 +77,7 @@ export async function addCredential(
     args: [now],
   });
   await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
   return { secret, credential };
 }
 
@@ -86,7 +86,7 @@ export async function addCredential(
  *
  * @throws AppError `unauthenticated` if the maker was revoked since the request came in: what it made would outlive it
  */
-export async function addMadeCredential(
+export async function addDerivedCredential(
   transaction: WriteTransaction,
   maker: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
   made: Omit<NewCredential, 'parentId'>,
@@ -134,11 +134,11 @@ export async function revokeCredentials(
         WHERE revoked_at IS NULL AND id IN (SELECT id FROM over) RETURNING id`,
     args: [ids, keptId, now],
   });
-  if (rows.length > 0) await moveVersion(transaction);
+  if (rows.length > 0) await bumpAccessVersion(transaction);
   return chosen.rows.filter(({ is_live }) => Number(is_live) === 1).map(({ id }) => String(id));
 }
 
-export async function moveVersion(transaction: WriteTransaction): Promise<void> {
+export async function bumpAccessVersion(transaction: WriteTransaction): Promise<void> {
   await transaction.execute('UPDATE access SET version = version + 1');
 }
 
@@ -146,11 +146,11 @@ export const CREDENTIAL_COLUMNS = ROW.columns();
 
 export function credentialFromRow(row: Row): Credential & { hash: string } {
   const credential = ROW.read(row);
-  return { ...credential, expiresAt: credential.expiresAt ?? signInEnd(credential) };
+  return { ...credential, expiresAt: credential.expiresAt ?? defaultExpiry(credential) };
 }
 
 /** The end of a sign-in without `expiresAt`: during a rolling upgrade, instances of an earlier version still make some. */
-function signInEnd({ kind, memberId, createdAt }: Credential): number | null {
+function defaultExpiry({ kind, memberId, createdAt }: Credential): number | null {
   if (kind !== 'session') return null;
   return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);
 }

@@ -3,11 +3,11 @@ import { AppError } from '@interlude/protocol/errors';
 import { reachesLog, type Scope } from '@interlude/protocol/scope';
 import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
-import { addMadeCredential } from './credential-rows';
-import type { CredentialServer } from './manage-credentials';
-import type { Asked } from './request-context';
+import { addDerivedCredential } from './credential-rows';
+import type { CredentialContext } from './manage-credentials';
+import type { RequestContext } from './request-context';
 
-export interface EmbedServer extends CredentialServer {
+export interface EmbedServer extends CredentialContext {
   /** The origins of consoles, exactly as browsers write them. */
   embedOrigins?: readonly string[];
 }
@@ -21,11 +21,11 @@ export interface EmbedServer extends CredentialServer {
  * @throws AppError `invalid_argument`; `not_found` for a session that is not there
  */
 export async function postEmbedToken(
-  { body, principal }: Asked<never, { body: NewEmbedRequest }>,
+  { body, principal }: RequestContext<never, { body: NewEmbedRequest }>,
   { database, now, credentials, embedOrigins = [] }: EmbedServer,
 ): Promise<NewEmbed> {
   const { role, parentOrigin, ttlSeconds, redact } = body;
-  const scope = scopeOf(body, principal.scope);
+  const scope = embedScope(body, principal.scope);
   if (scope.kind !== 'session' && role === 'operator') {
     throw new AppError('invalid_argument', 'Only an embed of one session may act. Leave out "role" for the others.');
   }
@@ -47,7 +47,7 @@ export async function postEmbedToken(
         throw new AppError('not_found', message);
       }
     }
-    return addMadeCredential(transaction, principal, {
+    return addDerivedCredential(transaction, principal, {
       kind: 'embed',
       name: `Embed in ${parentOrigin}`,
       role,
@@ -58,13 +58,13 @@ export async function postEmbedToken(
       redacts: redact,
     });
   });
-  await credentials.changed();
+  await credentials.invalidate();
   // an embed always has an end
   return { token: secret, expiresAt: credential.expiresAt as number };
 }
 
 /** @param own what whoever asks may see: no embed shows more */
-function scopeOf({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
+function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
   const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
   if (given.length !== 1) {
     throw new AppError(
@@ -98,10 +98,10 @@ export function isEmbedPage(pathname: string): boolean {
  */
 export function embedOrigins(env: Record<string, string | undefined>): readonly string[] {
   const named = (env.INTERLUDE_EMBED_ORIGINS ?? '').split(',').map((one) => one.trim());
-  return [...new Set(named.filter((one) => one !== '').map(originOf))];
+  return [...new Set(named.filter((one) => one !== '').map(parseOrigin))];
 }
 
-function originOf(named: string): string {
+function parseOrigin(named: string): string {
   // a name with a star is one to URL, and a pattern to browsers
   if (URL.canParse(named) && !named.includes('*')) {
     const { protocol, origin, href } = new URL(named);

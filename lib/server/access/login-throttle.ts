@@ -56,7 +56,7 @@ export class LoginThrottle {
    * @param signal aborts when the client is gone
    * @throws AppError `too_many_requests` if others of the same round are compared instead, or the client is gone
    */
-  async turn(address: string, signal?: AbortSignal): Promise<void> {
+  async admit(address: string, signal?: AbortSignal): Promise<void> {
     const line = this.#lines.get(address);
     if (line === undefined) return;
     const now = this.#now();
@@ -79,7 +79,7 @@ export class LoginThrottle {
   }
 
   /** Records a wrong secret from this address. */
-  failed(address: string): void {
+  recordFailure(address: string): void {
     const line = this.#lines.get(address) ?? { failedAt: [], round: null };
     if (line.failedAt.length >= FREE) line.failedAt.shift();
     line.failedAt.push(this.#now());

@@ -11,9 +11,9 @@ import { AppError } from '@interlude/protocol/errors';
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
-import type { CredentialBook } from './credential-book';
+import type { CredentialCache } from './credential-cache';
 import {
-  addMadeCredential,
+  addDerivedCredential,
   CREDENTIAL_COLUMNS,
   type Credential,
   credentialFromRow,
@@ -21,14 +21,14 @@ import {
   revokeCredentials,
 } from './credential-rows';
 import { isLocal, LOCAL_ADMIN, type Principal } from './principal';
-import type { Asked } from './request-context';
+import type { RequestContext } from './request-context';
 import { CODE_LIFETIME_MS } from './sign-in';
 
 /** What the handlers of this file get. */
-export interface CredentialServer {
+export interface CredentialContext {
   database: Database;
   now: () => number;
-  credentials: CredentialBook;
+  credentials: CredentialCache;
 }
 
 /** Most of each kind that are listed, the newest. */
@@ -36,17 +36,17 @@ const MOST_LISTED = 200;
 const KINDS = ['token', 'session', 'embed'] as const;
 
 /** `GET /me`: who the sender is, and what it may. */
-export async function getMe({ principal }: Asked): Promise<Me> {
-  return meOf(principal);
+export async function getMe({ principal }: RequestContext): Promise<Me> {
+  return describePrincipal(principal);
 }
 
-export function meOf(principal: Principal): Me {
+export function describePrincipal(principal: Principal): Me {
   const { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin, redacts } = principal;
   return { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin, redacts };
 }
 
 /** `GET /credentials`: tokens, sign-ins and embeds that are live or were revoked, the newest of each kind first. */
-export async function getCredentials(_: Asked, { database, now }: CredentialServer): Promise<CredentialList> {
+export async function getCredentials(_: RequestContext, { database, now }: CredentialContext): Promise<CredentialList> {
   return readCredentials(database, now());
 }
 
@@ -70,17 +70,17 @@ export async function readCredentials({ reader }: Pick<Database, 'reader'>, now:
 
 /** `POST /tokens`: a token for a program. Its secret is in this answer, and nowhere else. */
 export async function postToken(
-  { body, principal }: Asked<never, { body: NewTokenRequest }>,
-  { database, now, credentials }: CredentialServer,
+  { body, principal }: RequestContext<never, { body: NewTokenRequest }>,
+  { database, now, credentials }: CredentialContext,
 ): Promise<NewToken> {
   const { role, agent, agentPrefix, expiresAt = null } = body;
   const scope = scopeOf(body);
   const whose = agentPrefix === undefined ? '' : `of ${agentPrefix}…`;
   const name = body.name ?? `${role} ${agent === undefined ? whose : `of ${agent}`}`.trim();
   const { secret, credential } = await database.writes.run((transaction) =>
-    addMadeCredential(transaction, principal, { kind: 'token', name, role, scope, now: now(), expiresAt }),
+    addDerivedCredential(transaction, principal, { kind: 'token', name, role, scope, now: now(), expiresAt }),
   );
-  await credentials.changed();
+  await credentials.invalidate();
   return { token: secret, credential: summaryOf(credential) };
 }
 
@@ -109,8 +109,8 @@ function scopeOf({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewToke
 
 /** `DELETE /credentials/:credentialId`: ends it and what was made with it, everywhere within two seconds. */
 export async function deleteCredential(
-  { ids: { credentialId } }: Asked<'credentialId'>,
-  { database, now, credentials }: CredentialServer,
+  { ids: { credentialId } }: RequestContext<'credentialId'>,
+  { database, now, credentials }: CredentialContext,
 ): Promise<{ credential: CredentialSummary }> {
   const credential = await database.writes.run(async (transaction) => {
     transaction.touch('access');
@@ -127,12 +127,15 @@ export async function deleteCredential(
     }
     return summaryOf(credentialFromRow(rows[0]));
   });
-  await credentials.changed();
+  await credentials.invalidate();
   return { credential };
 }
 
 /** `POST /sign-in-codes`: a code for one sign-in as an admin, within five minutes. */
-export async function postSignInCode({ principal }: Asked, { database, now }: CredentialServer): Promise<SignInCode> {
+export async function postSignInCode(
+  { principal }: RequestContext,
+  { database, now }: CredentialContext,
+): Promise<SignInCode> {
   if (!isLocal(principal)) {
     throw new AppError(
       'forbidden',
@@ -141,7 +144,7 @@ export async function postSignInCode({ principal }: Asked, { database, now }: Cr
   }
   const expiresAt = now() + CODE_LIFETIME_MS;
   const { secret, credential } = await database.writes.run((transaction) =>
-    addMadeCredential(transaction, principal, {
+    addDerivedCredential(transaction, principal, {
       kind: 'code',
       name: LOCAL_ADMIN,
       role: 'admin',
@@ -165,8 +168,8 @@ const MOST_SIGN_INS = 200;
 
 /** `GET /me/sign-ins`: where the sender is signed in, the last used first. */
 export async function getOwnSignIns(
-  { principal }: Asked,
-  { database, now }: Pick<CredentialServer, 'database' | 'now'>,
+  { principal }: RequestContext,
+  { database, now }: Pick<CredentialContext, 'database' | 'now'>,
 ): Promise<OwnSignIns> {
   return readOwnSignIns(database, principal, now());
 }
@@ -176,7 +179,7 @@ export async function readOwnSignIns(
   principal: Principal,
   now: number,
 ): Promise<OwnSignIns> {
-  const { sql, args } = ofSamePerson(principal);
+  const { sql, args } = samePerson(principal);
   const { rows } = await reader.execute({
     sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE revoked_at IS NULL AND ${sql}
       ORDER BY last_used_at DESC LIMIT ${MOST_SIGN_INS}`,
@@ -196,20 +199,20 @@ export async function readOwnSignIns(
  * @throws AppError `forbidden`; `conflict` if there is no other: what ends nothing is no act for the audit
  */
 export async function deleteOwnSignIns(
-  { principal }: Asked,
-  { database, now, credentials }: CredentialServer,
+  { principal }: RequestContext,
+  { database, now, credentials }: CredentialContext,
 ): Promise<OwnSignIns> {
   if (principal.credentialKind !== 'session') {
     throw new AppError('forbidden', 'Only somebody who is signed in has other sign-ins.');
   }
-  const { sql, args } = ofSamePerson(principal);
+  const { sql, args } = samePerson(principal);
   await database.writes.run(async (transaction) => {
     transaction.touch('access');
     const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
     const ended = await revokeCredentials(transaction, which, now(), { keptId: principal.credentialId });
     if (ended.length === 0) throw new AppError('conflict', 'You are signed in nowhere else: there is nothing to end.');
   });
-  await credentials.changed();
+  await credentials.invalidate();
   return readOwnSignIns(database, principal, now());
 }
 
@@ -217,7 +220,7 @@ export async function deleteOwnSignIns(
  * A condition on `credentials`. Who came in on this machine is no member: there the name says who it is. Of what is no
  * person's sign-in there are none.
  */
-function ofSamePerson({ memberId, name, credentialId }: Principal): { sql: string; args: string[] } {
+function samePerson({ memberId, name, credentialId }: Principal): { sql: string; args: string[] } {
   return memberId === null
     ? {
         sql: `kind = 'session' AND member_id IS NULL AND name = ?

@@ -7,10 +7,10 @@ import { columnText } from '@/db/column-text';
 import { members } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { moveVersion, revokeCredentials } from './credential-rows';
-import type { CredentialServer } from './manage-credentials';
+import { bumpAccessVersion, revokeCredentials } from './credential-rows';
+import type { CredentialContext } from './manage-credentials';
 import { may, type Principal } from './principal';
-import type { Asked } from './request-context';
+import type { RequestContext } from './request-context';
 
 /**
  * People who came by the identity provider, and what admins make of them.
@@ -28,7 +28,7 @@ const ARE_ADMINS = "blocked_at IS NULL AND ifnull(given_role, role) = 'admin'";
 const MOST_NAMED = 3;
 
 /** `GET /members`: by name. */
-export async function getMembers(_: Asked, { database, now }: CredentialServer): Promise<MemberList> {
+export async function getMembers(_: RequestContext, { database, now }: CredentialContext): Promise<MemberList> {
   return readMembers(database, now());
 }
 
@@ -54,39 +54,39 @@ export async function readAdminNames({ reader }: Pick<Database, 'reader'>): Prom
  * @throws AppError `not_found`; `conflict` where members would be left without an admin by one of them
  */
 export async function putMember(
-  { ids: { memberId }, body, principal }: Asked<'memberId', { body: ChangeMemberRequest }>,
-  { database, now, credentials }: CredentialServer,
+  { ids: { memberId }, body, principal }: RequestContext<'memberId', { body: ChangeMemberRequest }>,
+  { database, now, credentials }: CredentialContext,
 ): Promise<{ member: MemberSummary }> {
   const at = now();
   const member = await database.writes.run(async (transaction) => {
     transaction.touch('access');
     const before = await readMember(transaction, memberId);
-    const after = changed(before, body, at);
+    const after = withChanges(before, body, at);
     await transaction.execute({
       sql: 'UPDATE members SET given_role = ?, blocked_at = ? WHERE id = ?',
       args: [after.givenRole, after.blockedAt, after.id],
     });
-    if (mayAdminister(before) && !mayAdminister(after)) await requireAnAdmin(transaction, after, principal);
-    await carryOut(transaction, after, at);
+    if (mayAdminister(before) && !mayAdminister(after)) await requireAdminLeft(transaction, after, principal);
+    await applyToCredentials(transaction, after, at);
     const { rows } = await transaction.execute({ sql: selectMembers('m.id = ?'), args: [at, at, after.id] });
     return memberFromRow(rows[0] as Row);
   });
-  await credentials.changed();
+  await credentials.invalidate();
   return { member };
 }
 
-function changed(member: Member, { role, blocked }: ChangeMemberRequest, now: number): Member {
+function withChanges(member: Member, { role, blocked }: ChangeMemberRequest, now: number): Member {
   const blockedAt = blocked === undefined ? member.blockedAt : blocked ? (member.blockedAt ?? now) : null;
   return { ...member, blockedAt, givenRole: role === undefined ? member.givenRole : role };
 }
 
 /** What it means for those of a member's credentials that live. */
-async function carryOut(transaction: WriteTransaction, member: Member, now: number): Promise<void> {
+async function applyToCredentials(transaction: WriteTransaction, member: Member, now: number): Promise<void> {
   if (member.blockedAt !== null) {
-    await shutOut(transaction, { sql: 'id = ?', args: [member.id] }, now);
+    await revokeMembers(transaction, { sql: 'id = ?', args: [member.id] }, now);
     return;
   }
-  await setMemberRole(transaction, { id: member.id, role: roleOf(member) }, now);
+  await setMemberRole(transaction, { id: member.id, role: effectiveRole(member) }, now);
 }
 
 /**
@@ -94,13 +94,13 @@ async function carryOut(transaction: WriteTransaction, member: Member, now: numb
  *
  * @param which a condition on `members`, with its arguments
  */
-export async function shutOut(
+export async function revokeMembers(
   transaction: WriteTransaction,
   which: { sql: string; args: string[] },
   now: number,
 ): Promise<void> {
   const { sql, args } = which;
-  await endTokensOf(transaction, which, now);
+  await revokeMemberTokens(transaction, which, now);
   await revokeCredentials(transaction, { sql: `member_id IN (SELECT id FROM members WHERE ${sql})`, args }, now);
 }
 
@@ -108,7 +108,7 @@ export async function shutOut(
  * Who may not make tokens any more keeps none that do what people do. Those of runners and consoles go on: what they are
  * for does not end with whoever set them up.
  */
-async function endTokensOf(
+async function revokeMemberTokens(
   transaction: WriteTransaction,
   { sql, args }: { sql: string; args: string[] },
   now: number,
@@ -127,7 +127,7 @@ export async function setMemberRole(
   { id: memberId, role }: { id: string; role: Role },
   now: number,
 ): Promise<void> {
-  if (!may({ role }, 'administer')) await endTokensOf(transaction, { sql: 'id = ?', args: [memberId] }, now);
+  if (!may({ role }, 'administer')) await revokeMemberTokens(transaction, { sql: 'id = ?', args: [memberId] }, now);
   const { rows } = await transaction.execute({
     sql: `UPDATE credentials SET role = ? WHERE member_id = ? AND kind = 'session' AND revoked_at IS NULL AND role <> ?
       RETURNING id`,
@@ -145,11 +145,11 @@ export async function setMemberRole(
       now,
     );
   }
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
 }
 
 /** A member can't shut all members out. Whoever has this machine, or its token, is an admin without being one of them. */
-async function requireAnAdmin(transaction: WriteTransaction, { id, name }: Member, asker: Principal): Promise<void> {
+async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Member, asker: Principal): Promise<void> {
   if (asker.memberId === null) return;
   const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${ARE_ADMINS} LIMIT 1`);
   if (rows.length > 0) return;
@@ -182,16 +182,16 @@ function selectMembers(which: string): string {
 function memberFromRow(row: Row): MemberSummary {
   const member = ROW.read(row);
   const { id, name, email, issuer, givenRole, createdAt, lastSignInAt, blockedAt } = member;
-  const roles = { role: roleOf(member), groupRole: member.role, givenRole };
+  const roles = { role: effectiveRole(member), groupRole: member.role, givenRole };
   const times = { createdAt, lastSignInAt, blockedAt };
   return { id, name, email, issuer, ...roles, ...times, signInCount: Number(row.sign_in_count) };
 }
 
 function mayAdminister(member: Member): boolean {
-  return member.blockedAt === null && may({ role: roleOf(member) }, 'administer');
+  return member.blockedAt === null && may({ role: effectiveRole(member) }, 'administer');
 }
 
 /** An admin's word counts for more than the provider's. */
-export function roleOf({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
+export function effectiveRole({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
   return givenRole ?? role;
 }

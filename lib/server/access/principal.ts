@@ -88,12 +88,12 @@ export function may({ role }: Pick<Principal, 'role'>, permission: Permission): 
  */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (may(principal, permission)) return;
-  throw new AppError('forbidden', `${REFUSED[permission]} This credential has the role ${principal.role}.`, {
+  throw new AppError('forbidden', `${FORBIDDEN[permission]} This credential has the role ${principal.role}.`, {
     details: { role: principal.role },
   });
 }
 
-const REFUSED: Record<Permission, string> = {
+const FORBIDDEN: Record<Permission, string> = {
   self: 'This credential opens nothing.',
   read: 'This is for people and programs that may read the dashboard.',
   attend: 'This is for an agent’s runner, and for those who may read the dashboard.',
@@ -113,13 +113,13 @@ export const LOCAL_ID = 'local';
 const OPERATOR = 'operator';
 
 /** Names whoever claims an inbox item: a member, a program, or the one person that signs in with this machine's links. */
-export function inboxPersonOf(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
+export function inboxPerson(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
   if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
   return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
 }
 
 /** What agents and transcripts call whoever acts. Who it was for certain, the audit has. */
-export function personOf(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {
+export function operatorName(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {
   return isLocal(principal) ? OPERATOR : principal.name;
 }
 
@@ -131,7 +131,7 @@ export function personOf(principal: Pick<Principal, 'credentialKind' | 'memberId
  *
  * @throws AppError `not_found`
  */
-export async function requireReach(
+export async function requireScope(
   { reader }: Database,
   scope: Scope,
   ids: { readonly sessionId?: string; readonly agentId?: string },

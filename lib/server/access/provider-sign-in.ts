@@ -3,16 +3,16 @@ import { AppError, toResponse } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { noteAct, originOf, textDigest } from './audit';
-import { principalOf } from './credential-book';
+import { recordAction, requestSource, textDigest } from './audit';
+import { principalOf } from './credential-cache';
 import { addCredential, revokeCredentials } from './credential-rows';
-import { setMemberRole, shutOut } from './manage-members';
-import { notLetIn, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
+import { revokeMembers, setMemberRole } from './manage-members';
+import { noRoleError, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
 import type { PersonRole } from './oidc/person-claims';
 import { checkHost } from './request-origin';
-import { noteEnd, roleColumns } from './role-refresh';
+import { recordProviderLogout, roleColumns } from './role-refresh';
 import { isSecure, sessionCookie } from './session-cookie';
-import type { SignInServer } from './sign-in';
+import type { SignInContext } from './sign-in';
 import { plainPage } from './sign-in-pages';
 
 /**
@@ -23,15 +23,15 @@ import { plainPage } from './sign-in-pages';
  * the member's other sign-ins from then on.
  * Failure: whatever goes wrong on the way back is told to the person as a page, with what to do next.
  */
-export interface ProviderServer extends SignInServer {
+export interface ProviderSignInContext extends SignInContext {
   /** @throws AppError `not_found` where no provider is set */
   provider(): OidcSignIn;
 }
 
 /** `GET /sign-in/provider?next=` */
-export async function signInByProvider(request: Request, server: ProviderServer): Promise<Response> {
+export async function startProviderSignIn(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
-  return asPage(async () => {
+  return withErrorPage(async () => {
     const provider = server.provider();
     const { database } = await server.context();
     return provider.begin(request, new URL(request.url).searchParams.get('next'), await serverKey(database, 'sign-in'));
@@ -39,22 +39,22 @@ export async function signInByProvider(request: Request, server: ProviderServer)
 }
 
 /** `GET /sign-in/callback` */
-export async function finishSignIn(request: Request, server: ProviderServer): Promise<Response> {
+export async function finishProviderSignIn(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
-  return asPage(async () => {
+  return withErrorPage(async () => {
     const provider = server.provider();
     const { database, now, sessionIdleMs, sessionMs, credentials } = await server.context();
     const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
       await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
-      await credentials.changed();
-      throw notLetIn(person);
+      await credentials.invalidate();
+      throw noRoleError(person);
     }
     const { role } = person;
     const columns = await roleColumns(database, provider, person, now());
     const secret = await database.writes.run(async (transaction) => {
       transaction.touch('access');
-      const member = await takeMember(transaction, { ...person, role }, now());
+      const member = await upsertMember(transaction, { ...person, role }, now());
       const made = await addCredential(transaction, {
         kind: 'session',
         name: person.name,
@@ -68,11 +68,11 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
         ...columns,
       });
       const act = { action: 'sign in', agentId: null, sessionId: null, target: '/sign-in/callback' };
-      const about = { digest: textDigest(person.issuer), origin: originOf(request.headers) };
-      await noteAct(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
+      const about = { digest: textDigest(person.issuer), origin: requestSource(request.headers) };
+      await recordAction(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
       return made.secret;
     });
-    await credentials.changed();
+    await credentials.invalidate();
     const headers = new Headers({ location: placed(person.next), 'cache-control': 'no-store' });
     headers.append('set-cookie', sessionCookie(secret, isSecure(request)));
     headers.append('set-cookie', person.clearedCookie);
@@ -81,10 +81,10 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
 }
 
 /** `POST /sign-in/back-channel-logout`: the provider says that somebody is signed out. */
-export async function endByProvider(request: Request, server: ProviderServer): Promise<Response> {
+export async function backChannelLogout(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
   const { issuer } = server.provider();
-  await server.provider().loggedOut(request, async ({ subject, providerSessionId, issuedAt }) => {
+  await server.provider().backChannelLogout(request, async ({ subject, providerSessionId, issuedAt }) => {
     const { database, now, credentials } = await server.context();
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
@@ -96,20 +96,20 @@ export async function endByProvider(request: Request, server: ProviderServer): P
         args: [issuer, providerSessionId ?? '', providerSessionId === null ? 1 : 0, issuedAt, issuer, subject ?? ''],
       };
       const ended = await revokeCredentials(transaction, which, now());
-      for (const credentialId of ended) await noteEnd(transaction, credentialId, now());
+      for (const credentialId of ended) await recordProviderLogout(transaction, credentialId, now());
     });
-    await credentials.changed();
+    await credentials.invalidate();
   });
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
 }
 
 /** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */
 async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
-  await shutOut(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
+  await revokeMembers(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
 }
 
 /** @throws AppError `forbidden` for somebody whom an admin has shut out */
-async function takeMember(
+async function upsertMember(
   transaction: WriteTransaction,
   { issuer, subject, name, email, role }: SignedInPerson & { role: PersonRole },
   now: number,
@@ -135,7 +135,7 @@ async function takeMember(
 }
 
 /** What a person reads who came with a browser, and not with a program. */
-async function asPage(answer: () => Promise<Response>): Promise<Response> {
+async function withErrorPage(answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();
   } catch (error) {

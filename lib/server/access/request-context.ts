@@ -19,7 +19,7 @@ import type { OpenStreams } from './streamed-response';
  *
  * @typeParam Id the names of the ids
  */
-export type Asked<Id extends string = never, Given = unknown> = Given & {
+export type RequestContext<Id extends string = never, Given = unknown> = Given & {
   ids: Readonly<Record<Id, string>>;
   request: Request;
   principal: Principal;
@@ -30,19 +30,19 @@ export type Asked<Id extends string = never, Given = unknown> = Given & {
 };
 
 /** A database as far as somebody may see it. Everything that is read for people or programs is read through one. */
-export interface Sight extends Pick<Database, 'reader' | 'reads'> {
+export interface ReadScope extends Pick<Database, 'reader' | 'reads'> {
   scope: Scope;
   /** Whether whoever it is for is told no secrets. */
   redacts: boolean;
 }
 
-export function sightOf({ reader, reads }: Database, scope: Scope, redacts = false): Sight {
+export function readScope({ reader, reads }: Database, scope: Scope, redacts = false): ReadScope {
   return { reader, reads, scope, redacts };
 }
 
 /** For the server's own work, which is no answer to anybody. */
-export function wholeSight(database: Database): Sight {
-  return sightOf(database, EVERYTHING);
+export function unscoped(database: Database): ReadScope {
+  return readScope(database, EVERYTHING);
 }
 
 /** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
@@ -55,7 +55,7 @@ export interface ServerContext extends AccessSettings {
   /** Is told of each stream that opens; nobody has to be, unless set. */
   streams?: OpenStreams;
   /** What outlives a request. */
-  kept?: KeptAnswers;
+  kept?: ResponseCaches;
   /** A clock that only goes on, in milliseconds; unless given, that of the process. */
   steady?: () => number;
   /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */
@@ -81,7 +81,7 @@ export interface ServerContext extends AccessSettings {
 }
 
 /** Answers that many ask for, and that take long to look up. */
-export class KeptAnswers {
+export class ResponseCaches {
   readonly storage: KeptAnswer<StorageSizes>;
   readonly metrics: KeptAnswer<RedactedFor<'metrics'>>;
   readonly auditCheck: KeptAnswer<AuditCheck>;

@@ -13,7 +13,7 @@ const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
  */
 export function checkHost(request: Request, settings: AccessSettings): void {
   if (isLocalName(request, settings)) return;
-  const name = nameOf(request);
+  const name = hostName(request);
   if (settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name)) return;
   // An address can't be rebound: only names are looked up.
   if (settings.allowAddresses && isAddress(name)) return;
@@ -25,7 +25,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
 
 /** Whether it was sent to a name of this machine, which leads nobody else here. */
 export function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
-  const name = nameOf(request);
+  const name = hostName(request);
   return LOOPBACK.includes(name) || name === localName;
 }
 
@@ -35,7 +35,7 @@ export function hostOf({ headers, url }: Pick<Request, 'headers' | 'url'>): stri
 }
 
 /** The same without its port, in lower case and without a trailing dot; an IPv6 address keeps its brackets. */
-function nameOf(request: Request): string {
+function hostName(request: Request): string {
   return hostOf(request).trim().toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
 
@@ -57,7 +57,7 @@ const READS = ['GET', 'HEAD', 'OPTIONS'];
  * @throws AppError `cross_origin`
  */
 export function checkSameOrigin(request: Request): void {
-  if (isOwn(request)) return;
+  if (isSameOrigin(request)) return;
   throw new AppError(
     'cross_origin',
     'A request that is signed in by cookie must come from the dashboard’s own pages. From a program, send "Authorization: Bearer <token>" instead.',
@@ -70,16 +70,16 @@ export function checkSameOrigin(request: Request): void {
  *
  * @throws AppError `cross_origin`
  */
-export function checkOwnForm(request: Request): void {
+export function checkFormOrigin(request: Request): void {
   const { headers } = request;
-  if (isOwn(request) || (headers.get('sec-fetch-site') ?? headers.get('origin')) === null) return;
+  if (isSameOrigin(request) || (headers.get('sec-fetch-site') ?? headers.get('origin')) === null) return;
   throw new AppError(
     'cross_origin',
     'This form was sent by a page of another site. Open Interlude by its own address, and sign in there.',
   );
 }
 
-function isOwn(request: Request): boolean {
+function isSameOrigin(request: Request): boolean {
   const { headers, method } = request;
   const isRead = READS.includes(method);
   const site = headers.get('sec-fetch-site');
@@ -112,12 +112,12 @@ function hostIn(address: string): string | null {
  *
  * @see https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
  */
-export function begunBy(request: Request, settings: AccessSettings): 'ahead' | 'person' | 'elsewhere' {
+export function requestInitiator(request: Request, settings: AccessSettings): 'ahead' | 'person' | 'elsewhere' {
   const { headers } = request;
   if (isPrefetch(headers)) return 'ahead';
   const site = headers.get('sec-fetch-site');
   if (site === null) return isLocalName(request, settings) ? 'person' : 'elsewhere';
-  return site === 'none' && isForPage(headers) ? 'person' : 'elsewhere';
+  return site === 'none' && isDocumentRequest(headers) ? 'person' : 'elsewhere';
 }
 
 /** Returns true if a browser loads a page. A script's requests, those of Next's router included, accept no HTML. */
@@ -126,24 +126,24 @@ export function isNavigation(headers: Headers): boolean {
 }
 
 function isPrefetch(headers: Headers): boolean {
-  return AHEAD.some((name) => headers.get(name)?.includes('prefetch'));
+  return PREFETCH_HEADERS.some((name) => headers.get(name)?.includes('prefetch'));
 }
 
 /** Whether a browser asks for a page to show in a tab, and not for a frame, an image or the like. */
-export function isForPage(headers: Headers): boolean {
+export function isDocumentRequest(headers: Headers): boolean {
   const dest = headers.get('sec-fetch-dest') ?? 'document';
   return headers.get('sec-fetch-mode') === 'navigate' && dest === 'document';
 }
 
 /** As browsers call it, the older ones last. */
-const AHEAD = ['sec-purpose', 'purpose', 'x-moz'];
+const PREFETCH_HEADERS = ['sec-purpose', 'purpose', 'x-moz'];
 
 /**
  * A frame that is sandboxed without `allow-same-origin` has no origin: its requests to its own server count as ones from
  * elsewhere, and say `Origin: null`. They may be read where they carry no cookie: what they are allowed, their bearer
  * token says.
  */
-function isFromOpaque({ headers, url }: Request): boolean {
+function hasOpaqueOrigin({ headers, url }: Request): boolean {
   if (headers.get('origin') !== 'null' || headers.get('cookie') !== null) return false;
   return new URL(url).pathname.startsWith(`${API_BASE}/`);
 }
@@ -161,14 +161,14 @@ const PREFLIGHT = {
 };
 
 /** What a browser asks beforehand; null if this is something else. It tells nothing, so that nobody needs to be known. */
-export function preflightAnswer(request: Request): Response | null {
+export function preflightResponse(request: Request): Response | null {
   const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
-  return isPreflight && isFromOpaque(request) ? new Response(null, { status: 204, headers: PREFLIGHT }) : null;
+  return isPreflight && hasOpaqueOrigin(request) ? new Response(null, { status: 204, headers: PREFLIGHT }) : null;
 }
 
 /** Lets such a frame read the answer, be it a refusal. */
-export function readableByOpaque<Answer extends Response>(request: Request, answer: Answer): Answer {
-  if (!isFromOpaque(request)) return answer;
+export function allowOpaqueOrigin<Answer extends Response>(request: Request, answer: Answer): Answer {
+  if (!hasOpaqueOrigin(request)) return answer;
   for (const [name, value] of Object.entries(ALLOWED)) answer.headers.append(name, value);
   answer.headers.set('access-control-expose-headers', 'content-disposition');
   return answer;

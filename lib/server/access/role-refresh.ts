@@ -4,9 +4,9 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { noteAct } from './audit';
-import { moveVersion, revokeCredentials } from './credential-rows';
-import { setMemberRole, shutOut } from './manage-members';
+import { recordAction } from './audit';
+import { bumpAccessVersion, revokeCredentials } from './credential-rows';
+import { revokeMembers, setMemberRole } from './manage-members';
 import type { OidcSignIn, RefreshedPerson, SignedInPerson } from './oidc/oidc-sign-in';
 import { open, seal } from './oidc/pending-sign-ins';
 import type { Principal } from './principal';
@@ -64,7 +64,7 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
   try {
     const claimed = await database.writes.run((transaction) => {
       transaction.touch('access');
-      return claim(transaction, credentialId, now());
+      return claimRefresh(transaction, credentialId, now());
     });
     if (claimed === null) return;
     const { iss: issuer, aud: audience } = oidc.grantClaims;
@@ -73,12 +73,12 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
     const { sub: subject = '', refreshToken } = await open<{ refreshToken: string }>(claimed.sealed, key, options);
     const person = await oidc.refresh({ subject, email: claimed.email }, refreshToken, async (rotated) => {
       const sealed = await sealGrant(database, oidc, { subject, refreshToken: rotated });
-      await database.writes.run((transaction) => keepGrant(transaction, credentialId, sealed));
+      await database.writes.run((transaction) => storeGrant(transaction, credentialId, sealed));
     });
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
       if (person === null) await endSignIn(transaction, credentialId, now());
-      else await keep(transaction, credentialId, person, now());
+      else await applyRefresh(transaction, credentialId, person, now());
     });
   } catch (error) {
     serverLog(
@@ -90,7 +90,7 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
 }
 
 /** @returns the sealed grant and the member's email; null if nothing is due, or another instance was faster */
-async function claim(
+async function claimRefresh(
   transaction: WriteTransaction,
   credentialId: string,
   now: number,
@@ -103,12 +103,12 @@ async function claim(
   });
   if (rows[0] === undefined) return null;
   // so that every instance knows when the next question is due
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
   const { refresh_token, email } = rows[0];
   return { sealed: String(refresh_token), email: email === null ? null : String(email) };
 }
 
-async function keepGrant(transaction: WriteTransaction, credentialId: string, sealed: string): Promise<void> {
+async function storeGrant(transaction: WriteTransaction, credentialId: string, sealed: string): Promise<void> {
   transaction.touch('access');
   await transaction.execute({
     sql: 'UPDATE credentials SET refresh_token = ? WHERE id = ? AND revoked_at IS NULL',
@@ -116,7 +116,7 @@ async function keepGrant(transaction: WriteTransaction, credentialId: string, se
   });
 }
 
-async function keep(
+async function applyRefresh(
   transaction: WriteTransaction,
   credentialId: string,
   { role, name, email }: RefreshedPerson,
@@ -130,7 +130,7 @@ async function keep(
   if (typeof memberId !== 'string') return;
   if (role === null) {
     await endSignIn(transaction, credentialId, now);
-    return shutOut(transaction, { sql: 'id = ?', args: [memberId] }, now);
+    return revokeMembers(transaction, { sql: 'id = ?', args: [memberId] }, now);
   }
   const updated = await transaction.execute({
     sql: `UPDATE members SET name = ifnull(?, name), email = ifnull(?, email), role = ifnull(?, role) WHERE id = ?
@@ -142,20 +142,24 @@ async function keep(
     sql: 'UPDATE credentials SET role_checked_at = ?, role_due_at = ? WHERE id = ?',
     args: [now, now + ROLE_MS, credentialId],
   });
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
 }
 
 /** Ends a sign-in because the provider has ended it. */
 async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
   const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
-  if (ended.length > 0) await noteEnd(transaction, credentialId, now);
+  if (ended.length > 0) await recordProviderLogout(transaction, credentialId, now);
 }
 
 /** Notes in the audit that the provider ended a sign-in. */
-export async function noteEnd(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+export async function recordProviderLogout(
+  transaction: WriteTransaction,
+  credentialId: string,
+  now: number,
+): Promise<void> {
   const act = { action: 'end sign-in', agentId: null, sessionId: null, target: credentialId };
   const principal = { ...PROVIDER, credentialId };
-  await noteAct(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now);
+  await recordAction(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now);
 }
 
 const PROVIDER: Omit<Principal, 'credentialId'> = {

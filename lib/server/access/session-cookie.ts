@@ -16,9 +16,9 @@ const LIFETIME_SECONDS = 400 * 24 * 60 * 60;
  * The secret a request carries, or null: the first of a name, as in browsers. The secure name counts for more, and over
  * TLS nothing else does: the other can be set by any host of the same domain, and by whoever is on the network.
  */
-export function sessionOf(headers: Headers, basePath = BASE_PATH): string | null {
+export function sessionSecret(headers: Headers, basePath = BASE_PATH): string | null {
   const cookies = headers.get('cookie') ?? '';
-  return cookieOf(cookies, secureName(basePath)) ?? (saysSecure(headers) ? null : cookieOf(cookies, NAME));
+  return cookieOf(cookies, secureName(basePath)) ?? (forwardedTls(headers) ? null : cookieOf(cookies, NAME));
 }
 
 function cookieOf(cookies: string, name: string): string | null {
@@ -51,7 +51,7 @@ function cookie(value: string, secure: boolean, seconds: number, basePath: strin
  * ports of this machine is not sent the cookie. Null where it has another address, and where the browser is one that
  * does not know such names.
  */
-export function ownAddress(
+export function localNameOrigin(
   headers: Pick<Headers, 'get'>,
   { localName, isSecure }: { localName: string | null; isSecure: boolean },
 ): string | null {
@@ -67,10 +67,10 @@ function isSafari(userAgent: string): boolean {
 
 /** Whether the browser reached us over TLS, be it through a proxy. A liar only hardens its own cookie. */
 export function isSecure({ headers, url }: Request): boolean {
-  return saysSecure(headers) ?? new URL(url).protocol === 'https:';
+  return forwardedTls(headers) ?? new URL(url).protocol === 'https:';
 }
 
 /** What a proxy says of it; null where there is none, or it says nothing. */
-export function saysSecure(headers: Pick<Headers, 'get'>): boolean | null {
+export function forwardedTls(headers: Pick<Headers, 'get'>): boolean | null {
   return forwardedOverTls(headers.get('x-forwarded-proto'));
 }

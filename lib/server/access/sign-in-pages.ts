@@ -58,7 +58,7 @@ function escaped(text: string): string {
  * @param what the form is for, in its refusal
  * @throws AppError `malformed`, `too_large`
  */
-export async function formText(
+export async function readForm(
   request: Request,
   what: 'sign-in' | 'sign-out' | 'logout',
   maxBytes: number,

@@ -1,5 +1,5 @@
 import { brokenOff } from '@interlude/protocol/errors';
-import type { Asked } from './request-context';
+import type { RequestContext } from './request-context';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
@@ -25,7 +25,7 @@ export interface Source {
   gone(): void;
 }
 
-export type Opener = (sink: Sink) => Source;
+export type OpenStream = (sink: Sink) => Source;
 
 /** How much a stream reads ahead of its reader. */
 const READ_AHEAD_BYTES = 64 * 1024;
@@ -36,27 +36,27 @@ const READ_AHEAD_BYTES = 64 * 1024;
  *
  * Failure: nothing is opened before one of the two begins. To decline it, cancel its body.
  */
-export class StreamAnswer extends Response {
-  readonly open: Opener;
+export class StreamedResponse extends Response {
+  readonly open: OpenStream;
   #body: ReadableStream<Chunk> | null = null;
 
-  constructor(open: Opener, headers: HeadersInit) {
+  constructor(open: OpenStream, headers: HeadersInit) {
     super(null, { headers });
     this.open = open;
   }
 
   override get body(): ReadableStream<Chunk> {
-    this.#body ??= readable(this.open);
+    this.#body ??= streamToBody(this.open);
     return this.#body;
   }
 }
 
 /** For callers that only know a Response with a body. */
 export function asResponse(answer: Response): Response {
-  return answer instanceof StreamAnswer ? new Response(answer.body, { headers: answer.headers }) : answer;
+  return answer instanceof StreamedResponse ? new Response(answer.body, { headers: answer.headers }) : answer;
 }
 
-export function readable(open: Opener): ReadableStream<Chunk> {
+export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
   // workerd asks for more while it is being opened: what is written then need not be waited for
   let source: Source | null = null;
   return new ReadableStream<Chunk>(
@@ -90,9 +90,9 @@ export function readable(open: Opener): ReadableStream<Chunk> {
  *
  * Failure: it ends as a broken connection does, so that nobody takes a part for the whole.
  */
-export function cutShort(
+export function abortableBody(
   body: ReadableStream<Uint8Array>,
-  { whenOver }: Pick<Asked, 'whenOver'>,
+  { whenOver }: Pick<RequestContext, 'whenOver'>,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let stop: (() => void) | null = null;

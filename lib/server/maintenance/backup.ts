@@ -6,8 +6,8 @@ import { print } from '@interlude/runner/cli/table';
 import { errorCode } from '@interlude/runner/system-error.mjs';
 import { LocalConnection } from '@/db/local-connection';
 import { copyDatabase } from './copy-database';
-import { connectToFile, LOCK_TIMEOUT_MS, nameOf, type Place } from './place';
-import { Progress, sizeText, timeText } from './progress';
+import { type DatabaseLocation, LOCK_TIMEOUT_MS, locationName, openFile } from './database-location';
+import { formatBytes, formatDuration, Progress } from './progress';
 
 const LOOK_MS = 200;
 
@@ -18,20 +18,22 @@ const LOOK_MS = 200;
  * tables that our migrations make: that works at every libSQL server, where `GET /dump` is sqld's alone and answers SQL,
  * which only a shell that may write the schema can load (the search tables are in it as bare rows).
  */
-export async function backup(place: Place, file: string): Promise<ExitCode> {
+export async function backup(place: DatabaseLocation, file: string): Promise<ExitCode> {
   const begunAt = performance.now();
   await makeNewFile(file, (draft) => (place.kind === 'file' ? copyFile(place, draft) : copyServer(place, draft)));
   const { size } = await stat(file);
-  print(`${file}: ${sizeText(size)} in ${timeText(performance.now() - begunAt)}, a copy of ${nameOf(place)}`);
+  print(
+    `${file}: ${formatBytes(size)} in ${formatDuration(performance.now() - begunAt)}, a copy of ${locationName(place)}`,
+  );
   return EXIT.done;
 }
 
-async function copyFile(place: Place & { kind: 'file' }, draft: string): Promise<void> {
-  const connection = await connectToFile(place);
+async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: string): Promise<void> {
+  const connection = await openFile(place);
   const progress = new Progress();
   const look = setInterval(async () => {
     const done = await stat(draft).catch(() => null);
-    if (done !== null) progress.tell(() => `${sizeText(done.size)} of at most ${sizeText(atMost)}`);
+    if (done !== null) progress.report(() => `${formatBytes(done.size)} of at most ${formatBytes(atMost)}`);
   }, LOOK_MS);
   let atMost = 0;
   try {
@@ -43,7 +45,7 @@ async function copyFile(place: Place & { kind: 'file' }, draft: string): Promise
     await connection.execute({ sql: 'VACUUM INTO ?', args: [draft] }, 'thread');
   } finally {
     clearInterval(look);
-    progress.end();
+    progress.clear();
     connection.close();
   }
   await beginLog(draft);
@@ -59,7 +61,7 @@ async function beginLog(draft: string): Promise<void> {
   }
 }
 
-async function copyServer(place: Place, draft: string): Promise<void> {
+async function copyServer(place: DatabaseLocation, draft: string): Promise<void> {
   await copyDatabase(place, { kind: 'file', path: draft }, { isOurDraft: true });
 }
 
@@ -74,8 +76,8 @@ const LEFT_MS = 60 * 60_000;
  * fails, nothing is left; after a power cut at most `<path>.<id>.unfinished`, which a later try removes.
  */
 async function makeNewFile(path: string, make: (draft: string) => Promise<void>): Promise<void> {
-  refuseToOverwrite(path);
-  await removeLeft(path);
+  requireAbsent(path);
+  await removeStaleDrafts(path);
   const draft = `${path}.${crypto.randomUUID()}${UNFINISHED}`;
   await (await open(draft, 'wx', 0o600)).close();
   try {
@@ -88,7 +90,7 @@ async function makeNewFile(path: string, make: (draft: string) => Promise<void>)
   }
 }
 
-async function removeLeft(path: string): Promise<void> {
+async function removeStaleDrafts(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {
     if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(UNFINISHED)) continue;
@@ -99,8 +101,8 @@ async function removeLeft(path: string): Promise<void> {
 }
 
 /** @throws CliError */
-function refuseToOverwrite(path: string): void {
-  if (existsSync(path)) throw alreadyThere(path);
+function requireAbsent(path: string): void {
+  if (existsSync(path)) throw fileExists(path);
 }
 
 /** With the files that SQLite keeps beside it. */
@@ -113,13 +115,13 @@ async function putInPlace(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') throw alreadyThere(path);
-    refuseToOverwrite(path);
+    if (errorCode(error) === 'EEXIST') throw fileExists(path);
+    requireAbsent(path);
     await rename(draft, path);
   }
 }
 
-function alreadyThere(path: string): CliError {
+function fileExists(path: string): CliError {
   return new CliError(EXIT.failed, `${path} is there already, and is not written over; name another file`);
 }
 

@@ -6,10 +6,10 @@ import { schemaState } from '@/db/migrate';
 import { firstLine } from '@/db/open-error';
 import { ReadQueue } from '@/db/read-queue';
 import type { Reader } from '@/db/reader';
-import { checkAudit } from '@/lib/server/access/read-audit';
+import { checkAudit } from '@/lib/server/access/audit-log';
 import { quoted, tablesOf } from './copy-database';
-import { nameOf, openToRead, type Place } from './place';
-import { Progress, timeText } from './progress';
+import { type DatabaseLocation, locationName, openToRead } from './database-location';
+import { formatDuration, Progress } from './progress';
 
 const RESTORE = 'put a backup in its place, or copy what can be read with "interlude db copy"';
 const TELL = 'rows are not as Interlude writes them: keep a backup of this state and report it';
@@ -21,25 +21,25 @@ const TELL = 'rows are not as Interlude writes them: keep a backup of this state
  * no log of writes has to be kept for the length of all of it, and nobody waits. What the dashboard writes meanwhile is
  * either in a piece or not, and every invariant holds within each commit.
  */
-export async function check(place: Place): Promise<ExitCode> {
+export async function check(place: DatabaseLocation): Promise<ExitCode> {
   const begunAt = performance.now();
   const { reader, close } = await openToRead(place);
   const progress = new Progress();
   let count = 0;
   const say = (line: string) => {
-    progress.end();
+    progress.clear();
     count += 1;
     print(line);
   };
   try {
-    const { tables, entries } = await findAll(reader, say, (what) => progress.tell(() => what));
-    progress.end();
-    const looked = `${tables} tables, ${entries} entries of the audit; ${timeText(performance.now() - begunAt)}`;
-    if (count === 0) print(`${nameOf(place)} is sound: ${looked}`);
-    else print(`${nameOf(place)} has ${count} finding${count === 1 ? '' : 's'}: ${looked}`);
+    const { tables, entries } = await findAll(reader, say, (what) => progress.report(() => what));
+    progress.clear();
+    const looked = `${tables} tables, ${entries} entries of the audit; ${formatDuration(performance.now() - begunAt)}`;
+    if (count === 0) print(`${locationName(place)} is sound: ${looked}`);
+    else print(`${locationName(place)} has ${count} finding${count === 1 ? '' : 's'}: ${looked}`);
     return count === 0 ? EXIT.done : EXIT.failed;
   } finally {
-    progress.end();
+    progress.clear();
     close();
   }
 }
@@ -64,7 +64,7 @@ async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: n
   const broken = await reader.execute('PRAGMA foreign_key_check');
   if (broken.rows.length > 0) say(`foreign keys: ${broken.rows.length} rows point at nothing; ${TELL}`);
   for (const invariant of INVARIANTS) {
-    await hold(reader, invariant, say, told);
+    await checkInvariant(reader, invariant, say, told);
   }
   told('the audit');
   const { entries, brokenAt, removed } = await checkAudit({ reader, reads: new ReadQueue() });
@@ -112,7 +112,7 @@ async function damageOf(reader: Reader, table: string): Promise<string[]> {
 /** Told of one invariant at most. */
 const MAX_TOLD = 5;
 
-async function hold(reader: Reader, invariant: Invariant, say: Say, told: Say): Promise<void> {
+async function checkInvariant(reader: Reader, invariant: Invariant, say: Say, told: Say): Promise<void> {
   const { name, sql, next, what } = invariant;
   let found = 0;
   for (let after: number | null = -1; after !== null; ) {

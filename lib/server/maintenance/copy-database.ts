@@ -6,8 +6,8 @@ import { databaseErrorCode } from '@/db/database-error';
 import { failWhere } from '@/db/may-write';
 import { schemaState, UNFINISHED } from '@/db/migrate';
 import type { Reader, Snapshot } from '@/db/reader';
-import { type CopyTarget, nameOf, openTarget, openToRead, type Place } from './place';
-import { Progress, timeText } from './progress';
+import { type CopyTarget, type DatabaseLocation, locationName, openTarget, openToRead } from './database-location';
+import { formatDuration, Progress } from './progress';
 
 /**
  * Copies a whole database, of one moment, into an empty one of the same or another kind.
@@ -19,11 +19,11 @@ import { Progress, timeText } from './progress';
  * db/may-write. A copy that was cut off is refused by whoever opens it, and by another copy of it. A copy to it begins anew:
  * what it has is nobody's but the copy's.
  */
-export async function copy(from: Place, to: Place): Promise<ExitCode> {
+export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {
   const begunAt = performance.now();
   const { tables, rows } = await copyDatabase(from, to);
   print(
-    `${nameOf(to)}: ${rows.toLocaleString('en')} rows of ${tables} tables in ${timeText(performance.now() - begunAt)}, a copy of ${nameOf(from)}`,
+    `${locationName(to)}: ${rows.toLocaleString('en')} rows of ${tables} tables in ${formatDuration(performance.now() - begunAt)}, a copy of ${locationName(from)}`,
   );
   return EXIT.done;
 }
@@ -33,8 +33,8 @@ const LEDGER = '__drizzle_migrations';
 const LAST: readonly string[] = [LEDGER, 'compatibility'];
 
 export async function copyDatabase(
-  from: Place,
-  to: Place,
+  from: DatabaseLocation,
+  to: DatabaseLocation,
   { isOurDraft = false } = {},
 ): Promise<{ tables: number; rows: number }> {
   const { reader, close } = await openToRead(from);
@@ -58,7 +58,7 @@ export async function copyDatabase(
   }
 }
 
-async function requireCurrent(reader: Reader, place: Place): Promise<void> {
+async function requireCurrent(reader: Reader, place: DatabaseLocation): Promise<void> {
   const state = await schemaState(reader);
   if (state === 'current') return;
   const why = {
@@ -68,14 +68,14 @@ async function requireCurrent(reader: Reader, place: Place): Promise<void> {
     foreign: 'was written by an earlier Interlude, whose tables this one can’t copy',
     unfinished: 'is itself a copy that was cut off. Copy what it was copied from',
   }[state];
-  throw new CliError(EXIT.failed, `the database ${nameOf(place)} ${why}`);
+  throw new CliError(EXIT.failed, `the database ${locationName(place)} ${why}`);
 }
 
 /**
  * Makes our tables, empty, and marks them.
  * @returns the mark
  */
-async function prepare(target: CopyTarget, place: Place, isOurDraft: boolean): Promise<string> {
+async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: boolean): Promise<string> {
   const mark = `${UNFINISHED} ${crypto.randomUUID()}`;
   const { rows } = await target.execute(
     "SELECT count(*) AS tables FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name NOT LIKE 'libsql!_%' ESCAPE '!'",
@@ -85,7 +85,8 @@ async function prepare(target: CopyTarget, place: Place, isOurDraft: boolean): P
   if (isNew) await target.migrate();
   else if (state !== 'current' && state !== 'unfinished') throw notEmpty(place);
   const tables = await tablesOf(target);
-  if (state === 'unfinished' && !isOurDraft) say(`${nameOf(place)} holds a copy that was cut off; it begins anew`);
+  if (state === 'unfinished' && !isOurDraft)
+    say(`${locationName(place)} holds a copy that was cut off; it begins anew`);
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
@@ -115,10 +116,10 @@ function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
   return ours.map(({ name }) => failWhere(`EXISTS (SELECT 1 FROM ${quoted(name)})`));
 }
 
-function notEmpty(place: Place): CliError {
+function notEmpty(place: DatabaseLocation): CliError {
   return new CliError(
     EXIT.failed,
-    `the database ${nameOf(place)} is not empty, and is not written over; copy to a new one`,
+    `the database ${locationName(place)} is not empty, and is not written over; copy to a new one`,
   );
 }
 
@@ -138,14 +139,14 @@ async function copyAll(
     for (const table of tables) {
       if (LAST.includes(table.name) || PROCESSES.includes(table.name)) continue;
       const told = (rows: number) =>
-        progress.tell(
+        progress.report(
           () =>
             `${table.name}: ${rows.toLocaleString('en')} rows copied (${(total + rows).toLocaleString('en')} in all)`,
         );
       total += await copyTable(snapshot, target, table, told);
     }
   } finally {
-    progress.end();
+    progress.clear();
   }
   await target.settle();
   total += await finish(snapshot, target, tables, mark);

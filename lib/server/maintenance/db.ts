@@ -10,7 +10,7 @@ import { firstLine, openError } from '@/db/open-error';
 import { backup } from './backup';
 import { check } from './check';
 import { copy } from './copy-database';
-import { nameOf, ownPlace, type Place, placeOf } from './place';
+import { type DatabaseLocation, dashboardLocation, locationName, parseLocation } from './database-location';
 import { vacuum } from './vacuum';
 
 const HELP = `Usage: ${interludeCommand(['db'])} <backup|check|vacuum|copy> [options]
@@ -53,13 +53,13 @@ async function db(argv: string[], env: Environment): Promise<ExitCode> {
     const [from, to] = [named(names[0] ?? '', tokens.from, env), named(names[1] ?? '', tokens.to, env)];
     if (isSame(from, to)) throw usageError('both are the same database', 'db');
     return inWords(
-      `the copy of ${nameOf(from)} to ${nameOf(to)} stopped, and counts for nothing until it is made anew`,
+      `the copy of ${locationName(from)} to ${locationName(to)} stopped, and counts for nothing until it is made anew`,
       null,
       () => copy(from, to),
     );
   }
-  const place = values.database === undefined ? ownPlace(env) : named(values.database, tokens.from, env);
-  return inWords(`the database ${nameOf(place)}`, place.kind === 'file' ? place.path : null, async () => {
+  const place = values.database === undefined ? dashboardLocation(env) : named(values.database, tokens.from, env);
+  return inWords(`the database ${locationName(place)}`, place.kind === 'file' ? place.path : null, async () => {
     if (action === 'backup') return backup(place, resolve(names[0] ?? ''));
     return action === 'check' ? check(place) : vacuum(place, { full: values.full === true });
   });
@@ -77,9 +77,9 @@ function isAction(text: string): text is keyof typeof ACTIONS {
 }
 
 /** The dashboard's own address has the dashboard's own token. */
-function named(text: string, token: string | undefined, env: Environment): Place {
+function named(text: string, token: string | undefined, env: Environment): DatabaseLocation {
   const isOwn = env.INTERLUDE_DATABASE_URL === text;
-  return placeOf(text, token ?? (isOwn ? env.INTERLUDE_DATABASE_AUTH_TOKEN : undefined));
+  return parseLocation(text, token ?? (isOwn ? env.INTERLUDE_DATABASE_AUTH_TOKEN : undefined));
 }
 
 function tokenIn(file: string | undefined): string | undefined {
@@ -91,7 +91,7 @@ function tokenIn(file: string | undefined): string | undefined {
   }
 }
 
-function isSame(from: Place, to: Place): boolean {
+function isSame(from: DatabaseLocation, to: DatabaseLocation): boolean {
   if (from.kind === 'file') return to.kind === 'file' && from.path === to.path;
   return to.kind === 'server' && from.url === to.url;
 }

@@ -11,7 +11,7 @@ export class Progress {
   #isShown = false;
 
   /** @param line made only when it is time to tell it */
-  tell(line: () => string): void {
+  report(line: () => string): void {
     const now = performance.now();
     if (now - this.#toldAt < (this.#moves ? TERMINAL_MS : FILE_MS)) return;
     this.#toldAt = now;
@@ -24,14 +24,14 @@ export class Progress {
   }
 
   /** Before anything else is said. */
-  end(): void {
+  clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
     this.#isShown = false;
   }
 }
 
 /** `412 B`, `1.3 MiB`. */
-export function sizeText(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let [value, at] = [bytes, 0];
   while (value >= 1024 && at < units.length - 1) [value, at] = [value / 1024, at + 1];
@@ -39,6 +39,6 @@ export function sizeText(bytes: number): string {
 }
 
 /** `340 ms`, `2.4 s`. */
-export function timeText(ms: number): string {
+export function formatDuration(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -5,8 +5,8 @@ import { interludeCommand } from '@interlude/runner/shown-command.mjs';
 import type { LocalConnection } from '@/db/local-connection';
 import { pause } from '@/db/next-turn';
 import { retryWhileBusy } from '@/db/retry-while-busy';
-import { connectToFile, nameOf, type Place } from './place';
-import { Progress, sizeText, timeText } from './progress';
+import { type DatabaseLocation, locationName, openFile } from './database-location';
+import { formatBytes, formatDuration, Progress } from './progress';
 
 /** How long a piece may keep writers waiting, and how much longer they have for themselves in between. */
 const PIECE_MS = 20;
@@ -24,9 +24,9 @@ const IN_PIECES = 2;
  * possible must be rewritten once (`full`), which locks writers out as long as it takes: they wait up to five seconds,
  * then are told to send again. Nothing that was acknowledged is lost either way, and readers read on.
  */
-export async function vacuum(place: Place, { full }: { full: boolean }): Promise<ExitCode> {
+export async function vacuum(place: DatabaseLocation, { full }: { full: boolean }): Promise<ExitCode> {
   if (place.kind === 'server') throw atServer(place);
-  const connection = await connectToFile(place);
+  const connection = await openFile(place);
   const begunAt = performance.now();
   try {
     const before = await spaceOf(connection);
@@ -35,12 +35,12 @@ export async function vacuum(place: Place, { full }: { full: boolean }): Promise
     else await inPieces(connection, before.free);
     await shrinkFile(connection);
     const after = await spaceOf(connection);
-    const left = after.free === 0 ? '' : `, ${sizeText(after.free * after.pageBytes)} of it free still`;
+    const left = after.free === 0 ? '' : `, ${formatBytes(after.free * after.pageBytes)} of it free still`;
     print(
-      `${nameOf(place)}: ${sizeText(before.bytes)} before, ${sizeText(after.bytes)} now${left}; ${timeText(performance.now() - begunAt)}`,
+      `${locationName(place)}: ${formatBytes(before.bytes)} before, ${formatBytes(after.bytes)} now${left}; ${formatDuration(performance.now() - begunAt)}`,
     );
     const onDisk = statSync(place.path).size;
-    if (onDisk > after.bytes) print(`The file itself has ${sizeText(onDisk)} until those who read it now are done.`);
+    if (onDisk > after.bytes) print(`The file itself has ${formatBytes(onDisk)} until those who read it now are done.`);
     return EXIT.done;
   } finally {
     connection.close();
@@ -62,7 +62,7 @@ async function inPieces(connection: LocalConnection, free: number): Promise<void
       await retryWhileBusy(() => connection.run(`PRAGMA incremental_vacuum(${pages})`, 'thread'), BUSY_MS);
       const tookMs = performance.now() - begunAt;
       const now = (await spaceOf(connection)).free;
-      progress.tell(
+      progress.report(
         () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages given back`,
       );
       // what the dashboard removes meanwhile is given back, too, but not for ever
@@ -72,7 +72,7 @@ async function inPieces(connection: LocalConnection, free: number): Promise<void
       await pause(PIECE_MS + tookMs * PAUSE_SHARE);
     }
   } finally {
-    progress.end();
+    progress.clear();
   }
 }
 
@@ -109,17 +109,17 @@ async function spaceOf(connection: LocalConnection): Promise<Space> {
   };
 }
 
-function notInPieces(place: Place, { free, pageBytes, bytes }: Space): CliError {
+function notInPieces(place: DatabaseLocation, { free, pageBytes, bytes }: Space): CliError {
   const command = interludeCommand(['db', 'vacuum', '--full']);
   return new CliError(
     EXIT.failed,
-    `${nameOf(place)} was made by a version that could not give space back in pieces (${sizeText(free * pageBytes)} of ${sizeText(bytes)} are free); run "${command}" once, best while the dashboard is stopped: writers wait until the file is rewritten`,
+    `${locationName(place)} was made by a version that could not give space back in pieces (${formatBytes(free * pageBytes)} of ${formatBytes(bytes)} are free); run "${command}" once, best while the dashboard is stopped: writers wait until the file is rewritten`,
   );
 }
 
-function atServer(place: Place): CliError {
+function atServer(place: DatabaseLocation): CliError {
   return new CliError(
     EXIT.failed,
-    `a libSQL server rewrites no database (${nameOf(place)}): what is removed there is used again for what comes. To have a smaller one, stop the dashboards, copy to a new database with "${interludeCommand(['db', 'copy'])}", and point them at that`,
+    `a libSQL server rewrites no database (${locationName(place)}): what is removed there is used again for what comes. To have a smaller one, stop the dashboards, copy to a new database with "${interludeCommand(['db', 'copy'])}", and point them at that`,
   );
 }

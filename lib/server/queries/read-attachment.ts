@@ -8,8 +8,8 @@ import { attachments } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Principal } from '@/lib/server/access/principal';
-import type { Asked, ServerContext } from '@/lib/server/access/request-context';
-import { cutShort } from '@/lib/server/access/streamed-response';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { abortableBody } from '@/lib/server/access/streamed-response';
 import { storedAttachment } from '@/lib/server/attachments/stored-attachment';
 
 const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
@@ -30,7 +30,7 @@ export async function getAttachment(
     principal,
     digests,
     whenOver,
-  }: Asked<'hash', { query: AttachmentBytesQuery }>,
+  }: RequestContext<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const sessionId = principal.kind === 'runner' ? await sessionOf(database.reader, principal, session, given) : session;
@@ -79,7 +79,7 @@ export async function getAttachment(
     },
   });
   return markRedacted(
-    new Response(cutShort(body, { whenOver }), {
+    new Response(abortableBody(body, { whenOver }), {
       headers: {
         'content-type': shownType(mediaType),
         'content-length': String(bytes),

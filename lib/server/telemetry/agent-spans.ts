@@ -8,7 +8,7 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import type { Span, SpanLink } from './span';
-import { idsOf } from './span';
+import { derivedIds } from './span';
 import type { SpanExporter } from './span-exporter';
 import type { Ended, Telemetry } from './telemetry';
 
@@ -149,17 +149,17 @@ const CALLS = `SELECT type, entity_id, occurred_at, payload->>'$.toolCallName' A
   ORDER BY position LIMIT ${3 * MOST_CALLS}`;
 
 function turnIds(sessionId: string, turnId: string) {
-  return idsOf('turn', sessionId, turnId);
+  return derivedIds('turn', sessionId, turnId);
 }
 
 /** In the trace of the turn that began it, if one did. */
 function taskIdsOf({ sessionId, id, position, startedInTurnId }: Task) {
-  const own = idsOf('task', sessionId, id, position);
+  const own = derivedIds('task', sessionId, id, position);
   return startedInTurnId === null ? own : { ...own, traceId: turnIds(sessionId, startedInTurnId).traceId };
 }
 
 function callSpanId(turnTraceId: string, callId: string): string {
-  return idsOf('call', turnTraceId, callId).spanId;
+  return derivedIds('call', turnTraceId, callId).spanId;
 }
 
 function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']): Span[] {

@@ -6,7 +6,7 @@ import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { KeptAnswer } from '@/db/kept-answer';
 import { Pace } from '@/db/next-turn';
-import type { Asked } from '@/lib/server/access/request-context';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import type { Telemetry } from './telemetry';
 
 /** How a process stands at the moment. */
@@ -61,7 +61,7 @@ export class Metrics {
     const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
     const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
     const pace = new Pace();
-    return redactedMetrics(`${gaugesText(gauges)}\n${ofProcess}`, pace.restIfDue);
+    return redactedMetrics(`${formatGauges(gauges)}\n${ofProcess}`, pace.restIfDue);
   }
 }
 
@@ -86,7 +86,7 @@ export interface Sample {
  * In Prometheus' text format. Label values are words of our own, and need no escapes.
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/
  */
-function gaugesText(gauges: readonly Gauge[]): string {
+function formatGauges(gauges: readonly Gauge[]): string {
   return gauges
     .map(({ name, help, type, samples }) => {
       const lines = samples.map(({ labels, value }) => `${name}${labelText(labels)} ${value}`);
@@ -203,7 +203,7 @@ function single(name: string, help: string, value: unknown): Gauge {
 }
 
 /** `GET /metrics`, in Prometheus' text format. Nothing in it is of a single agent or session. */
-export async function getMetrics(_asked: Asked, { metrics }: { metrics: Metrics }): Promise<Response> {
+export async function getMetrics(_asked: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
   const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' };
   const text: RedactedFor<'metrics'> = await metrics.text();
   return markRedacted(new Response(text, { headers }));

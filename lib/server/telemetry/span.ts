@@ -85,7 +85,7 @@ function anyValue(value: string | number | boolean | readonly string[]): object 
  * Ids of traces and spans. Those of what agents did follow from what it is, so that a span can be linked to that another
  * instance has told, or this one before it was started anew.
  */
-export function idsOf(...parts: readonly (string | null)[]): { traceId: string; spanId: string } {
+export function derivedIds(...parts: readonly (string | null)[]): { traceId: string; spanId: string } {
   const hex = bytesToHex(sha256(utf8ToBytes(JSON.stringify(parts))));
   return { traceId: hex.slice(0, 32), spanId: hex.slice(32, 48) };
 }

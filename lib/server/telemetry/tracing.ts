@@ -16,7 +16,7 @@ export interface Tracing {
   close(): Promise<void>;
 }
 
-export function tracing(settings: OtelSettings, database: Database): Tracing {
+export function startTracing(settings: OtelSettings, database: Database): Tracing {
   const exporter = new SpanExporter(settings);
   const agents = settings.tracesAgents ? new AgentSpans(database, exporter) : null;
   async function flush(): Promise<void> {

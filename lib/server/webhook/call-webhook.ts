@@ -4,7 +4,7 @@ import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inb
 import { WEBHOOK_CALL_MS } from '@interlude/protocol/limits';
 import { redactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import type { WebhookBody, WebhookTest } from '@interlude/protocol/webhook';
-import type { Asked, ServerContext } from '@/lib/server/access/request-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 
@@ -53,7 +53,7 @@ export async function webhookHeaders(
   return { ...headers, 'webhook-signature': `v1,${btoa(String.fromCharCode(...new Uint8Array(signed)))}` };
 }
 
-const SAID: Record<InboxKind, string> = {
+const HEADLINES: Record<InboxKind, string> = {
   permission: 'asks for a permission',
   question: 'asks a question',
   'overdue-reply': 'owes a reply for too long',
@@ -71,7 +71,7 @@ const MOST_OF_NAME = 100;
 export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBody {
   const { id, kind, agentId, sessionId, title, count, since } = item;
   const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
-  const said = `${shown(agentId, MOST_OF_NAME)} ${SAID[kind]}`;
+  const said = `${shown(agentId, MOST_OF_NAME)} ${HEADLINES[kind]}`;
   // redacted before it is truncated: half of a secret is known for one no more
   const about = title === null ? '' : `: ${shown(redactedFor('webhook', title), MOST_OF_TITLE)}`;
   const text = `${said}${about}${url === null ? '' : ` <${url}|Open>`}`;
@@ -94,7 +94,10 @@ function shown(text: string, most: number): string {
 }
 
 /** `POST /webhook/test`: calls it now, and says what came of it. @throws AppError `conflict`: `no_webhook` */
-export async function postWebhookTest({ principal }: Asked<never>, server: ServerContext): Promise<WebhookTest> {
+export async function postWebhookTest(
+  { principal }: RequestContext<never>,
+  server: ServerContext,
+): Promise<WebhookTest> {
   const { webhook = null, now } = server;
   // it tells of the whole fleet: for whoever may see a part of that, there is none
   if (webhook === null || principal.scope.kind !== 'everything') {

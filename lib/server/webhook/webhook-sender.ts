@@ -65,7 +65,7 @@ export class WebhookSender {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
       // each for itself: a receiver that does not answer must not keep from noting what comes up
-      void this.#look('note', NEWS, () => this.#note());
+      void this.#look('note', HAS_OPENED, () => this.#note());
       void this.#look('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
     if (typeof this.#timer === 'object') this.#timer.unref?.();
@@ -114,7 +114,7 @@ export class WebhookSender {
   async #note(): Promise<void> {
     const kinds = this.#settings?.kinds;
     if (kinds === undefined) return;
-    await this.#database.writes.run((transaction) => noteOpened(transaction, kinds, this.#now()), {
+    await this.#database.writes.run((transaction) => enqueueOpened(transaction, kinds, this.#now()), {
       keys: ['webhook'],
     });
   }
@@ -165,7 +165,7 @@ export class WebhookSender {
     });
     const now = this.#now();
     const dueAt = now + retryMs(position, attempts);
-    const state = delivered ? 'delivered' : hasTriedEnough(position, attempts) ? 'gave-up' : 'waiting';
+    const state = delivered ? 'delivered' : isExhausted(position, attempts) ? 'gave-up' : 'waiting';
     await this.#database.writes.run((transaction) =>
       transaction.execute({
         // somebody else has it by now, if the lease is another one
@@ -184,7 +184,7 @@ function retryMs(position: number, attempts: number): number {
 }
 
 /** Whether the waits behind so many attempts come to the time after which it gives up. */
-function hasTriedEnough(position: number, attempts: number): boolean {
+function isExhausted(position: number, attempts: number): boolean {
   let waitedMs = 0;
   for (let attempt = 1; attempt <= attempts; attempt++) waitedMs += retryMs(position, attempt);
   return waitedMs > GIVE_UP_MS;
@@ -202,7 +202,7 @@ const MOST_NEW = 200;
 const MOST_KEPT = 1_000;
 
 /** Whether anything has come up. */
-const NEWS = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
+const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
     AND opened_position > (SELECT ifnull(max(position), -1) FROM webhook_cursor))
   OR NOT EXISTS (SELECT 1 FROM webhook_cursor) AS is_due`;
 
@@ -210,7 +210,7 @@ const NEWS = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHE
  * Makes a delivery of each thing that has come up since the last look, however long ago that was: what is not sent in the
  * end has a row that says so.
  */
-async function noteOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
+async function enqueueOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
   const { position, counter } = await readCursor(transaction, now);
   const { rows: opened } = await transaction.execute({
     sql: `SELECT opened_position, id, kind FROM inbox INDEXED BY inbox_by_opening

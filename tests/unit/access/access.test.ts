@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { type AccessSettings, accessSettings, sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
 import { checkHost } from '@/lib/server/access/request-origin';
 import { sameSecret } from '@/lib/server/access/secret';
-import { clearedCookie, sessionCookie, sessionOf } from '@/lib/server/access/session-cookie';
+import { clearedCookie, sessionCookie, sessionSecret } from '@/lib/server/access/session-cookie';
 
 const TOKEN = 'a-token-of-enough-characters';
 const settingsOf = (env: Record<string, string>): AccessSettings => accessSettings({ INTERLUDE_TOKEN: TOKEN, ...env });
@@ -83,7 +83,7 @@ describe('a sign-in', () => {
   test('over TLS has a cookie that no other host can set, and that one counts', () => {
     expect(sessionCookie('x', true)).toMatch(/^__Host-interlude=x; Path=\/; HttpOnly; SameSite=Lax; .*; Secure$/);
     expect(sessionCookie('x', false)).toMatch(/^interlude=x; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
-    expect(sessionOf(new Headers({ cookie: 'interlude=theirs; __Host-interlude=ours' }))).toBe('ours');
+    expect(sessionSecret(new Headers({ cookie: 'interlude=theirs; __Host-interlude=ours' }))).toBe('ours');
     // a browser takes `__Host-` for the whole origin only
     const attributes = 'Path=/tools/interlude; HttpOnly; SameSite=Lax; Max-Age=';
     expect(sessionCookie('x', true, '/tools/interlude')).toMatch(
@@ -94,17 +94,17 @@ describe('a sign-in', () => {
       new RegExp(`^__Secure-interlude=; ${attributes}0; Secure$`),
     );
     const both = new Headers({ cookie: 'interlude=theirs; __Host-interlude=theirs; __Secure-interlude=ours' });
-    expect(sessionOf(both, '/tools/interlude')).toBe('ours');
-    expect(sessionOf(both)).toBe('theirs');
+    expect(sessionSecret(both, '/tools/interlude')).toBe('ours');
+    expect(sessionSecret(both)).toBe('theirs');
   });
 
   test('is read from the cookie of its name only', () => {
-    const read = (cookie: string) => sessionOf(new Headers({ cookie }));
+    const read = (cookie: string) => sessionSecret(new Headers({ cookie }));
     expect(read('interlude=1.a')).toBe('1.a');
     expect(read('x=1; interlude=1.a=; y=2')).toBe('1.a=');
     expect(read('xinterlude=1; interludex=2')).toBeNull();
     expect(read('interlude')).toBeNull();
-    expect(sessionOf(new Headers())).toBeNull();
+    expect(sessionSecret(new Headers())).toBeNull();
   });
 });
 

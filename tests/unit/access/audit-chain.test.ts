@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/server/access/audit';
-import { checkAudit } from '@/lib/server/access/read-audit';
+import { AUDIT_COLUMNS, appendAuditEntry, auditFromRow, GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
+import { checkAudit } from '@/lib/server/access/audit-log';
 import { AccessStage } from '../../support/access-stage';
 
 /** A process with access to the file can change entries, but the check notices. */
@@ -12,7 +12,7 @@ beforeEach(async () => {
     const who = { actor: 'Ada', actorKind: 'human', role: 'admin', credentialId: 'c1' };
     const what = { action: 'interrupt', agentId: null, sessionId: null, target, digest: '', origin: '' };
     await stage.parts.database.writes.run((transaction) =>
-      addEntry(transaction, { at: 1, ...who, ...what, result: 'done', times: 1 }),
+      appendAuditEntry(transaction, { at: 1, ...who, ...what, result: 'done', times: 1 }),
     );
   }
 });
@@ -43,7 +43,7 @@ test('the chain is broken where an entry says something else than its hash', asy
 });
 
 test('the chain is broken behind an entry that was replaced together with its hash', async () => {
-  await replace(1, { target: '/x' }, NO_HASH);
+  await replace(1, { target: '/x' }, GENESIS_HASH);
   expect(await brokenAt()).toBe(2);
 });
 

@@ -1,8 +1,8 @@
 import type { Role } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { actOf, audited } from '@/lib/server/access/audit';
-import { CredentialBook } from '@/lib/server/access/credential-book';
+import { describeAction, withAudit } from '@/lib/server/access/audit';
+import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
 import { AccessStage, bearer } from '../../support/access-stage';
 
@@ -77,7 +77,7 @@ describe('a credential', () => {
       const due = { roleDueAt: 1, roleCheckedAt: 1, refreshToken: 'sealed' };
       const { secret } = await stage.credential({ kind: 'session', ...due });
       const refreshRole = vi.fn(() => new Promise<void>(() => {}));
-      const book = new CredentialBook({ database: stage.parts.database, now: Date.now, kind, refreshRole });
+      const book = new CredentialCache({ database: stage.parts.database, now: Date.now, kind, refreshRole });
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       let found: Principal | null = null;
       void Promise.resolve(book.find(secret)).then((principal) => {
@@ -112,7 +112,7 @@ describe('a credential', () => {
         },
       },
     });
-    const book = new CredentialBook({
+    const book = new CredentialCache({
       database: Object.create(database, { reader: { value: reader } }),
       now: Date.now,
     });
@@ -120,9 +120,9 @@ describe('a credential', () => {
     const end = vi.fn();
     meanwhile = () => void book.watch(principal, 'read', end);
     await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
-    await book.changed();
+    await book.invalidate();
     meanwhile = () => {};
-    await book.changed();
+    await book.invalidate();
     book.close();
     expect(end).toHaveBeenCalledOnce();
   });
@@ -156,8 +156,8 @@ describe('what somebody does', () => {
   async function beginning(role: Role): Promise<{ id: string; write: () => Promise<unknown> }> {
     const { secret, id } = await stage.credential({ role });
     const principal = (await stage.parts.credentials.find(secret)) as Principal;
-    const act = actOf(new Request('http://127.0.0.1/act', { method: 'POST' }), principal, 'act', {}, null);
-    const { database } = audited(stage.parts.database, act, stage.parts.now);
+    const act = describeAction(new Request('http://127.0.0.1/act', { method: 'POST' }), principal, 'act', {}, null);
+    const { database } = withAudit(stage.parts.database, act, stage.parts.now);
     return { id, write: () => database.writes.run((transaction) => transaction.execute('SELECT 1')) };
   }
   const entries = async () => {
@@ -187,8 +187,8 @@ describe('what somebody does', () => {
   });
 
   test('needs no credential that could end for whoever has the machine', async () => {
-    const act = actOf(new Request('http://127.0.0.1/act', { method: 'POST' }), OWNER, 'act', {}, null);
-    const { database } = audited(stage.parts.database, act, stage.parts.now);
+    const act = describeAction(new Request('http://127.0.0.1/act', { method: 'POST' }), OWNER, 'act', {}, null);
+    const { database } = withAudit(stage.parts.database, act, stage.parts.now);
     await database.writes.run((transaction) => transaction.execute('SELECT 1'));
     expect(await entries()).toEqual(['done']);
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sessionCookie, sessionOf } from '@/lib/server/access/session-cookie';
+import { sessionCookie, sessionSecret } from '@/lib/server/access/session-cookie';
 import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { AccessStage } from '../../support/access-stage';
 
@@ -22,7 +22,8 @@ describe('a host name', () => {
 });
 
 describe('the cookie of a sign-in', () => {
-  const over = (proto: string, cookie: string) => sessionOf(new Headers({ cookie, 'x-forwarded-proto': proto }), '');
+  const over = (proto: string, cookie: string) =>
+    sessionSecret(new Headers({ cookie, 'x-forwarded-proto': proto }), '');
 
   test('over TLS is only the one that no other host can set', () => {
     expect(over('https', 'interlude=plain; __Host-interlude=secure')).toBe('secure');

@@ -10,14 +10,14 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 function fail(count: number, address = HERE): void {
-  for (let at = 0; at < count; at += 1) throttle.failed(address);
+  for (let at = 0; at < count; at += 1) throttle.recordFailure(address);
 }
 
 /** @returns how many of `count` requests were let through and refused so far */
 function send(count: number, { address = HERE, signal }: { address?: string; signal?: AbortSignal } = {}) {
   const had = { compared: 0, refused: 0 };
   for (let at = 0; at < count; at += 1) {
-    throttle.turn(address, signal).then(
+    throttle.admit(address, signal).then(
       () => {
         had.compared += 1;
       },
@@ -32,10 +32,10 @@ function send(count: number, { address = HERE, signal }: { address?: string; sig
 /** Sends a wrong token again as soon as the last one was answered, until the signal ends it. */
 async function guess(signal: AbortSignal, counts: { compared: number }): Promise<void> {
   while (!signal.aborted) {
-    await throttle.turn(HERE).then(
+    await throttle.admit(HERE).then(
       () => {
         counts.compared += 1;
-        throttle.failed(HERE);
+        throttle.recordFailure(HERE);
       },
       () => {},
     );
@@ -90,7 +90,7 @@ test('refuses requests of an address beyond those that are compared', async () =
   const here = send(301);
   await vi.advanceTimersByTimeAsync(600);
   expect(here).toEqual({ compared: 300, refused: 1 });
-  const refusal = throttle.turn(HERE, client.signal).catch((error) => error);
+  const refusal = throttle.admit(HERE, client.signal).catch((error) => error);
   client.abort();
   await vi.advanceTimersByTimeAsync(600);
   expect(await refusal).toMatchObject({ code: 'too_many_requests', headers: { 'retry-after': '1' } });
@@ -129,7 +129,7 @@ test('forgets the address that failed least recently, of more than 10,000', asyn
   fail(20);
   fail(20, THERE);
   fail(1);
-  for (let at = 0; at < 9_999; at += 1) throttle.failed(`address ${at}`);
+  for (let at = 0; at < 9_999; at += 1) throttle.recordFailure(`address ${at}`);
   const [here, there] = [send(1), send(1, { address: THERE })];
   await vi.advanceTimersByTimeAsync(0);
   expect([here.compared, there.compared]).toEqual([0, 1]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { preflightAnswer, readableByOpaque } from '@/lib/server/access/request-origin';
+import { allowOpaqueOrigin, preflightResponse } from '@/lib/server/access/request-origin';
 
 const ask = (method: string, headers: Record<string, string>, path = '/api/v1/sessions') =>
   new Request(`http://live.test${path}`, { method, headers });
@@ -7,7 +7,7 @@ const before = { 'access-control-request-method': 'GET', 'access-control-request
 
 describe('a sandboxed frame', () => {
   test('is told beforehand that it may ask with its token', () => {
-    const answer = preflightAnswer(ask('OPTIONS', { origin: 'null', ...before }));
+    const answer = preflightResponse(ask('OPTIONS', { origin: 'null', ...before }));
     expect(answer?.status).toBe(204);
     expect(answer?.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer?.headers.get('access-control-allow-headers')).toContain('authorization');
@@ -15,7 +15,7 @@ describe('a sandboxed frame', () => {
   });
 
   test('may read what it is answered, be it a refusal', () => {
-    const refusal = readableByOpaque(ask('GET', { origin: 'null' }), new Response(null, { status: 401 }));
+    const refusal = allowOpaqueOrigin(ask('GET', { origin: 'null' }), new Response(null, { status: 401 }));
     expect(refusal.headers.get('access-control-allow-origin')).toBe('*');
     expect(refusal.headers.get('vary')).toContain('origin');
   });
@@ -27,17 +27,17 @@ describe('nobody else is allowed anything', () => {
     ['one that sends a cookie', { origin: 'null', cookie: 'interlude=x' }],
     ['our own pages', {}],
   ])('%s', (_who, headers) => {
-    expect(preflightAnswer(ask('OPTIONS', { ...before, ...headers }))).toBeNull();
-    const answer = readableByOpaque(ask('GET', headers), new Response());
+    expect(preflightResponse(ask('OPTIONS', { ...before, ...headers }))).toBeNull();
+    const answer = allowOpaqueOrigin(ask('GET', headers), new Response());
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('outside the API', () => {
-    const answer = readableByOpaque(ask('GET', { origin: 'null' }, '/sign-in'), new Response());
+    const answer = allowOpaqueOrigin(ask('GET', { origin: 'null' }, '/sign-in'), new Response());
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('by OPTIONS that is no preflight', () => {
-    expect(preflightAnswer(ask('OPTIONS', { origin: 'null' }))).toBeNull();
+    expect(preflightResponse(ask('OPTIONS', { origin: 'null' }))).toBeNull();
   });
 });

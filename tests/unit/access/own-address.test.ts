@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownAddress } from '@/lib/server/access/session-cookie';
+import { localNameOrigin } from '@/lib/server/access/session-cookie';
 
 const CHROME = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36';
 const SAFARI = 'Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Safari/605.1.15';
@@ -8,7 +8,7 @@ function of(
   host: string,
   { userAgent = CHROME, localName = 'interlude.localhost' as string | null, isSecure = false } = {},
 ) {
-  return ownAddress(new Headers({ host, 'user-agent': userAgent }), { localName, isSecure });
+  return localNameOrigin(new Headers({ host, 'user-agent': userAgent }), { localName, isSecure });
 }
 
 test('a loopback address has one of our own, on the same port', () => {

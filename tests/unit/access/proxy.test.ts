@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { NextRequest } from 'next/server';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createServer, type Server } from '@/lib/server/create-server';
-import { holdServer } from '@/lib/server/process-server.mjs';
+import { setServer } from '@/lib/server/process-server.mjs';
 import { config, proxy } from '@/proxy';
 
 const TOKEN = 'a-token-of-enough-characters';
@@ -16,7 +16,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'interlude-proxy-'));
   vi.stubEnv('INTERLUDE_TOKEN', TOKEN);
   server = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: folder });
-  holdServer(server);
+  setServer(server);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();

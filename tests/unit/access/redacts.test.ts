@@ -1,7 +1,7 @@
 import { newEmbedSchema } from '@interlude/protocol/access';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { redactedRoles } from '@/lib/server/access/access-settings';
-import { CredentialBook } from '@/lib/server/access/credential-book';
+import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { postEmbedToken } from '@/lib/server/access/embeds';
 import { OWNER } from '@/lib/server/access/principal';
 import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
@@ -23,10 +23,10 @@ describe('who is told no secrets', () => {
 
   describe('in an embed', () => {
     let database: TestDatabase;
-    let credentials: CredentialBook;
+    let credentials: CredentialCache;
     beforeEach(async () => {
       database = await temporaryDatabase();
-      credentials = new CredentialBook({ database, now: Date.now });
+      credentials = new CredentialCache({ database, now: Date.now });
     });
     afterEach(async () => {
       credentials.close();

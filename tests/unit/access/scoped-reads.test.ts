@@ -1,7 +1,7 @@
 import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Sight, sightOf } from '@/lib/server/access/request-context';
+import { type ReadScope, readScope } from '@/lib/server/access/request-context';
 import { readFacts } from '@/lib/server/agui/session-facts';
 import { downloadLog } from '@/lib/server/queries/download-log';
 import { readActivity } from '@/lib/server/queries/read-activity';
@@ -26,14 +26,14 @@ const PAGE = { after: null, limit: 10 };
 const LINES = { filter: EVERY_LINE, place: { kind: 'newest' }, limit: 10 } as const;
 const RUN = { runId: null, position: null };
 
-const LISTS: Record<string, (sight: Sight) => Promise<unknown>> = {
+const LISTS: Record<string, (sight: ReadScope) => Promise<unknown>> = {
   'the sessions': (sight) => readSessions(sight),
   'a page of the sessions': (sight) => readSessionPage(sight, PAGE),
   'the agents': (sight) => readAgents(sight, PAGE),
   'the inbox': (sight) => readInbox(sight, PAGE),
 };
 
-const OF_SESSION: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+const OF_SESSION: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'a session': (sight, { sessionId }) => readSession(sight, sessionId),
   'a transcript': (sight, { sessionId }) => readTranscript(sight, sessionId, { before: null, limit: 10 }),
   'what ran at a time': (sight, { sessionId }) => readTurnAt(sight, sessionId, 1_795_170_000_100),
@@ -47,14 +47,14 @@ const OF_SESSION: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknow
   'what AG-UI runs': (sight, { agentId, sessionId }) => orNull(readFacts(sight, agentId, sessionId)),
 };
 
-const OF_AGENT: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+const OF_AGENT: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'an agent': (sight, { agentId }) => readAgent(sight, agentId),
   'the replies that an agent owes': (sight, { agentId }) => readObligations(sight, agentId),
   'what is parked of an agent': (sight, { agentId }) =>
     readParked(sight, agentId, { ...PAGE, state: 'parked', after: 0 }),
 };
 
-const OF_LOG: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+const OF_LOG: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'the agent of a log': (sight, { agentId }) => readLogAgent(sight, agentId),
   'the lines of a log': (sight, { agentId }) => readLogLines(sight, agentId, LINES),
   'the components of a log': (sight, { agentId }) => readLogComponents(sight, agentId),
@@ -86,7 +86,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-const sight = (scope: Scope) => sightOf(stage.parts.database, scope);
+const sight = (scope: Scope) => readScope(stage.parts.database, scope);
 const agentScope = (): Scope => ({ kind: 'agents', ids: [own.agentId], prefixes: [] });
 const sessionScope = (): Scope => ({ kind: 'session', sessionId: own.sessionId });
 const logScope = (): Scope => ({ kind: 'log', agentId: own.agentId });

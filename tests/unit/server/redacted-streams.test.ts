@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { OWNER } from '@/lib/server/access/principal';
-import { answerRoute } from '@/lib/server/answer-route';
+import { handleRoute } from '@/lib/server/handle-route';
 import type { ApiRoute } from '@/lib/server/routes';
 import { AccessStage } from '../../support/access-stage';
 import type { FrameReader } from '../../support/frames';
@@ -59,7 +59,7 @@ test('an answer of a route that clears nothing of secrets is refused to whoever 
     handler: async () => new Response(TOKEN),
   };
   const request = new Request('http://127.0.0.1/api/v1/forgetful');
-  const ask = (redacts: boolean) => answerRoute(route, request, stage.parts, {}, { ...OWNER, redacts });
+  const ask = (redacts: boolean) => handleRoute(route, request, stage.parts, {}, { ...OWNER, redacts });
   await expect(ask(true)).rejects.toMatchObject({ code: 'forbidden' });
   expect(await (await ask(false)).text()).toBe(TOKEN);
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { otelSettings } from '@/lib/server/telemetry/otel-settings';
-import { idsOf, traceContext } from '@/lib/server/telemetry/span';
+import { derivedIds, traceContext } from '@/lib/server/telemetry/span';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
 
@@ -124,10 +124,10 @@ describe('what agents did, where it is asked for', () => {
     await expect.poll(() => spans.filter(({ name }) => name === 'invoke_agent builder').length).toBe(2);
     const about = { 'gen_ai.agent.id': 'builder', 'gen_ai.conversation.id': 'work' };
     // Two turns are read at the same time: either may be exported first.
-    const turnOf = (id: string) => spans.find(({ spanId }) => spanId === idsOf('turn', 'work', id).spanId);
+    const turnOf = (id: string) => spans.find(({ spanId }) => spanId === derivedIds('turn', 'work', id).spanId);
     const [first, second] = [turnOf('r1'), turnOf('r2')];
     expect(first).toMatchObject({
-      ...idsOf('turn', 'work', 'r1'),
+      ...derivedIds('turn', 'work', 'r1'),
       startTimeUnixNano: `${T + 1_000}000000`,
       endTimeUnixNano: `${T + 10_000}000000`,
       status: {},
@@ -146,7 +146,7 @@ describe('what agents did, where it is asked for', () => {
     expect(task).toMatchObject({ traceId: first?.traceId, parentSpanId: call?.spanId, status: { code: 2 } });
     expect(task?.attributes).toMatchObject({ 'interlude.task.status': 'failed', 'process.exit.code': 3 });
     expect(second).toMatchObject({
-      ...idsOf('turn', 'work', 'r2'),
+      ...derivedIds('turn', 'work', 'r2'),
       status: { code: 2 },
       attributes: {
         'interlude.turn.kind': 'between-run',

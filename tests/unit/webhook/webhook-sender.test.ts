@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/request-context';
+import { unscoped } from '@/lib/server/access/request-context';
 import { cutTerms } from '@/lib/server/commands/cut-terms';
 import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
 import { callWebhook, openedBody, testBody, webhookHeaders } from '@/lib/server/webhook/call-webhook';
@@ -80,7 +80,7 @@ async function passes(ms: number, by = sender()): Promise<void> {
   await by.send();
 }
 const log = async () =>
-  (await readWebhookDeliveries(wholeSight(target.database), { before: null, limit: 50 })).deliveries;
+  (await readWebhookDeliveries(unscoped(target.database), { before: null, limit: 50 })).deliveries;
 
 it('signs as Standard Webhooks do', async () => {
   // The example of the reference implementations.

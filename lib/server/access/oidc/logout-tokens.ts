@@ -1,8 +1,8 @@
 import { AppError } from '@interlude/protocol/errors';
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Configuration } from 'openid-client';
-import { formText } from '@/lib/server/access/sign-in-pages';
-import { providerAway } from './oidc-provider';
+import { readForm } from '@/lib/server/access/sign-in-pages';
+import { providerUnavailable } from './oidc-provider';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 
 /** Who has been signed out at the provider. One of the two is always there. */
@@ -54,7 +54,7 @@ export class LogoutTokens {
    * @throws AppError `malformed` if the token is not the provider's, not for us or not fresh; `unavailable` if its keys
    * can't be had
    */
-  async take<Done>(
+  async redeem<Done>(
     token: string,
     configuration: Configuration,
     end: (logout: ProviderLogout) => Promise<Done>,
@@ -102,7 +102,7 @@ export class LogoutTokens {
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (isTheToken(error)) throw refused(error.message, error);
-      throw providerAway(this.#settings.issuer, error);
+      throw providerUnavailable(this.#settings.issuer, error);
     }
   }
 
@@ -153,7 +153,7 @@ const MAX_FORM_BYTES = 32 * 1024;
  * @throws AppError `malformed`, `too_large`
  */
 export async function logoutTokenIn(request: Request): Promise<string> {
-  const form = new URLSearchParams(await formText(request, 'logout', MAX_FORM_BYTES));
+  const form = new URLSearchParams(await readForm(request, 'logout', MAX_FORM_BYTES));
   const [token, ...more] = form.getAll('logout_token');
   if (token !== undefined && token !== '' && more.length === 0) return token;
   throw new AppError('malformed', 'A back-channel logout is a form with one field, logout_token. Send that.');

@@ -66,7 +66,7 @@ export class OidcProvider {
         execute: [enableNonRepudiationChecks, ...(isLoopback(server) ? [allowInsecureRequests] : [])],
       });
     } catch (cause) {
-      throw providerAway(issuer, cause);
+      throw providerUnavailable(issuer, cause);
     }
     const itself = configuration.serverMetadata().issuer;
     // The library lets some providers name another issuer, by which people of any tenant could come in.
@@ -93,7 +93,7 @@ function authBy(how: OidcSettings['clientAuth'], secret: string): ClientAuth {
 }
 
 /** What the library calls an answer that is not the one to our question: forged, mixed up, or signed by somebody else. */
-const NOT_OURS = [
+const MISMATCHES = [
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_UNSUPPORTED_OPERATION',
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
@@ -103,7 +103,7 @@ const NOT_OURS = [
 ];
 
 /** Codes with which a provider says of itself that it is not well. */
-const UNWELL = ['server_error', 'temporarily_unavailable'];
+const PROVIDER_FAULTS = ['server_error', 'temporarily_unavailable'];
 
 /**
  * Why a sign-in that came back from the provider failed, in words for whoever wanted to come in.
@@ -114,24 +114,24 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   if (error instanceof AppError) return error;
   const again = `Start again at ${publicUrl}.`;
   if (error instanceof AuthorizationResponseError) return refusedByProvider(error, issuer, again);
-  if (error instanceof WWWAuthenticateChallengeError) return wrongSecret(error);
+  if (error instanceof WWWAuthenticateChallengeError) return clientRejected(error);
   if (error instanceof ResponseBodyError) {
-    if (error.error === 'invalid_client' || error.error === 'unauthorized_client') return wrongSecret(error);
-    if (error.error !== 'invalid_grant') return providerAway(issuer, error);
+    if (error.error === 'invalid_client' || error.error === 'unauthorized_client') return clientRejected(error);
+    if (error.error !== 'invalid_grant') return providerUnavailable(issuer, error);
     const what = 'The identity provider does not take this sign-in: it was used already, is too old, or is another’s.';
     return new AppError('malformed', `${what} ${again}`, { cause: error });
   }
-  if (error instanceof ClientError && NOT_OURS.includes(error.code ?? '')) {
+  if (error instanceof ClientError && MISMATCHES.includes(error.code ?? '')) {
     const why = error.cause instanceof Error ? error.cause.message : error.message;
     return new AppError('malformed', `This is no answer to a sign-in that was begun here (${why}). ${again}`, {
       cause: error,
     });
   }
-  return providerAway(issuer, error);
+  return providerUnavailable(issuer, error);
 }
 
 /** The provider does not answer, or answers what can't be used. The cause is for the server's own log. */
-export function providerAway(issuer: string, cause: unknown): AppError {
+export function providerUnavailable(issuer: string, cause: unknown): AppError {
   serverLog('error', `the identity provider ${issuer} does not answer as it should: ${causesOf(cause)}`);
   return new AppError(
     'unavailable',
@@ -143,7 +143,7 @@ export function providerAway(issuer: string, cause: unknown): AppError {
 function refusedByProvider(error: AuthorizationResponseError, issuer: string, again: string): AppError {
   // Whoever sent the browser here wrote the code: only what looks like one is repeated.
   const code = /^[a-z_]{1,60}$/.test(error.error) ? error.error : 'error';
-  if (UNWELL.includes(code)) return providerAway(issuer, error);
+  if (PROVIDER_FAULTS.includes(code)) return providerUnavailable(issuer, error);
   if (code !== 'access_denied') {
     serverLog(
       'error',
@@ -159,7 +159,7 @@ function refusedByProvider(error: AuthorizationResponseError, issuer: string, ag
   });
 }
 
-function wrongSecret(cause: unknown): AppError {
+function clientRejected(cause: unknown): AppError {
   serverLog(
     'error',
     `the identity provider does not take this server’s client id and secret: ${causesOf(cause)}. Check INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET and INTERLUDE_OIDC_CLIENT_AUTH.`,

@@ -12,10 +12,10 @@ import {
 } from 'openid-client';
 import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { LogoutTokens, logoutTokenIn, type ProviderLogout } from './logout-tokens';
-import { OidcProvider, providerAway, signInRefusal } from './oidc-provider';
+import { OidcProvider, providerUnavailable, signInRefusal } from './oidc-provider';
 import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
-import { claimsOf, type PersonRole, personName, personText, refreshedRole, roleOf } from './person-claims';
+import { fetchClaims, type PersonRole, personName, personText, refreshedRole, roleFromClaims } from './person-claims';
 
 /** Somebody whom the provider signed in. */
 export interface SignedInPerson {
@@ -118,7 +118,7 @@ export class OidcSignIn {
     const pending = await sealed.find(state, request.headers);
     const { idToken, signed, claims, refreshToken } = await this.#redeem(callback, pending);
     const name = personName(claims);
-    const role = roleOf(claims, this.#settings);
+    const role = roleFromClaims(claims, this.#settings);
     return {
       issuer: idToken.iss,
       subject: idToken.sub,
@@ -152,7 +152,7 @@ export class OidcSignIn {
       const tokens = await refreshTokenGrant(configuration, refreshToken);
       if (tokens.refresh_token !== undefined) await keep(tokens.refresh_token);
       const about = { subject: known.subject, idToken: tokens.claims(), accessToken: tokens.access_token };
-      const claims = await claimsOf(configuration, about, groupsClaim);
+      const claims = await fetchClaims(configuration, about, groupsClaim);
       return {
         name: personText(claims.name) ?? undefined,
         email: personText(claims.email) ?? undefined,
@@ -160,7 +160,7 @@ export class OidcSignIn {
       };
     } catch (error) {
       if (error instanceof ResponseBodyError && error.error === 'invalid_grant') return null;
-      throw error instanceof AppError ? error : providerAway(issuer, error);
+      throw error instanceof AppError ? error : providerUnavailable(issuer, error);
     }
   }
 
@@ -186,9 +186,9 @@ export class OidcSignIn {
    * @param end ends their sign-ins here. If it fails, the provider may send the same again
    * @throws AppError `malformed`, `unavailable`
    */
-  async loggedOut<Done>(request: Request, end: (logout: ProviderLogout) => Promise<Done>): Promise<Done> {
+  async backChannelLogout<Done>(request: Request, end: (logout: ProviderLogout) => Promise<Done>): Promise<Done> {
     const token = await logoutTokenIn(request);
-    return this.#logoutTokens.take(token, await this.#provider.configuration(), end);
+    return this.#logoutTokens.redeem(token, await this.#provider.configuration(), end);
   }
 
   #pendingBy(key: Uint8Array): PendingSignIns {
@@ -208,7 +208,7 @@ export class OidcSignIn {
       });
       const idToken = tokens.claims();
       if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
-      const claims = await claimsOf(
+      const claims = await fetchClaims(
         configuration,
         { subject: idToken.sub, idToken, accessToken: tokens.access_token },
         groupsClaim,
@@ -221,7 +221,7 @@ export class OidcSignIn {
 }
 
 /** What somebody is told whose groups let them do nothing. */
-export function notLetIn({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
+export function noRoleError({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
   return new AppError(
     'forbidden',
     `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there may use Interlude. Ask for one that may, then sign in again. (Whoever runs Interlude: INTERLUDE_OIDC_GROUPS_CLAIM names the claim with the groups.)`,

@@ -1,7 +1,7 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
 import { type Configuration, fetchUserInfo, type IDToken, WWWAuthenticateChallengeError } from 'openid-client';
-import { providerAway } from './oidc-provider';
+import { providerUnavailable } from './oidc-provider';
 import { EVERYBODY, type OidcSettings } from './oidc-settings';
 
 /** What a provider's groups can make of a person, from least to most. */
@@ -21,7 +21,7 @@ type RoleSettings = Pick<
 >;
 
 /** The most that somebody's groups allow; null if they allow nothing. Group names are compared sign by sign. */
-export function roleOf(claims: PersonClaims, settings: RoleSettings): PersonRole | null {
+export function roleFromClaims(claims: PersonClaims, settings: RoleSettings): PersonRole | null {
   if (isFirstAdmin(claims, settings.firstAdmin)) return 'admin';
   const own = groupsIn(claims, settings.groupsClaim);
   const isIn = (groups: readonly string[]) => groups.some((group) => group === EVERYBODY || own.includes(group));
@@ -45,7 +45,7 @@ export function refreshedRole(
   const isSilent = claims.email === undefined || claims.email_verified === undefined;
   const asVerified = { ...claims, email: claims.email ?? email, email_verified: true };
   if (isSilent && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;
-  return claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleOf(claims, settings);
+  return claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleFromClaims(claims, settings);
 }
 
 /** The claim of this name, or else what the dots in its name lead to; undefined if there is none. */
@@ -106,7 +106,7 @@ const MAX_SUBJECT_LENGTH = 255;
  * @param tokens `subject`: who it has to be about
  * @throws AppError, or what the library throws if the provider does not answer, or answers about somebody else
  */
-export async function claimsOf(
+export async function fetchClaims(
   configuration: Configuration,
   tokens: { subject: string; idToken: IDToken | undefined; accessToken: string },
   groupsClaim: string,
@@ -118,13 +118,13 @@ export async function claimsOf(
   }
   const { issuer, userinfo_endpoint } = configuration.serverMetadata();
   if (idToken !== undefined && idToken.sub !== subject)
-    throw providerAway(issuer, new Error('the ID token is about another subject than the sign-in'));
+    throw providerUnavailable(issuer, new Error('the ID token is about another subject than the sign-in'));
   const isWhole =
     idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
   const told = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
     // From the token endpoint it would say that our secret is wrong.
-    throw error instanceof WWWAuthenticateChallengeError ? providerAway(issuer, error) : error;
+    throw error instanceof WWWAuthenticateChallengeError ? providerUnavailable(issuer, error) : error;
   });
   // That an address is verified holds for the address it was said with.
   const email = idToken !== undefined && 'email' in idToken ? idToken : told;

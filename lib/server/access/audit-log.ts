@@ -4,15 +4,23 @@ import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit';
-import type { Asked, KeptAnswers, ServerContext } from './request-context';
-import { cutShort } from './streamed-response';
+import {
+  AUDIT_COLUMNS,
+  auditFromRow,
+  GENESIS_HASH,
+  hashOf,
+  removedFromRow,
+  removedUpTo,
+  SELECT_REMOVED,
+} from './audit';
+import type { RequestContext, ResponseCaches, ServerContext } from './request-context';
+import { abortableBody } from './streamed-response';
 
 const READ_AT_ONCE = 500;
 
 /** `GET /audit?before=&limit=&actor=&action=&agent=&session=&credential=&result=` */
 export async function getAudit(
-  { query, request, principal }: Asked<never, { query: AuditQuery }>,
+  { query, request, principal }: RequestContext<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<AuditPage> {
   return database.reads.run(principal.credentialId, () => readAudit(database, query), { signal: request.signal });
@@ -24,7 +32,7 @@ export async function readAudit({ reader }: Pick<Database, 'reader'>, query: Aud
   const { sql, args } = conditionOf(query);
   const [start, page] = await reader.batch(
     [
-      AUDIT_REMOVED,
+      SELECT_REMOVED,
       {
         sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE ${sql} ORDER BY number DESC LIMIT ?`,
         args: [...args, limit + 1],
@@ -62,12 +70,12 @@ const REMOVED_HEADER = 'x-interlude-audit-removed';
 
 /** `GET /audit/export`: every entry that matches as a line of JSON, the oldest first. */
 export async function getAuditExport(
-  { query, principal, whenOver }: Asked<never, { query: AuditQuery }>,
+  { query, principal, whenOver }: RequestContext<never, { query: AuditQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const { sql, args } = conditionOf(query);
   const client = principal.credentialId;
-  const { rows: start } = await database.reads.run(client, () => database.reader.execute(AUDIT_REMOVED));
+  const { rows: start } = await database.reads.run(client, () => database.reader.execute(SELECT_REMOVED));
   const removed = removedFromRow(start[0]);
   const encoder = new TextEncoder();
   let after = 0;
@@ -87,7 +95,7 @@ export async function getAuditExport(
       controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
     },
   });
-  return new Response(cutShort(body, { whenOver }), {
+  return new Response(abortableBody(body, { whenOver }), {
     headers: {
       'content-type': 'application/x-ndjson',
       'content-disposition': 'attachment; filename="interlude-audit.jsonl"',
@@ -102,8 +110,8 @@ export async function getAuditExport(
  * check at a time: requests that arrive during it get its result.
  */
 export async function getAuditCheck(
-  { principal }: Asked,
-  { database, kept }: { database: Database; kept: KeptAnswers },
+  { principal }: RequestContext,
+  { database, kept }: { database: Database; kept: ResponseCaches },
 ): Promise<AuditCheck> {
   return kept.auditCheck.get(
     () => performance.now(),
@@ -118,13 +126,13 @@ export async function getAuditCheck(
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
   const pace = new Pace();
-  let [entries, head, after, told] = [0, NO_HASH, 0, 0];
+  let [entries, head, after, told] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
     // of one moment: more may be removed meanwhile
     const read = () =>
       database.reader.batch(
         [
-          AUDIT_REMOVED,
+          SELECT_REMOVED,
           {
             sql: `SELECT ${AUDIT_COLUMNS} FROM audit WHERE number > ? ORDER BY number LIMIT ${READ_AT_ONCE}`,
             args: [after],
@@ -147,7 +155,7 @@ export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, c
       if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {
         return { entries, head, brokenAt: after + 1, removed };
       }
-      told = Math.max(told, removalIn(entry));
+      told = Math.max(told, removedUpTo(entry));
       [entries, head, after] = [entries + 1, hash, entry.number];
     }
   }

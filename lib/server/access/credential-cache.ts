@@ -50,7 +50,7 @@ interface Watcher {
  * Failure: while the database does not answer, what is remembered stops counting after a moment: nobody comes in by a
  * credential that may have been revoked.
  */
-export class CredentialBook {
+export class CredentialCache {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #steady: () => number;
@@ -170,7 +170,7 @@ export class CredentialBook {
     const refreshing =
       this.#refreshing.get(credentialId) ??
       (this.#refreshRole?.(credentialId) ?? Promise.resolve())
-        .then(() => this.changed())
+        .then(() => this.invalidate())
         .finally(() => this.#refreshing.delete(credentialId));
     this.#refreshing.set(credentialId, refreshing);
     return refreshing;
@@ -199,7 +199,7 @@ export class CredentialBook {
   }
 
   /** Somebody changed a credential here: looks at once. Never rejects. */
-  async changed(): Promise<void> {
+  async invalidate(): Promise<void> {
     // one that runs may have begun before the change
     await this.#looking?.catch(() => {});
     await this.#look().catch(() => {});

@@ -3,9 +3,9 @@ import { isRedacted } from '@interlude/protocol/redaction/redact-model';
 import { wellFormed } from '@interlude/protocol/well-formed';
 import * as z from 'zod';
 import { Pace } from '@/db/next-turn';
-import { actOf, audited } from '@/lib/server/access/audit';
-import { type Principal, requireReach } from '@/lib/server/access/principal';
-import type { Asked } from '@/lib/server/access/request-context';
+import { describeAction, withAudit } from '@/lib/server/access/audit';
+import { type Principal, requireScope } from '@/lib/server/access/principal';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { shownDigests } from '@/lib/server/access/shown-digests';
 import { parseJson } from '@/lib/server/ingest/parse-json';
 import { describeIssue } from '@/lib/server/ingest/parse-request';
@@ -21,14 +21,14 @@ import type { ServerParts } from './server-parts';
  * @throws AppError what reading a body throws; `invalid_argument` that names the argument or field and what is allowed;
  *   and what the handler throws
  */
-export async function answerRoute(
+export async function handleRoute(
   { access, handler, takes, status, action, pattern }: ApiRoute,
   request: Request,
   server: ServerParts,
   ids: Ids,
   principal: Principal,
 ): Promise<Response> {
-  if (principal.redacts && TELLS_ALL.test(pattern)) throw tellsAll();
+  if (principal.redacts && UNREDACTED_ROUTES.test(pattern)) throw cannotRedact();
   const query = takes.query === undefined ? undefined : readQuery(request.url, takes.query);
   const bytes = takes.bodies === undefined ? null : await readBody(request);
   const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
@@ -37,19 +37,19 @@ export async function answerRoute(
   const digests = await shownDigests(principal, server.database);
   const asked = { ids, query, body, request, principal, digests, whenOver };
   if (action === null) {
-    await requireReach(server.database, principal.scope, ids, of);
+    await requireScope(server.database, principal.scope, ids, of);
     return responseOf(await handler(asked, server), status, asked);
   }
-  const act = actOf(request, principal, action, ids, bytes);
+  const act = describeAction(request, principal, action, ids, bytes);
   try {
-    await requireReach(server.database, principal.scope, ids, of);
-    const { database, noted } = audited(server.database, act, server.now);
+    await requireScope(server.database, principal.scope, ids, of);
+    const { database, noted } = withAudit(server.database, act, server.now);
     const model = await handler(asked, { ...server, database });
     // some acts write nothing themselves
     if (noted.count === 0) await database.writes.run(async () => undefined);
     return await responseOf(model, status, asked);
   } catch (error) {
-    await server.refusals.note(act, error);
+    await server.refusals.record(act, error);
     throw error;
   }
 }
@@ -57,23 +57,23 @@ export async function answerRoute(
 const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 
 /** Routes that answer in words of their own, which nobody takes secrets out of. */
-const TELLS_ALL = /\/agui\//;
+const UNREDACTED_ROUTES = /\/agui\//;
 
 /** Whoever is told no secrets is answered only what they were taken out of: what a route forgets is refused. */
 async function responseOf(
   model: object,
   status: ApiRoute['status'],
-  { principal, digests }: Pick<Asked, 'principal' | 'digests'>,
+  { principal, digests }: Pick<RequestContext, 'principal' | 'digests'>,
 ): Promise<Response> {
   if (model instanceof Response) {
     if (!principal.redacts || isRedacted(model)) return model;
     await model.body?.cancel();
-    throw tellsAll();
+    throw cannotRedact();
   }
   return answer(await toldModel(model, principal, digests), status);
 }
 
-function tellsAll(): AppError {
+function cannotRedact(): AppError {
   return new AppError(
     'forbidden',
     'This answer can’t be cleared of secrets, and this credential is told none. Ask with one that may see them.',

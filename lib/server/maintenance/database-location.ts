@@ -21,7 +21,9 @@ import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 type Environment = Record<string, string | undefined>;
 
 /** Where a database is. A server's token is never told with its name. */
-export type Place = { kind: 'file'; path: string } | { kind: 'server'; url: string; authToken: string | undefined };
+export type DatabaseLocation =
+  | { kind: 'file'; path: string }
+  | { kind: 'server'; url: string; authToken: string | undefined };
 
 /** Tells a lock of another process at once; whoever asked waits. */
 export const LOCK_TIMEOUT_MS = 20;
@@ -29,7 +31,7 @@ export const LOCK_TIMEOUT_MS = 20;
 const SERVER = /^(libsql|https?|wss?):\/\//;
 
 /** The dashboard's own database, as the environment says. @throws DataFolderError */
-export function ownPlace(env: Environment): Place {
+export function dashboardLocation(env: Environment): DatabaseLocation {
   const { url, authToken } = databaseOptions({
     ...env,
     INTERLUDE_DATA_DIR: fromInterlude(env.INTERLUDE_DATA_DIR || '.interlude'),
@@ -44,7 +46,7 @@ export function ownPlace(env: Environment): Place {
  *
  * @param authToken of the server, if it is one
  */
-export function placeOf(text: string, authToken: string | undefined): Place {
+export function parseLocation(text: string, authToken: string | undefined): DatabaseLocation {
   if (SERVER.test(text)) {
     if (!URL.canParse(text)) throw new CliError(EXIT.usage, 'that is no address of a server');
     return { kind: 'server', url: text, authToken };
@@ -59,7 +61,7 @@ function fileOf(url: string): string {
 }
 
 /** What to call it in a message: an address may hold a secret. */
-export function nameOf(place: Place): string {
+export function locationName(place: DatabaseLocation): string {
   return place.kind === 'file' ? place.path : new URL(place.url).host;
 }
 
@@ -69,7 +71,7 @@ export interface Reading {
 }
 
 /** Opens a database that is there, whatever its schema, to read from. @throws CliError where there is none */
-export async function openToRead(place: Place): Promise<Reading> {
+export async function openToRead(place: DatabaseLocation): Promise<Reading> {
   if (place.kind === 'server') {
     const { client, close } = connect(serverAddress(place.url, place.authToken), MAINTENANCE_MS);
     return { reader: client, close };
@@ -80,11 +82,11 @@ export async function openToRead(place: Place): Promise<Reading> {
 }
 
 /** A connection to a file that is there. @throws CliError where there is none */
-export async function connectToFile(place: Place & { kind: 'file' }): Promise<LocalConnection> {
+export async function openFile(place: DatabaseLocation & { kind: 'file' }): Promise<LocalConnection> {
   return new LocalConnection(await existingFile(place), LOCK_TIMEOUT_MS);
 }
 
-async function existingFile({ path }: Place & { kind: 'file' }): Promise<string> {
+async function existingFile({ path }: DatabaseLocation & { kind: 'file' }): Promise<string> {
   if (!existsSync(path)) throw new CliError(EXIT.failed, `there is no database at ${path}`);
   // SQLite would apply the log of another database that lies beside it
   await setAsideForeignLog(path);
@@ -106,11 +108,11 @@ export interface CopyTarget {
   close(): Promise<void>;
 }
 
-export function openTarget(place: Place): CopyTarget {
+export function openTarget(place: DatabaseLocation): CopyTarget {
   return place.kind === 'file' ? fileTarget(place.path) : serverTarget(place);
 }
 
-function serverTarget({ url, authToken }: Place & { kind: 'server' }): CopyTarget {
+function serverTarget({ url, authToken }: DatabaseLocation & { kind: 'server' }): CopyTarget {
   const { client, server, close } = connect(serverAddress(url, authToken), MAINTENANCE_MS);
   return {
     execute: (statement) => client.execute(statement),

@@ -6,7 +6,7 @@ import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type Act, addEntry, entryOf } from './audit';
+import { type AuditedAction, appendAuditEntry, toAuditEntry } from './audit';
 import type { ServerContext } from './request-context';
 
 /** For how long what is refused again is counted before the audit tells of it. */
@@ -29,7 +29,7 @@ const REFUSALS = new RowWriter(refusals);
  * Failure: the count is in the database, for all processes on it. What a process leaves untold when it ends or freezes is
  * told by the next that notes a refusal, that starts, or that is asked to do what is due.
  */
-export class Refusals {
+export class RefusalCounter {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #windowMs: number;
@@ -48,9 +48,9 @@ export class Refusals {
   }
 
   /** Notes what somebody was refused. Never rejects: the refusal stands without it. */
-  async note(act: Act, error: unknown): Promise<void> {
+  async record(act: AuditedAction, error: unknown): Promise<void> {
     if (!(error instanceof AppError) || NO_RESULT.includes(error.code)) return;
-    const entry = entryOf(bounded(act), error.code, this.#now());
+    const entry = toAuditEntry(bounded(act), error.code, this.#now());
     const { credentialId, action, result, at } = entry;
     const isCounted = await this.#database.writes
       .run(async (transaction) => {
@@ -64,7 +64,7 @@ export class Refusals {
         if (rows.length > 0) return true;
         const row = { credentialId, action, result, dueAt: at + this.#windowMs, times: 0, entry };
         await transaction.execute(REFUSALS.one(row));
-        await addEntry(transaction, entry);
+        await appendAuditEntry(transaction, entry);
         return false;
       })
       .catch(() => false);
@@ -73,7 +73,7 @@ export class Refusals {
 
   /** From now on what is counted is told in time, also what others have left. */
   keep(): void {
-    void this.tellDue();
+    void this.flushDue();
   }
 
   close(): void {
@@ -82,7 +82,7 @@ export class Refusals {
   }
 
   /** Tells what is due. Never rejects. */
-  async tellDue(): Promise<void> {
+  async flushDue(): Promise<void> {
     const { reader, writes } = this.#database;
     try {
       const isDue = async () =>
@@ -101,7 +101,7 @@ export class Refusals {
     if (this.#timer !== undefined || this.#isClosed || !this.#lasts) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      void this.tellDue();
+      void this.flushDue();
     }, this.#windowMs);
     if (typeof this.#timer === 'object') this.#timer.unref?.();
   }
@@ -118,7 +118,7 @@ export class Refusals {
         await transaction.execute({ sql: `DELETE FROM refusals ${which}`, args });
         continue;
       }
-      await addEntry(transaction, { ...entry, times });
+      await appendAuditEntry(transaction, { ...entry, times });
       const sql = `UPDATE refusals SET times = 0, due_at = ? ${which}`;
       await transaction.execute({ sql, args: [now + this.#windowMs, ...args] });
     }
@@ -132,7 +132,7 @@ export class Refusals {
 /** Also what is due later than any window ends: the clock was set back. */
 const DUE = '(due_at <= ? OR due_at > ?)';
 
-function bounded(act: Act): Act {
+function bounded(act: AuditedAction): AuditedAction {
   const id = (text: string | null) => (text === null ? null : cutText(text, MAX_ID_LENGTH));
   return { ...act, agentId: id(act.agentId), sessionId: id(act.sessionId), target: cutText(act.target, MAX_TARGET) };
 }
