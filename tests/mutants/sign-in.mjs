@@ -85,7 +85,7 @@ export const SIGN_IN = [
     name: 'shuts somebody out whose groups the provider does not tell',
     file: 'lib/server/access/oidc/person-claims.ts',
     find: 'claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleFromClaims(claims, settings)',
-    replace: 'roleOf(claims, settings)',
+    replace: 'roleFromClaims(claims, settings)',
     test: 'tests/unit/access/role-of.test.ts',
   },
   {
@@ -140,8 +140,8 @@ export const SIGN_IN = [
   {
     name: 'lets a page use up a sign-in link',
     file: 'lib/server/access/sign-in.ts',
-    find: "return who === 'person' ? completeSignIn(",
-    replace: "return who !== 'ahead' ? enter(",
+    find: "who === 'person'\n    ? completeSignIn(",
+    replace: "who !== 'ahead'\n    ? completeSignIn(",
     test: 'tests/unit/access/credentials.test.ts',
   },
   {

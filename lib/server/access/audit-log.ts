@@ -18,7 +18,6 @@ import { abortableBody } from './streamed-response';
 
 const READ_AT_ONCE = 500;
 
-/** `GET /audit?before=&limit=&actor=&action=&agent=&session=&credential=&result=` */
 export async function getAudit(
   { query, request, principal }: RequestContext<never, { query: AuditQuery }>,
   { database }: ServerContext,
@@ -26,7 +25,6 @@ export async function getAudit(
   return database.reads.run(principal.credentialId, () => readAudit(database, query), { signal: request.signal });
 }
 
-/** One page of what matches. */
 export async function readAudit({ reader }: Pick<Database, 'reader'>, query: AuditQuery): Promise<AuditPage> {
   const { limit } = query;
   const { sql, args } = conditionOf(query);
@@ -46,7 +44,7 @@ export async function readAudit({ reader }: Pick<Database, 'reader'>, query: Aud
   return { entries, next, removed: removedFromRow(start?.rows[0]) };
 }
 
-/** What was ever done, each once: goes from one to the next by their index. */
+/** Every action that occurs, distinct. Skips through the index instead of scanning the table. */
 export async function readAuditActions({ reader }: Pick<Database, 'reader'>): Promise<string[]> {
   const { rows } = await reader.execute(`WITH RECURSIVE each(action) AS (
       SELECT min(action) FROM audit
@@ -65,10 +63,10 @@ function conditionOf({ before, actor, action, agent, session, credential, result
   return { sql: wanted.map(([sql]) => sql).join(' AND '), args: wanted.map(([, value]) => value) };
 }
 
-/** Behind which entry the chain begins, and its hash. */
+/** Number and hash of the last entry that retention removed. */
 const REMOVED_HEADER = 'x-interlude-audit-removed';
 
-/** `GET /audit/export`: every entry that matches as a line of JSON, the oldest first. */
+/** `GET /audit/export`: every matching entry as JSON lines, oldest first. */
 export async function getAuditExport(
   { query, principal, whenOver }: RequestContext<never, { query: AuditQuery }>,
   { database }: ServerContext,
@@ -106,8 +104,8 @@ export async function getAuditExport(
 }
 
 /**
- * `GET /audit/check`: goes through the whole chain, as far as it is kept. A process that stays between requests runs one
- * check at a time: requests that arrive during it get its result.
+ * `GET /audit/check`: verifies the whole retained chain. A long-lived process runs one check at a time; concurrent
+ * requests share its result.
  */
 export async function getAuditCheck(
   { principal }: RequestContext,
@@ -121,14 +119,14 @@ export async function getAuditCheck(
 }
 
 /**
- * Goes through the chain from behind what retention has removed. That is only taken at its word where an entry of the
- * chain says it, too. Other requests get their turns meanwhile.
+ * Verifies the chain from the first retained entry. Accepts a removal only if an entry in the chain records it. Yields
+ * to other requests.
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
   const pace = new Pace();
   let [entries, head, after, told] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
-    // of one moment: more may be removed meanwhile
+    // one snapshot: retention may remove more in between
     const read = () =>
       database.reader.batch(
         [

@@ -13,44 +13,41 @@ import { CREDENTIAL_COLUMNS, credentialFromRow, isLive } from './credential-rows
 import type { Principal } from './principal';
 
 /**
- * The audit: what people and programs did, and what they were refused.
+ * The audit log: actions by people and programs, and refused attempts.
  *
- * Ordering: numbered without a hole, in the order of the commits.
- * Failure: an entry is written in the transaction of the act, so that there is no act without its entry and no entry
- * without its act. Each has a hash over itself and the hash before it: an entry that is changed or taken out breaks
- * the chain from there on. Retention takes out the oldest, says so in an entry, and keeps the hash of the last of them:
- * see remove-audit.ts. Runners write none: what they say is in the event log. What is refused again and again is told of
- * together: see refusals.ts.
+ * Ordering: numbered without gaps, in commit order.
+ * Failure: an entry commits in the same transaction as its action, so neither exists without the other. Each entry's
+ * hash covers its fields and the previous hash; a changed or deleted entry breaks the chain from there on. Retention
+ * deletes the oldest entries, records that in an entry, and keeps the last deleted hash (remove-audit.ts). Runners
+ * write no entries; the event log has their records. Repeated refusals are counted in one entry (refusal-counter.ts).
  */
 
-/** Something that somebody asks for, before it is known what comes of it. */
+/** An attempted action, before its outcome is known. */
 export interface AuditedAction {
   principal: Principal;
   action: string;
   agentId: string | null;
   sessionId: string | null;
-  /** What it is about, as its path or its id. */
+  /** Path or id of its subject. */
   target: string;
-  /** SHA-256 of what was sent with it, in hex. */
+  /** SHA-256 of the method, path and body, in hex. */
   digest: string;
   origin: string;
 }
 
-/** The hash before the first entry. */
 export const GENESIS_HASH = '';
 
-/** The end of the chain, also where retention has removed all of it. */
+/** The newest number and hash, including when retention has removed every entry. */
 const NEWEST = `SELECT number, hash FROM (SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1)
   UNION ALL SELECT number, hash FROM audit_start ORDER BY number DESC LIMIT 1`;
 
-/** What retention has removed; no row if nothing. */
+/** The last entry that retention removed; no row if none. */
 export const SELECT_REMOVED = 'SELECT number, hash, removed_at FROM audit_start';
 
-/** How an entry calls that all entries up to one were removed, or are being removed. */
 export const REMOVAL_ACTION = 'remove old audit entries';
 const REMOVED_TARGET = '/audit/';
 
-/** The server itself, by its settings, says which entries it removes: `hash` is that of the last of them. */
+/** The server's own entry for a removal. `hash` is that of the last removed entry. */
 export function removalEntry(upTo: number, hash: string, now: number): NewAuditEntry {
   const server = { actor: 'Interlude', actorKind: 'server', role: 'server', credentialId: 'server' };
   const what = {
@@ -63,7 +60,7 @@ export function removalEntry(upTo: number, hash: string, now: number): NewAuditE
   return { at: now, ...server, ...what, origin: '', result: 'done', times: 1 };
 }
 
-/** Up to which entry one says that they were removed; 0 if it says something else. */
+/** Returns the number up to which an entry records a removal; 0 for any other entry. */
 export function removedUpTo({
   action,
   actorKind,
@@ -106,7 +103,7 @@ export function toAuditEntry({ principal, ...act }: AuditedAction, result: strin
 }
 
 export async function appendAuditEntry(transaction: WriteTransaction, added: NewAuditEntry): Promise<void> {
-  // its number and its hash follow from the last one
+  // number and hash depend on the last row
   transaction.touch('audit');
   const { rows } = await transaction.execute(NEWEST);
   const [last] = rows;
@@ -114,7 +111,7 @@ export async function appendAuditEntry(transaction: WriteTransaction, added: New
   await transaction.execute(AUDIT.one({ ...entry, hash: hashOf(entry, String(last?.hash ?? GENESIS_HASH)) }));
 }
 
-/** The hash is over what is read back: a path may name what no column keeps as it is. */
+/** Hashes must cover the value as read back: columns drop characters that a path may contain. */
 function asStored(entry: NewAuditEntry): NewAuditEntry {
   const fields = Object.entries(entry).map(([name, value]) => [
     name,
@@ -123,7 +120,10 @@ function asStored(entry: NewAuditEntry): NewAuditEntry {
   return Object.fromEntries(fields) as NewAuditEntry;
 }
 
-/** Over every field, in a fixed order. `times` counts from 2 on: entries from before it was there have their hash. */
+/**
+ * Covers every field in a fixed order. `times` counts from 2 on, so that hashes of entries older than that field stay
+ * valid.
+ */
 export function hashOf(entry: Omit<AuditEntry, 'hash'>, before: string): string {
   const { number, at, actor, actorKind, role, credentialId, action } = entry;
   const { agentId, sessionId, target, digest, origin, result, times } = entry;
@@ -136,10 +136,8 @@ export function textDigest(text: string): string {
   return bytesToHex(sha256(utf8ToBytes(text)));
 }
 
-/** How much is kept of what a program calls itself. */
 const MAX_ORIGIN = 200;
 
-/** What a request asks for. */
 export function describeAction(
   request: Request,
   principal: Principal,
@@ -161,14 +159,14 @@ export function describeAction(
   };
 }
 
-/** The origin of the page, or what the program calls itself. */
+/** The page's origin, or the program's User-Agent. */
 export function requestSource(headers: Headers): string {
   return (headers.get('origin') ?? headers.get('user-agent') ?? '').slice(0, MAX_ORIGIN);
 }
 
 /**
- * The database for whoever does `act`: the first transaction that it writes has its entry in the audit, and each is
- * refused if the sender's credential has ended, or lost its role, while the request was on its way.
+ * Wraps a database so that its first write transaction also records `act`. Every write is refused if the sender's
+ * credential was revoked, expired or lost its role in the meantime.
  */
 export function withAudit(
   database: Database,
@@ -178,7 +176,7 @@ export function withAudit(
   const { writes } = database;
   const noted = { count: 0 };
   const run = async <T>(job: WriteJob<T>, about?: AboutJob): Promise<T> => {
-    // what takes many transactions is one act, noted with the first of them
+    // an action of several transactions has one entry, in the first
     const isFirst = noted.count === 0;
     const done = await writes.run(
       async (transaction) => {
@@ -196,7 +194,7 @@ export function withAudit(
   return { database: { ...database, writes: queue }, noted };
 }
 
-/** What was made by it is told with it. */
+/** Adds the id of a created credential to the target. */
 function withCreatedId(act: AuditedAction, value: unknown): AuditedAction {
   const { credential } = Object(value) as { credential?: { id?: unknown } };
   return typeof credential?.id === 'string' && !act.target.endsWith(credential.id)
@@ -217,7 +215,7 @@ async function requireLiveCredential(
     args: [credentialId],
   });
   const credential = rows[0] === undefined ? null : credentialFromRow(rows[0]);
-  // when it was last used is written down later
+  // last-used times are persisted later
   if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();
   if (credential.role === role) return;
   throw new AppError('forbidden', 'Your role changed while this was on its way. Look again, and repeat it if you may.');

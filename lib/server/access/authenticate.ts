@@ -9,19 +9,18 @@ import { checkHost, checkSameOrigin, isNavigation } from './request-origin';
 import { isSecret, sameSecret } from './secret';
 import { sessionSecret } from './session-cookie';
 
-/** What is asked who somebody is. */
 export interface Authenticator {
   settings(): AccessSettings;
-  /** Opens the database if that is still to be done. */
+  /** Opens the database on first use. */
   credentials(): Promise<CredentialCache>;
   throttle: LoginThrottle;
 }
 
 /**
- * Decides who sent a request, before any of its body is read. Runs for every route that is not open.
+ * Identifies the sender before any body is read. Runs for every route that is not open.
  *
- * Ordering: an Authorization header decides alone; a wrong one is never saved by a good cookie, because the sender
- * meant it. The owner's token needs no database.
+ * Ordering: an Authorization header decides alone. A good cookie never rescues a wrong token. The owner's token needs
+ * no database.
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `other_principal`, `unavailable`
  */
@@ -48,7 +47,7 @@ async function findPrincipal(request: Request, door: Authenticator): Promise<Pri
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
     const principal = isOurs ? await (await door.credentials()).find(token) : null;
-    // a cookie's value is no bearer token
+    // a session secret is not a bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
     if (!isOurs) door.throttle.recordFailure(address);
     throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
@@ -61,8 +60,7 @@ async function findPrincipal(request: Request, door: Authenticator): Promise<Pri
 }
 
 /**
- * Like `authenticate`, for what only programs do: speaking for an agent, and listening on its behalf. A sign-in by
- * cookie opens none of it, whoever made a browser send it.
+ * Like `authenticate`, for routes that act for an agent. Rejects cookies, so that no page can make a browser call them.
  */
 export async function authenticateProgram(request: Request, door: Authenticator): Promise<Principal> {
   checkHost(request, door.settings());
@@ -73,9 +71,10 @@ export async function authenticateProgram(request: Request, door: Authenticator)
 }
 
 /**
- * Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing.
+ * Principal of the request's session cookie, or null if it is missing, revoked or expired. Pages use it to redirect
+ * instead of refusing.
  *
- * @param isUse by default true for a navigation, false for a page that Next's router prefetches
+ * @param isUse counts as use of the sign-in; by default true for a navigation, false for a prefetch
  */
 export async function sessionPrincipal(
   headers: Headers,
@@ -87,7 +86,7 @@ export async function sessionPrincipal(
   return (await door.credentials()).find(secret, { isUse });
 }
 
-/** The credential ended while the request was on its way. */
+/** For a credential that ended while the request was in progress. */
 export function credentialEnded(): AppError {
   return unauthenticated('The credential of this request was revoked or has expired.');
 }

@@ -10,45 +10,44 @@ import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from '
 import { LOCAL_ID, may, OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
 
-/** How often to look whether any credential changed, while somebody uses one here. */
+/** Poll interval for changed credentials while one is in use. */
 const LOOK_MS = 500;
-/** For how long what was last looked at counts. */
+/** Age up to which a poll's result is trusted. */
 const FRESH_MS = 1_500;
-/** How long after the last request by a credential to go on looking. */
+/** Polling stops this long after the last request. */
 const REST_AFTER_MS = 10_000;
-/** How often the times of use are written down. */
+/** Interval for persisting last-used times. */
 const NOTE_USE_MS = 60_000;
-/** Most that are remembered, known and unknown ones together. */
+/** Cache size, including unknown secrets. */
 const MOST = 20_000;
 
-/** Longest wait for the provider's answer about a role; then the stored role is used. */
+/** Longest wait for a role refresh; then the stored role applies. */
 const REFRESH_WAIT_MS = 2_000;
 
-/** How long the database may take to answer. */
+/** Timeout of a database query. */
 const PATIENCE_MS = 5_000;
 
 interface Entry {
   principal: Principal;
   credential: Credential;
-  /** When its time is over by the steady clock: setting the other one back makes it no longer. */
+  /** Monotonic expiry: setting the wall clock back must not extend a credential. */
   endsAt: number;
 }
 
-/** What goes on by a credential, as long as that lets it. */
+/** A stream or other long use that a credential permits. */
 interface Watcher {
   needs: Permission;
-  /** Whether secrets are taken out of what it tells. */
+  /** Its output is already redacted. */
   redacts: boolean;
   onEnd: () => void;
 }
 
 /**
- * The credentials that are in use in this process, so that knowing one again needs no query.
+ * Caches the credentials in use, so that recognizing one needs no query.
  *
- * Ordering: a credential that was revoked, here or by another process, lets nobody in two seconds later, and its
- * streams have ended by then. So have those of one that may less than they need.
- * Failure: while the database does not answer, what is remembered stops counting after a moment: nobody comes in by a
- * credential that may have been revoked.
+ * Ordering: within two seconds of a revocation, by any process, the credential is refused and its streams have ended.
+ * The same holds for streams that it no longer permits.
+ * Failure: while the database doesn't answer, cached results expire after FRESH_MS and every request is refused.
  */
 export class CredentialCache {
   readonly #database: Database;
@@ -56,16 +55,16 @@ export class CredentialCache {
   readonly #steady: () => number;
   readonly #redactedRoles: readonly Role[];
   readonly #refreshRole: ((credentialId: string) => Promise<void>) | null;
-  /** Refreshes in progress, by the credential's id. */
+  /** In-progress refreshes, by credential id. */
   readonly #refreshing = new Map<string, Promise<void>>();
-  /** By the hash of the secret; null for one that lets nobody in. */
+  /** By secret hash; null for an invalid secret. */
   readonly #entries = new Map<string, Entry | null>();
-  /** By the credential's id. */
+  /** By credential id. */
   readonly #live = new Map<string, Principal>();
   readonly #watchers = new Map<string, Set<Watcher>>();
   readonly #used = new Map<string, number>();
   #version: number | null = null;
-  /** How often everything was read again. */
+  /** Number of full reloads. */
   #generation = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #usedAt = Number.NEGATIVE_INFINITY;
@@ -73,7 +72,7 @@ export class CredentialCache {
   #looking: Promise<void> | null = null;
   readonly #lasts: boolean;
   #timer: ReturnType<typeof setInterval> | undefined;
-  /** Whether the last use that is written down is long ago. */
+  /** The persisted last-used time is out of date. */
   #isUseNews = false;
   #isFailing = false;
   #isClosed = false;
@@ -89,10 +88,10 @@ export class CredentialCache {
     database: Database;
     now: () => number;
     steady?: (() => number) | undefined;
-    /** Who is told no secrets, whatever the credential. */
+    /** Roles that always get redacted responses. */
     redactedRoles?: readonly Role[] | undefined;
     kind?: ContextKind | undefined;
-    /** Refreshes the role of a sign-in. Never rejects. */
+    /** Refreshes a sign-in's role. Never rejects. */
     refreshRole?: ((credentialId: string) => Promise<void>) | null;
   }) {
     this.#refreshRole = refreshRole;
@@ -104,11 +103,11 @@ export class CredentialCache {
   }
 
   /**
-   * Who has this secret. Answers at once where it is known and was looked at a moment ago.
+   * Finds the principal of a secret. Synchronous if cached and fresh.
    *
-   * @param isUse false for a request that a page sent by itself
-   * @returns null for one that lets nobody in
-   * @throws AppError `unavailable` while the database does not answer
+   * @param isUse false for a request that a page sends on its own
+   * @returns null for an invalid, revoked or expired credential
+   * @throws AppError `unavailable` while the database doesn't answer
    */
   find(secret: string, { isUse = true } = {}): Principal | null | Promise<Principal | null> {
     const hash = secretHash(secret);
@@ -119,7 +118,7 @@ export class CredentialCache {
     return this.#known(hash, isUse);
   }
 
-  /** Where nothing is remembered between two requests: neither who it was nor that the use is still to be noted. */
+  /** For processes that keep nothing between requests: reads, and persists the use at once. */
   async #readOnce(hash: string, isUse: boolean): Promise<Principal | null> {
     let principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash, isUse));
     const credential = this.#entries.get(hash)?.credential;
@@ -131,7 +130,7 @@ export class CredentialCache {
     return principal;
   }
 
-  /** @param refreshes whether to wait for the role of a sign-in if it is due to be asked again */
+  /** @param refreshes waits for a role refresh if one is due */
   #known(hash: string, isUse: boolean, refreshes = true): Principal | null | Promise<Principal | null> {
     const entry = this.#entries.get(hash);
     if (entry === undefined) {
@@ -140,7 +139,7 @@ export class CredentialCache {
     if (entry === null) return null;
     const { credential, principal } = entry;
     if (!this.#isLive(entry)) {
-      // It may have been used elsewhere meanwhile.
+      // another process may have used it since
       return credential.idleMs === null ? null : this.#read(hash, isUse);
     }
     if (refreshes && this.#isRoleDue(credential)) {
@@ -160,12 +159,12 @@ export class CredentialCache {
     return this.#refreshRole !== null && roleDueAt !== null && roleDueAt <= this.#now();
   }
 
-  /** As `#refresh`, but waits no longer than REFRESH_WAIT_MS. */
+  /** Like `#refresh`, but gives up waiting after REFRESH_WAIT_MS. */
   #refreshSoon(credentialId: string): Promise<void> {
     return Promise.race([this.#refresh(credentialId), pause(REFRESH_WAIT_MS)]);
   }
 
-  /** Refreshes a role, once for all requests that wait for it, and reads the result. Never rejects. */
+  /** Refreshes a role once for all waiting requests, then reloads it. Never rejects. */
   #refresh(credentialId: string): Promise<void> {
     const refreshing =
       this.#refreshing.get(credentialId) ??
@@ -177,17 +176,16 @@ export class CredentialCache {
   }
 
   /**
-   * Calls back once when a credential ends, also by its time, or does not permit any more what goes on by it. Who was
-   * told secrets and is to be told none counts as such.
+   * Fires once when the credential is revoked, expires or loses a permission in use (including access to secrets).
    *
-   * @param principal as it was when that began
-   * @returns how to stop waiting for that
+   * @param principal as of the start of that use
+   * @returns stops watching
    */
   watch({ credentialId, redacts }: Principal, needs: Permission, onEnd: () => void): () => void {
-    // the owner's token is of this process's environment
+    // the owner's token can't be revoked while the process runs
     if (credentialId === OWNER.credentialId) return () => {};
     const watcher = { needs, redacts, onEnd };
-    // it may have changed since it was found
+    // it may have changed since `find`
     if (!lets(this.#live.get(credentialId), watcher)) this.#version = null;
     const watchers = this.#watchers.get(credentialId) ?? new Set();
     this.#watchers.set(credentialId, watchers.add(watcher));
@@ -198,9 +196,9 @@ export class CredentialCache {
     };
   }
 
-  /** Somebody changed a credential here: looks at once. Never rejects. */
+  /** Reloads after a change in this process. Never rejects. */
   async invalidate(): Promise<void> {
-    // one that runs may have begun before the change
+    // a poll in progress may predate the change
     await this.#looking?.catch(() => {});
     await this.#look().catch(() => {});
   }
@@ -249,7 +247,7 @@ export class CredentialCache {
     if (beganAt - this.#notedAt >= NOTE_USE_MS) await this.#noteUse();
   }
 
-  /** @throws AppError `unavailable`, also if the database takes too long */
+  /** @throws AppError `unavailable`, also on timeout */
   async #ask(statement: InStatement): Promise<ResultRows> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -272,7 +270,7 @@ export class CredentialCache {
     }
   }
 
-  /** Something changed: what is remembered is read again, and what is not there any more is forgotten. */
+  /** Reloads every cached and watched credential; drops the rest. */
   async #readAgain(version: number): Promise<void> {
     this.#generation += 1;
     const hashes = [...this.#entries.keys()];
@@ -282,7 +280,7 @@ export class CredentialCache {
         WHERE hash IN (SELECT value FROM json_each(?)) OR id IN (SELECT value FROM json_each(?))`,
       args: [JSON.stringify(hashes), JSON.stringify(watched)],
     });
-    // those that were asked for meanwhile are read by whoever asked
+    // entries requested during the query are read by their requester
     const before = new Map(this.#entries);
     this.#entries.clear();
     this.#live.clear();
@@ -291,7 +289,7 @@ export class CredentialCache {
       this.#take(hash, credential, before.get(hash)?.endsAt);
     }
     for (const id of watched) this.#end(id, this.#live.get(id));
-    // A stream that began meanwhile may use a credential that was not read.
+    // a stream that started during the query may watch a credential that was not read
     const isWhole = [...this.#watchers.keys()].every((id) => this.#live.has(id));
     this.#version = isWhole ? version : null;
   }
@@ -310,7 +308,7 @@ export class CredentialCache {
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ?`,
       args: [hash],
     });
-    // it may have been read just before what changed meanwhile
+    // the row may predate a concurrent reload
     if (generation !== this.#generation) return this.#readEntry(hash);
     const [row] = rows;
     if (row === undefined) {
@@ -321,13 +319,13 @@ export class CredentialCache {
     return this.#take(hash, credential, this.#entries.get(hash)?.endsAt);
   }
 
-  /** What is not live now by the clock alone may be again: by a use elsewhere, or when the clock is set right. */
+  /** Keeps entries that only the clock has expired: use by another process or a corrected clock may revive them. */
   #take(hash: string, credential: Credential, endedAt = Number.POSITIVE_INFINITY): Entry | null {
     const usedAt = this.#used.get(credential.id) ?? 0;
     const known = { ...credential, lastUsedAt: Math.max(credential.lastUsedAt, usedAt) };
     const leftMs = known.expiresAt === null ? Number.POSITIVE_INFINITY : known.expiresAt - this.#now();
     const endsAt = Math.min(endedAt, this.#steady() + leftMs);
-    // a code lets nobody in: it is exchanged for a sign-in
+    // a code is only exchanged for a sign-in
     const lets = credential.kind !== 'code' && credential.revokedAt === null;
     const entry = lets ? { credential: known, principal: principalOf(known, this.#redactedRoles), endsAt } : null;
     this.#remember(hash, entry);
@@ -346,30 +344,27 @@ export class CredentialCache {
       const [[oldest, forgotten] = []] = this.#entries;
       if (oldest === undefined) return;
       this.#entries.delete(oldest);
-      // whoever listens by it must hear of its end
+      // a watched entry must stay so that its end is noticed
       const isWatched = forgotten && this.#watchers.has(forgotten.credential.id);
       if (isWatched) this.#entries.set(oldest, forgotten);
       else if (forgotten) this.#live.delete(forgotten.credential.id);
     }
   }
 
-  /**
-   * Ends the streams of expired credentials: an open stream does not count as use. Refreshes the roles of the others that
-   * are due.
-   */
+  /** Ends streams of expired credentials (an open stream is not use) and refreshes due roles. */
   async #endOver(): Promise<void> {
     if (this.#watchers.size === 0) return;
     for (const [hash, entry] of [...this.#entries]) {
       if (entry === null || !this.#watchers.has(entry.credential.id)) continue;
       const { id, idleMs } = entry.credential;
-      // requests to another instance are use too
+      // requests to another instance count as use
       const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);
       if (now === null || !this.#isLive(now)) this.#end(id);
       else if (this.#isRoleDue(now.credential)) void this.#refresh(id);
     }
   }
 
-  /** @param principal what it lets somebody do now; what it does not, ends */
+  /** @param principal current permissions; watchers that they don't cover end */
   #end(credentialId: string, principal?: Principal): void {
     const watchers = this.#watchers.get(credentialId) ?? new Set();
     for (const watcher of [...watchers]) {
@@ -380,7 +375,7 @@ export class CredentialCache {
     if (watchers.size === 0) this.#watchers.delete(credentialId);
   }
 
-  /** Writes down when each was last used. It is no change of what anybody may. */
+  /** Persists last-used times. Doesn't bump the version: permissions are unchanged. */
   async #noteUse(): Promise<void> {
     this.#notedAt = this.#steady();
     const used = [...this.#used];
@@ -395,7 +390,7 @@ export class CredentialCache {
         }),
       )
       .catch(() => {
-        // the next time tells of a later use
+        // the next attempt writes a later time
       });
   }
 }
@@ -404,11 +399,11 @@ function lets(principal: Principal | undefined, { needs, redacts }: Watcher): bo
   return principal !== undefined && may(principal, needs) && (redacts || !principal.redacts);
 }
 
-/** @param redactedRoles who is told no secrets; an embed's own credential says that of it */
+/** @param redactedRoles roles that always get redacted responses, except embeds, which carry their own flag */
 export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
   const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
   return {
-    // All sign-ins with this machine's link are one person.
+    // every sign-in with this machine's link is one person
     id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
     name,
     kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',

@@ -9,13 +9,13 @@ import type { Principal } from './principal';
 import { makeSecret, secretHash } from './secret';
 
 /**
- * Writing credentials. Whatever changes one moves `access.version` in the same transaction, so that every process that
- * remembers it looks again (see credential-book.ts).
+ * Writes credentials. Every change bumps `access.version` in the same transaction, so that caching processes reload
+ * (credential-cache.ts).
  *
- * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
- * down. An embed, a code and the sign-in made with that code end with the sign-in that made them. A token that a person
- * made while signed in outlives the sign-in, because people sign out and programs go on: it ends when the person is shut
- * out or is no admin any more (see manage-members.ts).
+ * Lifetime: everything a token created expires no later than the token and is revoked with it, recursively. An embed, a
+ * code and the sign-in from that code end with the sign-in that created them. A token created by a signed-in person
+ * outlives the sign-in, because programs keep running after people sign out; it ends when the person is blocked or
+ * loses the admin role (manage-members.ts).
  */
 
 export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;
@@ -41,11 +41,11 @@ export interface NewCredential {
   roleDueAt?: number | null;
 }
 
-/** For how long embeds and codes are kept that are over: they last for minutes, and there is one for every look. */
+/** Retention of expired embeds and codes. They live for minutes and accumulate with every page view. */
 const KEPT_MS = 30 * 24 * 3_600_000;
 const MOST_REMOVED = 100;
 
-/** @returns the secret, which nobody can read again, and what is kept */
+/** @returns the secret, which is not stored, and the stored credential */
 export async function addCredential(
   transaction: WriteTransaction,
   { now, ...fields }: NewCredential,
@@ -82,9 +82,9 @@ export async function addCredential(
 }
 
 /**
- * Adds a credential that another one made, with an end no later than the maker allows.
+ * Adds a credential created by another one; it expires no later than its parent allows.
  *
- * @throws AppError `unauthenticated` if the maker was revoked since the request came in: what it made would outlive it
+ * @throws AppError `unauthenticated` if the parent was revoked during the request: the new credential would outlive it
  */
 export async function addDerivedCredential(
   transaction: WriteTransaction,
@@ -110,8 +110,8 @@ export async function addDerivedCredential(
  * Revokes credentials and everything that ends with them (see Lifetime).
  *
  * @param which a condition on `credentials`, with its arguments
- * @param options.keptId credential to spare, with everything it made, even if a revoked one made it
- * @returns the ids of those that it chose and that were live
+ * @param options.keptId credential to spare with everything it created, even if a revoked one created it
+ * @returns ids that matched and were live
  */
 export async function revokeCredentials(
   transaction: WriteTransaction,
@@ -124,7 +124,7 @@ export async function revokeCredentials(
     args: which.args,
   });
   const ids = JSON.stringify(chosen.rows.map(({ id }) => String(id)));
-  // also below those that are revoked already: by an earlier version, which left what they had made
+  // also descends from revoked credentials: an earlier version did not revoke what they had created
   const { rows } = await transaction.execute({
     sql: `WITH RECURSIVE over (id, kind) AS (
         SELECT id, kind FROM credentials WHERE id IN (SELECT value FROM json_each(?))
@@ -149,13 +149,12 @@ export function credentialFromRow(row: Row): Credential & { hash: string } {
   return { ...credential, expiresAt: credential.expiresAt ?? defaultExpiry(credential) };
 }
 
-/** The end of a sign-in without `expiresAt`: during a rolling upgrade, instances of an earlier version still make some. */
+/** Expiry of a sign-in without `expiresAt`. Earlier versions still create some during a rolling upgrade. */
 function defaultExpiry({ kind, memberId, createdAt }: Credential): number | null {
   if (kind !== 'session') return null;
   return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);
 }
 
-/** Whether it lets anybody in at that time. */
 export function isLive({ revokedAt, expiresAt, idleMs, lastUsedAt }: Credential, now: number): boolean {
   if (revokedAt !== null) return false;
   if (expiresAt !== null && expiresAt <= now) return false;

@@ -8,17 +8,16 @@ import type { CredentialContext } from './manage-credentials';
 import type { RequestContext } from './request-context';
 
 export interface EmbedServer extends CredentialContext {
-  /** The origins of consoles, exactly as browsers write them. */
+  /** Origins of consoles, exactly as browsers send them. */
   embedOrigins?: readonly string[];
 }
 
 /**
- * `POST /embed-tokens`: what a console's backend asks for, so that a frame in it can show one session, one log, or the
- * list of sessions. It reads, unless it is asked to act; it lasts for a quarter of an hour at most, and ends with the
- * credential that asked for it. Secrets are taken out of what it shows, unless it is asked not to: a console shows it to
- * more people than come here.
+ * `POST /embed-tokens`: creates a token for a frame that shows one session, one log or the session list. Read-only
+ * unless requested otherwise, valid for 15 minutes at most, and ends with its parent credential. Redacted unless
+ * requested otherwise: a console has a wider audience than the dashboard.
  *
- * @throws AppError `invalid_argument`; `not_found` for a session that is not there
+ * @throws AppError `invalid_argument`; `not_found` for an unknown session or agent
  */
 export async function postEmbedToken(
   { body, principal }: RequestContext<never, { body: NewEmbedRequest }>,
@@ -59,11 +58,11 @@ export async function postEmbedToken(
     });
   });
   await credentials.invalidate();
-  // an embed always has an end
+  // embeds always expire
   return { token: secret, expiresAt: credential.expiresAt as number };
 }
 
-/** @param own what whoever asks may see: no embed shows more */
+/** @param own scope of the creator, which bounds the embed's */
 function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
   const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
   if (given.length !== 1) {
@@ -81,10 +80,10 @@ function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope):
   );
 }
 
-/** What the proxy tells the page of it. */
+/** Set by the proxy for embed pages. */
 export const EMBED_HEADER = 'x-interlude-embed';
 
-/** The pages that a console shows in a frame. They come to anybody, for there is nothing in them. */
+/** Embed pages. Served without a sign-in, because they contain no data. */
 const EMBED_PAGE = /^\/embed\/(?:sessions\/[^/]+|agents\/[^/]+\/logs|fleet)$/;
 
 export function isEmbedPage(pathname: string): boolean {
@@ -92,9 +91,9 @@ export function isEmbedPage(pathname: string): boolean {
 }
 
 /**
- * The origins whose pages may show an embed, exactly as browsers write them: scheme, host and port, no wildcard.
+ * Origins whose pages may frame an embed: scheme, host and port, without wildcards.
  *
- * @throws AppError `unavailable` when one is no such origin: nothing is embedded by guess
+ * @throws AppError `unavailable` for an invalid origin
  */
 export function embedOrigins(env: Record<string, string | undefined>): readonly string[] {
   const named = (env.INTERLUDE_EMBED_ORIGINS ?? '').split(',').map((one) => one.trim());
@@ -102,10 +101,10 @@ export function embedOrigins(env: Record<string, string | undefined>): readonly 
 }
 
 function parseOrigin(named: string): string {
-  // a name with a star is one to URL, and a pattern to browsers
+  // URL accepts a wildcard as a host name; browsers treat it as a pattern
   if (URL.canParse(named) && !named.includes('*')) {
     const { protocol, origin, href } = new URL(named);
-    // a path, a query or a name would be left out in silence
+    // reject a path, query or user name instead of dropping it silently
     if (/^https?:$/.test(protocol) && href === `${origin}/`) return origin;
   }
   throw new AppError(

@@ -1,21 +1,21 @@
 import { AppError } from '@interlude/protocol/errors';
 import { pause } from '@/db/next-turn';
 
-/** Wrong secrets of one address in a minute that slow nothing down. */
+/** Wrong secrets per address and minute before throttling starts. */
 const FREE = 20;
 const WINDOW_MS = 60_000;
-/** Milliseconds for which the requests of an address gather. */
+/** Milliseconds for which an address's requests are collected. */
 const ROUND_MS = 600;
-/** Requests compared per round. 260 in flight from one address are all answered within a second. */
+/** Requests admitted per round. 260 concurrent requests from one address are all answered within a second. */
 const MOST_COMPARED = 300;
 const MOST_LINES = 10_000;
 
-/** A request that waits for the end of its round; the place is random. */
+/** A request waiting for its round to end, ranked at random. */
 interface Ticket {
   place: number;
 }
 
-/** Requests that gather until `endsAt`. Plain data: on some hosts no request may wake another one. */
+/** Requests collected until `endsAt`. Plain data: on some hosts no request may wake another one. */
 interface Round {
   endsAt: number;
   tickets: Set<Ticket>;
@@ -23,27 +23,23 @@ interface Round {
   compared: ReadonlySet<Ticket> | null;
 }
 
-/** The requests of one client address. */
 interface Line {
-  /** When the last wrong secrets came, the oldest first. */
+  /** Times of the latest wrong secrets, oldest first. */
   failedAt: number[];
-  /** The latest round; null before the first. */
   round: Round | null;
 }
 
 /**
- * Slows down guessing of secrets that a person chose. After FREE wrong ones in a minute from one client address, the
- * requests of this address gather in rounds of ROUND_MS. At the end, MOST_COMPARED of them go on, chosen at random, and
- * the others are refused. The right secret waits as well, because a faster answer would reveal it. Each of n requests in a
- * round is compared with a probability of min(1, MOST_COMPARED / n), so that no request can displace another. Other
- * addresses never wait.
+ * Throttles guesses of human-chosen secrets. After FREE_FAILURES wrong ones from an address within a minute, its
+ * requests are collected in rounds of ROUND_MS. At the end of a round MAX_ADMITTED random requests proceed and the rest
+ * are refused. The right secret waits too, because a faster answer would reveal it. Each of n requests proceeds with
+ * probability min(1, MAX_ADMITTED / n), so that none can displace another. Other addresses never wait.
  *
- * Failure: an abandoned request leaves its round. With more than MOST_LINES addresses, the one that failed least recently
- * is forgotten.
+ * Failure: an aborted request leaves its round. Beyond MAX_ADDRESSES, the least recently failed address is evicted.
  */
 export class LoginThrottle {
   readonly #now: () => number;
-  /** By client address, the one that failed least recently first. */
+  /** By client address, least recently failed first. */
   readonly #lines = new Map<string, Line>();
 
   constructor(now: () => number = () => performance.now()) {
@@ -53,8 +49,8 @@ export class LoginThrottle {
   /**
    * Resolves when a secret from this address may be compared.
    *
-   * @param signal aborts when the client is gone
-   * @throws AppError `too_many_requests` if others of the same round are compared instead, or the client is gone
+   * @param signal aborts when the client disconnects
+   * @throws AppError `too_many_requests` if the round admitted others, or the client disconnected
    */
   async admit(address: string, signal?: AbortSignal): Promise<void> {
     const line = this.#lines.get(address);
@@ -62,7 +58,7 @@ export class LoginThrottle {
     const now = this.#now();
     line.failedAt = line.failedAt.filter((time) => now - time < WINDOW_MS);
     if (line.failedAt.length < FREE) return;
-    // An aborted signal fires no event, by which the request would leave its round.
+    // an already aborted signal fires no event to leave the round
     const isAbandoned = () => signal?.aborted === true;
     if (!isAbandoned()) {
       const round = roundOf(line, now);
@@ -78,7 +74,6 @@ export class LoginThrottle {
     });
   }
 
-  /** Records a wrong secret from this address. */
   recordFailure(address: string): void {
     const line = this.#lines.get(address) ?? { failedAt: [], round: null };
     if (line.failedAt.length >= FREE) line.failedAt.shift();
@@ -90,7 +85,7 @@ export class LoginThrottle {
   }
 }
 
-/** The round that gathers now. */
+/** Returns the round that is still collecting, or starts one. */
 function roundOf(line: Line, now: number): Round {
   if (line.round === null || line.round.compared !== null || line.round.endsAt <= now)
     line.round = { endsAt: now + ROUND_MS, tickets: new Set(), compared: null };

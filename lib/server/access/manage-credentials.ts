@@ -24,18 +24,17 @@ import { isLocal, LOCAL_ADMIN, type Principal } from './principal';
 import type { RequestContext } from './request-context';
 import { CODE_LIFETIME_MS } from './sign-in';
 
-/** What the handlers of this file get. */
 export interface CredentialContext {
   database: Database;
   now: () => number;
   credentials: CredentialCache;
 }
 
-/** Most of each kind that are listed, the newest. */
+/** Newest credentials listed per kind. */
 const MOST_LISTED = 200;
 const KINDS = ['token', 'session', 'embed'] as const;
 
-/** `GET /me`: who the sender is, and what it may. */
+/** `GET /me` */
 export async function getMe({ principal }: RequestContext): Promise<Me> {
   return describePrincipal(principal);
 }
@@ -45,12 +44,12 @@ export function describePrincipal(principal: Principal): Me {
   return { id, name, kind, role, scope, credentialId, expiresAt, parentOrigin, redacts };
 }
 
-/** `GET /credentials`: tokens, sign-ins and embeds that are live or were revoked, the newest of each kind first. */
+/** `GET /credentials`: unexpired tokens, sign-ins and embeds, newest of each kind first. */
 export async function getCredentials(_: RequestContext, { database, now }: CredentialContext): Promise<CredentialList> {
   return readCredentials(database, now());
 }
 
-/** Those that let somebody in come first: they must not be hidden by many that are over. */
+/** Sorts live credentials first, so that revoked ones can't push them off the page. */
 export async function readCredentials({ reader }: Pick<Database, 'reader'>, now: number): Promise<CredentialList> {
   const results = await reader.batch(
     KINDS.map((kind) => ({
@@ -68,7 +67,7 @@ export async function readCredentials({ reader }: Pick<Database, 'reader'>, now:
   };
 }
 
-/** `POST /tokens`: a token for a program. Its secret is in this answer, and nowhere else. */
+/** `POST /tokens`: creates a token for a program. Only this response contains its secret. */
 export async function postToken(
   { body, principal }: RequestContext<never, { body: NewTokenRequest }>,
   { database, now, credentials }: CredentialContext,
@@ -107,7 +106,9 @@ function scopeOf({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewToke
   };
 }
 
-/** `DELETE /credentials/:credentialId`: ends it and what was made with it, everywhere within two seconds. */
+/**
+ * `DELETE /credentials/:credentialId`: revokes a credential and everything it created, everywhere within two seconds.
+ */
 export async function deleteCredential(
   { ids: { credentialId } }: RequestContext<'credentialId'>,
   { database, now, credentials }: CredentialContext,
@@ -131,7 +132,7 @@ export async function deleteCredential(
   return { credential };
 }
 
-/** `POST /sign-in-codes`: a code for one sign-in as an admin, within five minutes. */
+/** `POST /sign-in-codes`: creates a single-use admin sign-in code, valid for five minutes. */
 export async function postSignInCode(
   { principal }: RequestContext,
   { database, now }: CredentialContext,
@@ -166,7 +167,7 @@ export function summaryOf({ idleMs, lastUsedAt, providerSessionId: _, ...credent
 
 const MOST_SIGN_INS = 200;
 
-/** `GET /me/sign-ins`: where the sender is signed in, the last used first. */
+/** `GET /me/sign-ins`: the sender's sign-ins, last used first. */
 export async function getOwnSignIns(
   { principal }: RequestContext,
   { database, now }: Pick<CredentialContext, 'database' | 'now'>,
@@ -194,9 +195,9 @@ export async function readOwnSignIns(
 }
 
 /**
- * `DELETE /me/sign-ins`: ends all of them but the one that asks.
+ * `DELETE /me/sign-ins`: revokes all but the current one.
  *
- * @throws AppError `forbidden`; `conflict` if there is no other: what ends nothing is no act for the audit
+ * @throws AppError `forbidden`; `conflict` if there is no other, so that the audit gets no entry without an effect
  */
 export async function deleteOwnSignIns(
   { principal }: RequestContext,
@@ -217,8 +218,8 @@ export async function deleteOwnSignIns(
 }
 
 /**
- * A condition on `credentials`. Who came in on this machine is no member: there the name says who it is. Of what is no
- * person's sign-in there are none.
+ * A condition on `credentials`. Local sign-ins have no member and are matched by name. Matches nothing for other
+ * credentials.
  */
 function samePerson({ memberId, name, credentialId }: Principal): { sql: string; args: string[] } {
   return memberId === null

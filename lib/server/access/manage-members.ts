@@ -13,21 +13,18 @@ import { may, type Principal } from './principal';
 import type { RequestContext } from './request-context';
 
 /**
- * People who came by the identity provider, and what admins make of them.
+ * Members: people who signed in through the identity provider.
  *
- * Ordering: what a member may changes in the transaction that says so, for those who are signed in, too: within two
- * seconds everywhere.
+ * Ordering: a role change applies to existing sign-ins in the same transaction, everywhere within two seconds.
  */
 
 type Member = typeof members.$inferSelect;
 
 const ROW = shapeOf(members);
 const MOST_LISTED = 1_000;
-/** Those who may administer, whether their groups or an admin made them so. */
 const ARE_ADMINS = "blocked_at IS NULL AND ifnull(given_role, role) = 'admin'";
 const MOST_NAMED = 3;
 
-/** `GET /members`: by name. */
 export async function getMembers(_: RequestContext, { database, now }: CredentialContext): Promise<MemberList> {
   return readMembers(database, now());
 }
@@ -40,7 +37,7 @@ export async function readMembers({ reader }: Pick<Database, 'reader'>, now: num
   return { members: rows.slice(0, MOST_LISTED).map(memberFromRow), hasMore: rows.length > MOST_LISTED };
 }
 
-/** The names of a few, for people who have to ask one. */
+/** Names of a few recently active admins. */
 export async function readAdminNames({ reader }: Pick<Database, 'reader'>): Promise<string[]> {
   const { rows } = await reader.execute(
     `SELECT name FROM members WHERE ${ARE_ADMINS} ORDER BY last_sign_in_at DESC LIMIT ${MOST_NAMED}`,
@@ -49,9 +46,9 @@ export async function readAdminNames({ reader }: Pick<Database, 'reader'>): Prom
 }
 
 /**
- * `PUT /members/:memberId`: gives another role, blocks, or lets in again.
+ * `PUT /members/:memberId`: changes the role, blocks or unblocks.
  *
- * @throws AppError `not_found`; `conflict` where members would be left without an admin by one of them
+ * @throws AppError `not_found`; `conflict` if a member would remove the last admin
  */
 export async function putMember(
   { ids: { memberId }, body, principal }: RequestContext<'memberId', { body: ChangeMemberRequest }>,
@@ -80,7 +77,6 @@ function withChanges(member: Member, { role, blocked }: ChangeMemberRequest, now
   return { ...member, blockedAt, givenRole: role === undefined ? member.givenRole : role };
 }
 
-/** What it means for those of a member's credentials that live. */
 async function applyToCredentials(transaction: WriteTransaction, member: Member, now: number): Promise<void> {
   if (member.blockedAt !== null) {
     await revokeMembers(transaction, { sql: 'id = ?', args: [member.id] }, now);
@@ -90,7 +86,7 @@ async function applyToCredentials(transaction: WriteTransaction, member: Member,
 }
 
 /**
- * Ends the sign-ins of members, and the tokens that act in their place.
+ * Revokes members' sign-ins and the tokens that act for them.
  *
  * @param which a condition on `members`, with its arguments
  */
@@ -105,8 +101,8 @@ export async function revokeMembers(
 }
 
 /**
- * Who may not make tokens any more keeps none that do what people do. Those of runners and consoles go on: what they are
- * for does not end with whoever set them up.
+ * Revokes tokens with a member role once their creator may not create tokens. Runner and embed tokens keep working:
+ * their purpose outlasts the person.
  */
 async function revokeMemberTokens(
   transaction: WriteTransaction,
@@ -121,7 +117,7 @@ async function revokeMemberTokens(
   await revokeCredentials(transaction, { sql: tokens, args: [JSON.stringify(MEMBER_ROLES), ...args] }, now);
 }
 
-/** What they may holds for all of their sign-ins. */
+/** Applies a role to all of a member's sign-ins. */
 export async function setMemberRole(
   transaction: WriteTransaction,
   { id: memberId, role }: { id: string; role: Role },
@@ -134,7 +130,7 @@ export async function setMemberRole(
     args: [role, memberId, role],
   });
   if (rows.length === 0) return;
-  // who may not make embeds any more has none
+  // revoke embeds that the role may no longer create
   if (!may({ role }, 'issue')) {
     await revokeCredentials(
       transaction,
@@ -148,7 +144,7 @@ export async function setMemberRole(
   await bumpAccessVersion(transaction);
 }
 
-/** A member can't shut all members out. Whoever has this machine, or its token, is an admin without being one of them. */
+/** Members can't remove their last admin. The owner and local admins are not members and may. */
 async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Member, asker: Principal): Promise<void> {
   if (asker.memberId === null) return;
   const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${ARE_ADMINS} LIMIT 1`);
@@ -191,7 +187,7 @@ function mayAdminister(member: Member): boolean {
   return member.blockedAt === null && may({ role: effectiveRole(member) }, 'administer');
 }
 
-/** An admin's word counts for more than the provider's. */
+/** An admin's choice overrides the provider's. */
 export function effectiveRole({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
   return givenRole ?? role;
 }

@@ -16,28 +16,28 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
 
-/** Who sends a request, and what may come of it. */
+/** The authenticated sender of a request and its permissions. */
 export interface Principal {
-  /** The person or the program: the member's id, `local` for a sign-in with this machine's link, else the credential's. */
+  /** The member's id, `local` for a local sign-in, otherwise the credential's id. */
   id: string;
-  /** As the audit and the pages call it. */
+  /** Shown in the audit and on pages. */
   name: string;
   kind: 'human' | 'runner' | 'embed';
   role: Role;
   scope: Scope;
   credentialId: string;
-  /** `owner` for the installation's own token. */
+  /** `owner` for the owner's token. */
   credentialKind: CredentialKind | 'owner';
   memberId: string | null;
-  /** Null: until it is revoked. */
+  /** Epoch milliseconds; null for no expiry. */
   expiresAt: number | null;
-  /** The one origin whose pages may show an embed. */
+  /** The only origin whose pages may frame an embed. */
   parentOrigin: string | null;
-  /** Whether secrets are taken out of whatever it is told. */
+  /** Gets redacted responses. */
   redacts: boolean;
 }
 
-/** Who has the installation's own token, INTERLUDE_TOKEN or the data folder's. */
+/** Holder of the owner's token, from INTERLUDE_TOKEN or the data folder. */
 export const OWNER: Principal = {
   id: 'owner',
   name: 'The installation’s token',
@@ -52,7 +52,7 @@ export const OWNER: Principal = {
   redacts: false,
 };
 
-/** Who has INTERLUDE_CRON_SECRET: the host, which calls now and then. */
+/** Holder of INTERLUDE_CRON_SECRET: the host's cron job. */
 export const TIMER: Principal = {
   ...OWNER,
   id: 'timer',
@@ -63,7 +63,7 @@ export const TIMER: Principal = {
   redacts: true,
 };
 
-/** Who has INTERLUDE_METRICS_TOKEN: Prometheus, or another that watches. */
+/** Holder of INTERLUDE_METRICS_TOKEN: Prometheus or another scraper. */
 export const MONITOR: Principal = {
   ...TIMER,
   id: 'monitor',
@@ -72,7 +72,7 @@ export const MONITOR: Principal = {
   credentialId: 'monitor',
 };
 
-/** Whoever is at the machine itself: by its token, or signed in with a link that it printed. */
+/** True for the owner's token and for sign-ins with a link from this machine. */
 export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentialKind' | 'memberId'>): boolean {
   return credentialKind === 'owner' || (credentialKind === 'session' && memberId === null);
 }
@@ -82,7 +82,7 @@ export function may({ role }: Pick<Principal, 'role'>, permission: Permission): 
 }
 
 /**
- * Decides by the role alone, before anything is looked up: the answer tells nothing of what there is.
+ * Decides by role alone, before any lookup, so that the refusal reveals nothing.
  *
  * @throws AppError `forbidden`
  */
@@ -105,29 +105,28 @@ const FORBIDDEN: Record<Permission, string> = {
   observe: 'This is for whoever watches the server, with INTERLUDE_METRICS_TOKEN, and for admins.',
 };
 
-/** What a sign-in with this machine's own link is called. */
+/** Display name of local sign-ins. */
 export const LOCAL_ADMIN = 'Local admin';
-/** The `id` of everybody who signed in that way: the machine does not tell them apart. */
+/** Principal id of every local sign-in: the machine doesn't distinguish people. */
 export const LOCAL_ID = 'local';
-/** The name that agents and transcripts have for them. */
+/** Name of local people in transcripts and for agents. */
 const OPERATOR = 'operator';
 
-/** Names whoever claims an inbox item: a member, a program, or the one person that signs in with this machine's links. */
+/** The person or program that claims an inbox item. */
 export function inboxPerson(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
   if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
   return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
 }
 
-/** What agents and transcripts call whoever acts. Who it was for certain, the audit has. */
+/** The sender's name in transcripts and for agents. The audit has the exact identity. */
 export function operatorName(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {
   return isLocal(principal) ? OPERATOR : principal.name;
 }
 
 /**
- * Refuses what a path names and a scope does not reach, in the same words as what does not exist. For lists and
- * streams, which name nothing, the queries themselves leave out what is out of scope.
+ * Refuses ids outside the scope with the error for an unknown id. Lists and streams filter in their queries instead.
  *
- * A session belongs for good to the first agent that writes to it, so that what is looked up here stays true.
+ * A session stays bound to its first agent, so the result can't become stale.
  *
  * @throws AppError `not_found`
  */
@@ -135,7 +134,6 @@ export async function requireScope(
   { reader }: Database,
   scope: Scope,
   ids: { readonly sessionId?: string; readonly agentId?: string },
-  /** What is asked for of an agent: its log, or anything else. */
   of: 'agent' | 'log',
 ): Promise<void> {
   if (scope.kind === 'everything') return;

@@ -16,15 +16,14 @@ import type { SignInContext } from './sign-in';
 import { plainPage } from './sign-in-pages';
 
 /**
- * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is
- * taken at each sign-in.
+ * Sign-in through the team's identity provider, which supplies identity and groups each time.
  *
- * Ordering: the member's row, the sign-in and its entry in the audit are one transaction. A role that changed holds for
- * the member's other sign-ins from then on.
- * Failure: whatever goes wrong on the way back is told to the person as a page, with what to do next.
+ * Ordering: the member's row, the sign-in and its audit entry commit together. A changed role applies to the member's
+ * other sign-ins in the same transaction.
+ * Failure: every error on the way back becomes a page that says what to do next.
  */
 export interface ProviderSignInContext extends SignInContext {
-  /** @throws AppError `not_found` where no provider is set */
+  /** @throws AppError `not_found` without a configured provider */
   provider(): OidcSignIn;
 }
 
@@ -80,7 +79,7 @@ export async function finishProviderSignIn(request: Request, server: ProviderSig
   });
 }
 
-/** `POST /sign-in/back-channel-logout`: the provider says that somebody is signed out. */
+/** `POST /sign-in/back-channel-logout` */
 export async function backChannelLogout(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
   const { issuer } = server.provider();
@@ -88,7 +87,7 @@ export async function backChannelLogout(request: Request, server: ProviderSignIn
     const { database, now, credentials } = await server.context();
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
-      // Where the provider names the sign-in, that one; where it did not name it when it began, all of that person's.
+      // The session the provider names, or every session of the person if either side has no session id.
       const which = {
         sql: `kind = 'session' AND member_id IN (SELECT id FROM members WHERE issuer = ?)
           AND (provider_session_id = ? OR ((? OR provider_session_id IS NULL) AND created_at <= ?
@@ -103,12 +102,11 @@ export async function backChannelLogout(request: Request, server: ProviderSignIn
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
 }
 
-/** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */
 async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
   await revokeMembers(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
 }
 
-/** @throws AppError `forbidden` for somebody whom an admin has shut out */
+/** @throws AppError `forbidden` for a blocked member */
 async function upsertMember(
   transaction: WriteTransaction,
   { issuer, subject, name, email, role }: SignedInPerson & { role: PersonRole },
@@ -134,7 +132,7 @@ async function upsertMember(
   return member;
 }
 
-/** What a person reads who came with a browser, and not with a program. */
+/** Answers an error with a page, because the sender is a browser. */
 async function withErrorPage(answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();

@@ -9,25 +9,25 @@ import type { WriteTransaction } from '@/db/writes';
 import { type AuditedAction, appendAuditEntry, toAuditEntry } from './audit';
 import type { ServerContext } from './request-context';
 
-/** For how long what is refused again is counted before the audit tells of it. */
+/** Repeated refusals are counted this long before the audit records them. */
 const REFUSAL_WINDOW_MS = 10 * 60_000;
-/** Of what was asked for, that may be anything: ids and paths that lead nowhere. */
+/** Truncates ids and paths that may be arbitrary. */
 const MAX_TARGET = 1_000;
 const MOST_AT_ONCE = 100;
-/** What nobody was refused: the request made no sense, or the server could not say. */
+/** Codes that are no decision about access: invalid requests and server failures. */
 const NO_RESULT: readonly string[] = ['malformed', 'invalid_argument', 'too_large', 'unavailable', 'internal'];
 
 const ROW = shapeOf(refusals);
 const REFUSALS = new RowWriter(refusals);
 
 /**
- * Tells the audit what was refused, in so many words for once and by their number for more: whoever may sign in could
- * fill the database otherwise.
+ * Records refusals in the audit, the first in full and repeats as a count: otherwise anyone with a sign-in could fill
+ * the database.
  *
- * Ordering: the first refusal of an action by a credential, for that reason, is an entry at once. Others are counted, and
- * one entry tells of them ten minutes later, and so on every ten minutes until there were none for as long.
- * Failure: the count is in the database, for all processes on it. What a process leaves untold when it ends or freezes is
- * told by the next that notes a refusal, that starts, or that is asked to do what is due.
+ * Ordering: the first refusal per credential, action and code gets an entry at once. Repeats are counted and recorded
+ * every ten minutes, until ten minutes pass without one.
+ * Failure: counts are stored in the database. What a process leaves unrecorded is recorded by the next one that counts
+ * a refusal, starts, or runs due work.
  */
 export class RefusalCounter {
   readonly #database: Database;
@@ -47,7 +47,7 @@ export class RefusalCounter {
     this.#windowMs = windowMs;
   }
 
-  /** Notes what somebody was refused. Never rejects: the refusal stands without it. */
+  /** Records a refusal. Never rejects: the refusal stands without its entry. */
   async record(act: AuditedAction, error: unknown): Promise<void> {
     if (!(error instanceof AppError) || NO_RESULT.includes(error.code)) return;
     const entry = toAuditEntry(bounded(act), error.code, this.#now());
@@ -71,7 +71,7 @@ export class RefusalCounter {
     if (isCounted) this.#tellLater();
   }
 
-  /** From now on what is counted is told in time, also what others have left. */
+  /** Starts recording due counts, including those of other processes. */
   keep(): void {
     void this.flushDue();
   }
@@ -81,7 +81,7 @@ export class RefusalCounter {
     clearTimeout(this.#timer);
   }
 
-  /** Tells what is due. Never rejects. */
+  /** Records due counts. Never rejects. */
   async flushDue(): Promise<void> {
     const { reader, writes } = this.#database;
     try {
@@ -129,7 +129,7 @@ export class RefusalCounter {
   }
 }
 
-/** Also what is due later than any window ends: the clock was set back. */
+/** Includes rows due later than a window from now: the clock was set back. */
 const DUE = '(due_at <= ? OR due_at > ?)';
 
 function bounded(act: AuditedAction): AuditedAction {

@@ -14,25 +14,24 @@ import type { ShownDigests } from './shown-digests';
 import type { OpenStreams } from './streamed-response';
 
 /**
- * A request as its handler gets it: the ids in the path, the query and body as parsed by the route's schemas, and who
- * sends it.
+ * A handler's request: path ids, parsed query and body, and the sender.
  *
- * @typeParam Id the names of the ids
+ * @typeParam Id names of the path ids
  */
 export type RequestContext<Id extends string = never, Given = unknown> = Given & {
   ids: Readonly<Record<Id, string>>;
   request: Request;
   principal: Principal;
-  /** Digests in the form this sender is shown and sends back. */
+  /** Digests in the sender's form. */
   digests: ShownDigests;
-  /** Calls back once if the sender may no longer come in, or ask for this, while the answer lasts. @returns how to stop that */
+  /** Fires once if the sender loses access during the response. @returns stops watching */
   whenOver: (onEnd: () => void) => () => void;
 };
 
-/** A database as far as somebody may see it. Everything that is read for people or programs is read through one. */
+/** A database restricted to a scope. Every read on behalf of a person or program goes through one. */
 export interface ReadScope extends Pick<Database, 'reader' | 'reads'> {
   scope: Scope;
-  /** Whether whoever it is for is told no secrets. */
+  /** Its reader gets redacted responses. */
   redacts: boolean;
 }
 
@@ -40,53 +39,50 @@ export function readScope({ reader, reads }: Database, scope: Scope, redacts = f
   return { reader, reads, scope, redacts };
 }
 
-/** For the server's own work, which is no answer to anybody. */
+/** For the server's own reads, which no response contains. */
 export function unscoped(database: Database): ReadScope {
   return readScope(database, EVERYTHING);
 }
 
-/** What every handler is given beside its request; see lib/server for the rest. A test builds its own. */
+/** Dependencies and settings of every handler; lib/server adds the rest. */
 export interface ServerContext extends AccessSettings {
   database: Database;
-  /** Is told of the server's work; nobody has to be. */
   telemetry?: Telemetry | null;
-  /** By default `shared`. */
+  /** Default: `shared`. */
   kind?: ContextKind;
-  /** Is told of each stream that opens; nobody has to be, unless set. */
+  /** Counts open streams, for processes that freeze between requests. */
   streams?: OpenStreams;
-  /** What outlives a request. */
+  /** Caches that outlive a request. */
   kept?: ResponseCaches;
-  /** A clock that only goes on, in milliseconds; unless given, that of the process. */
+  /** Monotonic clock in milliseconds; default: the process's. */
   steady?: () => number;
-  /** When to end a stream of our own accord, for hosts that cut long requests; null for never. */
+  /** Ends streams after this time, for hosts that cut long requests; null for never. */
   streamMaxMs: number | null;
-  /** The origins of consoles that may embed pages, exactly as browsers write them. */
+  /** Console origins that may embed pages, exactly as browsers send them. */
   embedOrigins?: readonly string[];
-  /** Who is told no secrets. */
+  /** Roles that get redacted responses. */
   redactedRoles?: readonly Role[];
-  /** How long a sign-in lasts without being used. */
+  /** Idle timeout of a sign-in. */
   sessionIdleMs: number;
-  /** Lifetime of a member's sign-in, used or not, in milliseconds. */
+  /** Absolute lifetime of a member's sign-in. */
   sessionMs: number;
-  /** The identity provider that members sign in with. */
   oidc?: OidcSignIn | null;
-  /** How long a reply may be owed before it is overdue. */
+  /** A reply is overdue after this time. */
   replyOverdueMs?: number;
-  /** Milliseconds that the result of a task may wait for a turn. */
+  /** A task's result counts as undelivered after waiting this long for a turn. */
   undeliveredMs?: number;
-  /** Who is told what comes up in the inbox; none unless set. */
   webhook?: WebhookSettings | null;
-  /** Why the webhook that is set is not used. */
+  /** Why the configured webhook is disabled. */
   webhookProblem?: string | null;
 }
 
-/** Answers that many ask for, and that take long to look up. */
+/** Caches of expensive responses. */
 export class ResponseCaches {
   readonly storage: KeptAnswer<StorageSizes>;
   readonly metrics: KeptAnswer<RedactedFor<'metrics'>>;
   readonly auditCheck: KeptAnswer<AuditCheck>;
 
-  /** @param isShared as for `KeptAnswer` */
+  /** @param isShared whether concurrent requests may wait for the same read */
   constructor(isShared = true) {
     this.storage = new KeptAnswer(isShared);
     this.metrics = new KeptAnswer(isShared);

@@ -6,8 +6,8 @@ import type { AccessSettings } from './access-settings';
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Refuses a request that was sent to a name this server does not go by. A hostile page can point its own name at
- * 127.0.0.1 and then counts as same-origin (DNS rebinding), but it can't send any Host except that name.
+ * Refuses unknown `Host` names. A hostile page can point its own name at 127.0.0.1 to count as same-origin (DNS
+ * rebinding), but can't send another Host.
  *
  * @throws AppError `misdirected_host`
  */
@@ -15,7 +15,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
   if (isLocalName(request, settings)) return;
   const name = hostName(request);
   if (settings.allowedHosts.some((allowed) => allowed === name || `[${allowed}]` === name)) return;
-  // An address can't be rebound: only names are looked up.
+  // only names can be rebound, addresses can't
   if (settings.allowAddresses && isAddress(name)) return;
   throw new AppError(
     'misdirected_host',
@@ -23,18 +23,17 @@ export function checkHost(request: Request, settings: AccessSettings): void {
   );
 }
 
-/** Whether it was sent to a name of this machine, which leads nobody else here. */
+/** True for a loopback name, which can only lead to this machine. */
 export function isLocalName(request: Request, { localName }: Pick<AccessSettings, 'localName'>): boolean {
   const name = hostName(request);
   return LOOPBACK.includes(name) || name === localName;
 }
 
-/** Where a request was sent to, with its port. */
 export function hostOf({ headers, url }: Pick<Request, 'headers' | 'url'>): string {
   return headers.get('host') ?? new URL(url).host;
 }
 
-/** The same without its port, in lower case and without a trailing dot; an IPv6 address keeps its brackets. */
+/** Without port and trailing dot, in lower case; IPv6 addresses keep their brackets. */
 function hostName(request: Request): string {
   return hostOf(request).trim().toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }
@@ -46,13 +45,12 @@ function isAddress(name: string): boolean {
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses a request that a browser sent with the operator's cookie on behalf of another site, whatever its method: a
- * link, an `<img>` or a page on another port of this host may ask for nothing in the operator's name.
+ * Refuses cookie-authenticated requests from another site, whatever the method: a link, an `<img>` or a page on another
+ * port of this host must not act for the operator.
  *
- * On trustworthy origins browsers say where a request comes from in Sec-Fetch-Site, and then that decides. Elsewhere
- * (plain http to a host other than localhost) the proof is something another origin can't send: our Origin, the header
- * of our own pages, or, on a read such as a download link, our own address as Referer. A request without proof is
- * refused: programs have the bearer token.
+ * On trustworthy origins Sec-Fetch-Site decides. Elsewhere (plain http on a host other than localhost) the request must
+ * carry something another origin can't send: our Origin, our pages' header, or, on a read such as a download link, our
+ * URL as Referer. Programs use a bearer token instead.
  *
  * @throws AppError `cross_origin`
  */
@@ -65,8 +63,8 @@ export function checkSameOrigin(request: Request): void {
 }
 
 /**
- * Refuses a form that a page of another site sent. Whoever proves nothing is a program: every browser says of a form where
- * it comes from.
+ * Refuses a form posted by another site. A request with neither Sec-Fetch-Site nor Origin is from a program: every
+ * browser sends one with a form.
  *
  * @throws AppError `cross_origin`
  */
@@ -83,7 +81,7 @@ function isSameOrigin(request: Request): boolean {
   const { headers, method } = request;
   const isRead = READS.includes(method);
   const site = headers.get('sec-fetch-site');
-  // `none`: the person typed it, or opened a bookmark.
+  // `none`: typed, or opened from a bookmark
   if (site !== null) return site === 'same-origin' || (site === 'none' && isRead);
   const host = hostOf(request).toLowerCase();
   const origin = headers.get('origin');
@@ -102,13 +100,12 @@ function hostIn(address: string): string | null {
 }
 
 /**
- * Who had a browser open an address of ours: `ahead` nobody yet, it only looks whether they might; `person` somebody who
- * typed it, or opened it from a terminal, a mail program or their bookmarks; `elsewhere` a page, whose own links and
- * forms count, too: what agents write stands on ours.
+ * Finds what made the browser open a URL: a `prefetch`; a `person` who typed it or followed a link from a terminal,
+ * mail program or bookmark; or a `page`, including our own, which show what agents write.
  *
- * Browsers say so in Sec-Fetch-Site, through redirects as well, wherever they trust the connection: over TLS, and on this
- * machine. Without it, whoever comes to this machine by one of its own names is a program, such as curl, or a browser
- * that is years old; by any other name it may be any browser.
+ * Browsers send Sec-Fetch-Site, through redirects too, on connections they trust: TLS and this machine. Without it, a
+ * request to a loopback name comes from a program such as curl or a very old browser; under any other name it may be
+ * any browser.
  *
  * @see https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
  */
@@ -120,7 +117,7 @@ export function requestInitiator(request: Request, settings: AccessSettings): 'a
   return site === 'none' && isDocumentRequest(headers) ? 'person' : 'elsewhere';
 }
 
-/** Returns true if a browser loads a page. A script's requests, those of Next's router included, accept no HTML. */
+/** True if a browser loads a page. Scripts, including Next's router, don't accept HTML. */
 export function isNavigation(headers: Headers): boolean {
   return !isPrefetch(headers) && (headers.get('accept') ?? '').includes('text/html');
 }
@@ -129,19 +126,18 @@ function isPrefetch(headers: Headers): boolean {
   return PREFETCH_HEADERS.some((name) => headers.get(name)?.includes('prefetch'));
 }
 
-/** Whether a browser asks for a page to show in a tab, and not for a frame, an image or the like. */
+/** True for a top-level page load, not a frame or subresource. */
 export function isDocumentRequest(headers: Headers): boolean {
   const dest = headers.get('sec-fetch-dest') ?? 'document';
   return headers.get('sec-fetch-mode') === 'navigate' && dest === 'document';
 }
 
-/** As browsers call it, the older ones last. */
+/** Newest first. */
 const PREFETCH_HEADERS = ['sec-purpose', 'purpose', 'x-moz'];
 
 /**
- * A frame that is sandboxed without `allow-same-origin` has no origin: its requests to its own server count as ones from
- * elsewhere, and say `Origin: null`. They may be read where they carry no cookie: what they are allowed, their bearer
- * token says.
+ * A frame sandboxed without `allow-same-origin` has an opaque origin: its requests to its own server are cross-origin,
+ * with `Origin: null`. Those without a cookie may be read; their bearer token authorizes them.
  */
 function hasOpaqueOrigin({ headers, url }: Request): boolean {
   if (headers.get('origin') !== 'null' || headers.get('cookie') !== null) return false;
@@ -160,13 +156,13 @@ const PREFLIGHT = {
   'access-control-max-age': '600',
 };
 
-/** What a browser asks beforehand; null if this is something else. It tells nothing, so that nobody needs to be known. */
+/** Answers a CORS preflight; null for other requests. Needs no authentication: it reveals nothing. */
 export function preflightResponse(request: Request): Response | null {
   const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
   return isPreflight && hasOpaqueOrigin(request) ? new Response(null, { status: 204, headers: PREFLIGHT }) : null;
 }
 
-/** Lets such a frame read the answer, be it a refusal. */
+/** Lets an opaque origin read the response, including errors. */
 export function allowOpaqueOrigin<Answer extends Response>(request: Request, answer: Answer): Answer {
   if (!hasOpaqueOrigin(request)) return answer;
   for (const [name, value] of Object.entries(ALLOWED)) answer.headers.append(name, value);

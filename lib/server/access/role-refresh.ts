@@ -13,25 +13,25 @@ import type { Principal } from './principal';
 
 /** Age at which a role is refreshed while its sign-in is used. */
 const ROLE_MS = 3_600_000;
-/** The wait after a first failure. It doubles with each further one. */
+/** Delay after a first failure; it doubles with each further one. */
 const RETRY_MS = 60_000;
 const MOST_RETRY_MS = 30 * 60_000;
 
 interface RoleServer {
   database: Database;
   now: () => number;
-  /** Null where no identity provider is set. */
+  /** Null without a configured provider. */
   oidc?: OidcSignIn | null;
 }
 
-/** Columns that schedule the role refresh. */
+/** Columns that schedule a role refresh. */
 interface RoleColumns {
   refreshToken: string | null;
   roleCheckedAt: number;
   roleDueAt: number | null;
 }
 
-/** The columns of a sign-in that the provider has just confirmed. Without a refresh token it is not asked again. */
+/** Columns of a sign-in that the provider just confirmed. Without a refresh token the role is never refreshed. */
 export async function roleColumns(
   database: Database,
   oidc: OidcSignIn,
@@ -52,12 +52,12 @@ async function sealGrant(
 }
 
 /**
- * Asks the identity provider again for the role of a sign-in, if that is due and no other instance does it. A new role
- * applies to all sign-ins of the member. A member who is in no permitted group any more loses all of them. A sign-in that
- * the provider has ended ends here.
+ * Asks the identity provider for the role of a sign-in, if that is due and no other instance does it. A new role
+ * applies to all of the member's sign-ins. A member without a permitted group loses them all. A sign-in that the
+ * provider has ended is revoked.
  *
- * Ordering: one instance claims the refresh in the database, by moving the time of the next one.
- * Failure: never rejects. Without an answer the role stays, and the next use after the claimed time retries.
+ * Ordering: one instance claims the refresh in the database by moving its next due time.
+ * Failure: never rejects. Without an answer the role stays, and the next use after the due time retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;
@@ -89,7 +89,7 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
   }
 }
 
-/** @returns the sealed grant and the member's email; null if nothing is due, or another instance was faster */
+/** @returns the sealed grant and the member's email; null if nothing is due or another instance was faster */
 async function claimRefresh(
   transaction: WriteTransaction,
   credentialId: string,
@@ -102,7 +102,7 @@ async function claimRefresh(
     args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
-  // so that every instance knows when the next question is due
+  // so that every instance knows the next due time
   await bumpAccessVersion(transaction);
   const { refresh_token, email } = rows[0];
   return { sealed: String(refresh_token), email: email === null ? null : String(email) };
@@ -145,13 +145,13 @@ async function applyRefresh(
   await bumpAccessVersion(transaction);
 }
 
-/** Ends a sign-in because the provider has ended it. */
+/** Revokes a sign-in that the provider has ended. */
 async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
   const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
   if (ended.length > 0) await recordProviderLogout(transaction, credentialId, now);
 }
 
-/** Notes in the audit that the provider ended a sign-in. */
+/** Records in the audit that the provider ended a sign-in. */
 export async function recordProviderLogout(
   transaction: WriteTransaction,
   credentialId: string,

@@ -4,17 +4,16 @@ import { may, type Principal } from './principal';
 import { keyedDigest } from './secret';
 
 /**
- * How a reader sees digests over content. A plain SHA-256 beside a redacted input confirms guesses of what was redacted,
- * so that a redacted reader gets HMAC-SHA-256 of it under a key of the server, which confirms none.
+ * Content digests in the form a reader may see. A plain SHA-256 beside a redacted input would confirm guesses of what
+ * was redacted, so that redacted readers get an HMAC-SHA-256 under a server key.
  */
 export interface ShownDigests {
-  /** Of requests. `keyed`: HMAC-SHA-256 of the plain digest, in hex; `none`: null. */
+  /** Form of request digests. `keyed`: HMAC-SHA-256 of the plain digest, in hex; `none`: null. */
   kind: 'plain' | 'keyed' | 'none';
-  /** @param digest that of a request */
   request(digest: string): string | null;
-  /** @param hash that of an attachment. A redacted reader gets it keyed, also without digests of requests */
+  /** Keyed for every redacted reader, even if request digests are withheld. */
   attachment(hash: string): string;
-  /** The id of a redacted principal, whose uploads stand apart until a message names them. Null for all others. */
+  /** Id of a redacted principal, whose uploads are kept apart until a message names them; null for all others. */
   sender: string | null;
 }
 
@@ -28,7 +27,8 @@ export function mayAnswer(principal: Pick<Principal, 'role' | 'kind'>): boolean 
 }
 
 /**
- * Digests for a principal: null for requests that it may not answer, keyed if it is redacted, otherwise plain. A principal that reads no dashboard, such as a runner, sees them plain: it wrote the content itself.
+ * Digests for a principal: null for requests it may not answer, keyed if it is redacted, otherwise plain. A principal
+ * without read permission, such as a runner, wrote the content itself and sees plain digests.
  *
  * @throws what the database throws
  */

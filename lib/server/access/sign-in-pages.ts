@@ -7,14 +7,14 @@ export interface PlainLink {
   text: string;
 }
 
-/** One button, which posts to a path of ours. */
+/** A single button that posts to one of our paths. */
 export interface PlainForm {
   action: string;
   fields: Readonly<Record<string, string>>;
   text: string;
 }
 
-/** A page outside of the dashboard: text, and one link or button, without a script or a style of ours. */
+/** A page outside the dashboard: text and one link or button, without scripts or styles. */
 export function plainPage(title: string, text: string, way: PlainLink | PlainForm, status: number): Response {
   const body = `<!doctype html>
 <html lang="en">
@@ -53,9 +53,9 @@ function escaped(text: string): string {
 }
 
 /**
- * The body of a form, of which a stranger may not make us keep more than its worth.
+ * Reads a form body up to a size limit, because the sender is unknown.
  *
- * @param what the form is for, in its refusal
+ * @param what names the form in the error
  * @throws AppError `malformed`, `too_large`
  */
 export async function readForm(
@@ -81,12 +81,12 @@ export async function readForm(
 
 const NOWHERE = 'http://interlude.invalid';
 
-/** A longer path is dropped: it would make a cookie or a header that browsers and proxies don't accept. */
+/** Longer paths would exceed what browsers and proxies accept in a cookie or header. */
 const MAX_LENGTH = 1_024;
 
 /**
- * Where to go after the sign-in: a path of this server and nothing else. It is resolved as a browser would resolve it
- * (which reads `/\host`, tabs and `/.//host` in its own way), and what still names a host afterwards is dropped.
+ * Returns a path on this server to go to after sign-in. Resolved as browsers do (`/\host`, tabs, `/.//host`); anything
+ * that still names a host becomes `/`.
  */
 export function nextPath(next: string | null): string {
   if (next === null || !next.startsWith('/') || !URL.canParse(next, NOWHERE)) return '/';

@@ -23,38 +23,34 @@ import { clearedCookie, isSecure, localNameOrigin, sessionCookie, sessionSecret 
 import { nextPath, plainPage, readForm } from './sign-in-pages';
 
 /**
- * How a person comes in on this machine: with a link that holds a code, good once and for five minutes, or by pasting
- * the installation's token into a form.
+ * Local sign-in: with a single-use link that is valid for five minutes, or by pasting the owner's token into a form.
  *
- * A link signs in at once only whoever opened it themselves: otherwise any page could have a browser act in the name of
- * whoever made the link, or use the link up. Where a page led to it, one press of a button says that it is meant.
+ * A link signs in at once only if the person opened it directly. Otherwise any page could sign a browser in as somebody
+ * else, or use up the link; then a button asks for confirmation.
  *
- * Failure: a code that was used, or is too old, leads to the page that says how to get another.
+ * Failure: a used or expired code leads to a page that explains how to get a new one.
  */
 
-/** The page that says how to sign in. `next` is where the visitor wanted to go, `reason` why the sign-in failed. */
 export const SIGNED_OUT_PATH = '/signed-out';
 
-/** Form bodies hold a token and a path; anything longer is not a sign-in. */
 const MAX_FORM_BYTES = 16 * 1024;
 
 export const CODE_LIFETIME_MS = 5 * 60_000;
 
-/** What signing in needs beside the doorkeeper. */
 export interface SignInContext extends Authenticator {
-  /** Where a browser signs out at the identity provider; null where there is none, or it does not answer. */
+  /** Where a browser signs out at the identity provider; null without one, or if it doesn't answer. */
   providerSignOutUrl(): Promise<string | null>;
   context(): Promise<
     Pick<ServerContext, 'database' | 'now' | 'sessionIdleMs' | 'sessionMs'> & { credentials: CredentialCache }
   >;
 }
 
-/** `ended`: somebody was signed in, and is not any more. */
+/** `ended`: the browser had a sign-in that is no longer valid. */
 export type SignInFailure = 'wrong-token' | 'old-link' | 'ended';
 
 /**
- * `GET /sign-in?token=&next=`: the link that is printed at start. Goes on to `next`, signed in, or asks first. What is in
- * the link is a code that is spent by this; the installation's own token is taken, too, and printed nowhere.
+ * `GET /sign-in?token=&next=`: signs in with the code in a link and redirects to `next`, or asks for confirmation
+ * first. Also accepts the owner's token, which is never printed.
  */
 export async function signIn(request: Request, server: SignInContext): Promise<Response> {
   const settings = server.settings();
@@ -67,10 +63,10 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     return redirect(signedOutPath(next, hasSessionCookie(request.headers) ? 'ended' : undefined));
   }
   const who = requestInitiator(request, settings);
-  // programs may not know such names
+  // programs may not resolve such names
   const isBrowser = who !== 'ahead' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
-  // to nobody without a code that is good: who knows the name can have a browser send its cookie elsewhere
+  // only with a valid code: whoever knows the name could have a browser send its cookie elsewhere
   if (own !== null && isBrowser && (await isValidCode(server, token)))
     return redirect(`${own}${placed(`${url.pathname}${url.search}`)}`);
   return who === 'person'
@@ -78,7 +74,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     : confirmationPage(request, server, { token, next }, who);
 }
 
-/** Tells nothing of the code: what it says is the same for one that is made up. */
+/** Reveals nothing about the code: the page is the same for an invalid one. */
 async function confirmationPage(
   request: Request,
   server: SignInContext,
@@ -89,12 +85,12 @@ async function confirmationPage(
   const name = current === null ? null : withoutQuotes(current.name);
   const instead = name === null ? '' : ` It is signed in as “${name}” now, and would be no more.`;
   const text = `A link would sign this browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
-  // what was fetched ahead and failed is asked for again by whoever goes there
+  // browsers discard a failed prefetch and request the page again
   const status = who === 'ahead' ? 503 : 200;
   return plainPage('Sign in?', text, { action: '/sign-in', fields, text: 'Sign in' }, status);
 }
 
-/** `POST /sign-in`: the same from a form, so that a token can be pasted. */
+/** `POST /sign-in`: signs in with a pasted token. */
 export async function signInByForm(request: Request, server: SignInContext): Promise<Response> {
   checkHost(request, server.settings());
   checkFormOrigin(request);
@@ -102,7 +98,7 @@ export async function signInByForm(request: Request, server: SignInContext): Pro
   return completeSignIn(request, server, form.get('token')?.trim() ?? '', nextPath(form.get('next')));
 }
 
-/** `POST /sign-out`: the sign-in ends everywhere, with all its streams. A form may name the person it is for. */
+/** `POST /sign-out`: revokes the sign-in and ends its streams everywhere. A form may name its principal. */
 export async function signOut(request: Request, server: SignInContext): Promise<Response> {
   const principal = await authenticate(request, server);
   if (principal.credentialKind !== 'session') {
@@ -124,19 +120,19 @@ export async function signOut(request: Request, server: SignInContext): Promise<
     await recordAction(transaction, describeAction(request, principal, 'sign out', {}, null), 'done', now());
   });
   await credentials.invalidate();
-  // whose sign-in is the provider's is signed out there, too
+  // a member is signed out at the provider too
   const elsewhere = principal.memberId === null ? null : await server.providerSignOutUrl();
   const left = { 'set-cookie': clearedCookie(isSecure(request)), ...CLEARED_STORAGE };
   return elsewhere === null ? redirect(signedOutPath('/', 'ended'), left) : providerSignOutPage(elsewhere, left);
 }
 
 /**
- * Nothing that was typed or chosen stays in the browser. Beneath a path the origin has other owners, whose storage this
- * would clear, too: there, and where browsers ignore it, the page `/signed-out` removes what is ours.
+ * Clears what the browser stored. Under a base path the origin has other owners, whose storage this would clear as
+ * well; there, and where browsers ignore the header, `/signed-out` clears ours.
  */
 const CLEARED_STORAGE: Record<string, string> = BASE_PATH === '' ? { 'clear-site-data': '"storage"' } : {};
 
-/** A form of ours may lead to this server only, redirects and all; a page may lead on. */
+/** Our form policy forbids leaving this server, redirects included; a page may refresh to another one. */
 function providerSignOutPage(address: string, headers: Record<string, string>): Response {
   const link = { href: address, text: 'Sign out at your identity provider, too' };
   const page = plainPage('You are signed out', 'You are led on to your identity provider.', link, 200);
@@ -152,7 +148,6 @@ export function signedOutPath(next: string, reason?: SignInFailure): string {
   return query.size === 0 ? SIGNED_OUT_PATH : `${SIGNED_OUT_PATH}?${query}`;
 }
 
-/** Whether a browser was signed in once: it keeps what let it in. */
 export function hasSessionCookie(headers: Headers): boolean {
   return sessionSecret(headers) !== null;
 }
@@ -166,7 +161,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
     server.throttle.recordFailure(address);
     return redirect(signedOutPath(next, 'wrong-token'));
   }
-  // A stranger's guesses write nothing.
+  // an unknown sender's guesses write nothing
   if (!isOwner && !(await isValidCode(server, token))) return redirect(signedOutPath(next, 'old-link'));
   const { database, now, sessionIdleMs, credentials } = await server.context();
   const secret = await database.writes.run(async (transaction) => {
@@ -176,7 +171,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
     const made = await addDerivedCredential(transaction, maker, {
       kind: 'session',
       name: LOCAL_ADMIN,
-      // Whoever holds the installation's token is its admin; to speak as an agent takes the token itself.
+      // The owner's token signs in as admin; speaking for an agent needs the token itself.
       role: 'admin',
       scope: EVERYTHING,
       now: now(),
@@ -184,7 +179,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
       idleMs: sessionIdleMs,
     });
     const act = describeAction(request, principalOf(made.credential), 'sign in', {}, null);
-    // what is in the address was a secret a moment ago
+    // the URL held the secret, so the digest must not be recorded
     await recordAction(transaction, { ...act, digest: '' }, 'done', now());
     return made.secret;
   });
@@ -193,7 +188,7 @@ async function completeSignIn(request: Request, server: SignInContext, token: st
   return redirect(next, { 'set-cookie': sessionCookie(secret, isSecure(request)) });
 }
 
-/** Looks without spending it. */
+/** Checks a code without spending it. */
 async function isValidCode(server: SignInContext, code: string): Promise<boolean> {
   if (!isSecret(code)) return false;
   const { database, now } = await server.context();
@@ -204,7 +199,7 @@ async function isValidCode(server: SignInContext, code: string): Promise<boolean
 const SELECT_BY_ID = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`;
 const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`;
 
-/** @returns who made the code; null for one that is spent, too old, or none */
+/** @returns the code's creator; null for a spent, expired or unknown code */
 async function redeemCode(transaction: WriteTransaction, code: string, now: number): Promise<Principal | null> {
   const { rows } = await transaction.execute({ sql: SELECT_CODE, args: [secretHash(code)] });
   const [row] = rows;
@@ -212,12 +207,12 @@ async function redeemCode(transaction: WriteTransaction, code: string, now: numb
   const credential = credentialFromRow(row);
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
-  // the owner has no row, and rows of sign-ins are never removed
+  // the owner has no row, and sign-in rows are never deleted
   const [maker] = (await transaction.execute({ sql: SELECT_BY_ID, args: [credential.parentId] })).rows;
   return maker === undefined ? OWNER : principalOf(credentialFromRow(maker));
 }
 
-/** @param place a path of this server, or an address */
+/** @param place a path on this server, or a URL */
 export function redirect(place: string, headers: Record<string, string> = {}): Response {
   const location = place.startsWith('/') ? placed(place) : place;
   return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store', ...headers } });

@@ -3,38 +3,33 @@ import type { RequestContext } from './request-context';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
-/** One reader's connection, as a stream sees it. */
+/** The connection of one reader. */
 export interface Sink {
-  /** How many written bytes the reader has not fetched yet. */
+  /** Written bytes that the reader has not fetched. */
   readonly waiting: number;
   write(chunk: Chunk): void;
-  /** Ends the answer after what was written. Harmless if it has ended. */
+  /** Ends the response after what was written. Safe to repeat. */
   end(): void;
-  /**
-   * Breaks the connection unless everything has been sent: the rest is lost, and the reader sees that it was not the
-   * end.
-   */
+  /** Breaks the connection unless everything was sent, so that the reader notices the truncation. */
   hangUp(why: unknown): void;
 }
 
-/** What a writer is told about its reader. */
 export interface Source {
-  /** There is room again. */
+  /** The sink accepts more. */
   drained(): void;
-  /** The reader has gone. */
+  /** The reader disconnected. */
   gone(): void;
 }
 
 export type OpenStream = (sink: Sink) => Source;
 
-/** How much a stream reads ahead of its reader. */
 const READ_AHEAD_BYTES = 64 * 1024;
 
 /**
- * An answer that keeps streaming. The front door opens it over the connection itself, so that a frame is one write per
- * reader; everybody else reads its body.
+ * A response that keeps streaming. The front door opens it directly on the connection, so that a frame is one write per
+ * reader; other callers read its body.
  *
- * Failure: nothing is opened before one of the two begins. To decline it, cancel its body.
+ * Failure: nothing opens until one of the two starts. Cancel the body to decline.
  */
 export class StreamedResponse extends Response {
   readonly open: OpenStream;
@@ -51,13 +46,13 @@ export class StreamedResponse extends Response {
   }
 }
 
-/** For callers that only know a Response with a body. */
+/** For callers that need a plain Response with a body. */
 export function asResponse(answer: Response): Response {
   return answer instanceof StreamedResponse ? new Response(answer.body, { headers: answer.headers }) : answer;
 }
 
 export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
-  // workerd asks for more while it is being opened: what is written then need not be waited for
+  // workerd pulls while opening; those writes need no wait
   let source: Source | null = null;
   return new ReadableStream<Chunk>(
     {
@@ -71,10 +66,10 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
             try {
               controller.close();
             } catch {
-              // cancelled already
+              // already cancelled
             }
           },
-          // whoever pipes it does not log what it ends with
+          // the caller swallows the final error
           hangUp: (why) => controller.error(brokenOff(why)),
         });
       },
@@ -86,9 +81,9 @@ export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
 }
 
 /**
- * A long answer that breaks off once whoever reads it may not any more: how long they take over it is up to them.
+ * A long body that aborts once its reader loses access.
  *
- * Failure: it ends as a broken connection does, so that nobody takes a part for the whole.
+ * Failure: ends like a broken connection, so that no part passes for the whole.
  */
 export function abortableBody(
   body: ReadableStream<Uint8Array>,
@@ -103,7 +98,7 @@ export function abortableBody(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // not before somebody reads it: what is never read is never ended either
+        // only once it is read: an unread body would never stop watching
         stop ??= whenOver(() => {
           controller.error(brokenOff('Whoever reads it may not any more.'));
           reader.cancel().catch(() => {});
@@ -126,9 +121,7 @@ export function abortableBody(
   );
 }
 
-/**
- * The streams that are open. A process that may freeze does not while there is one.
- */
+/** Counts open streams. A process that may freeze stays awake while there is one. */
 export class OpenStreams {
   readonly #onFirst: () => void;
   readonly #onLast: () => void;
@@ -139,7 +132,7 @@ export class OpenStreams {
     this.#onLast = onLast;
   }
 
-  /** @returns how to say that it has ended; saying it twice does no harm */
+  /** @returns marks the stream as ended; safe to repeat */
   begin(): () => void {
     this.#count += 1;
     if (this.#count === 1) this.#onFirst();
