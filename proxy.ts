@@ -10,10 +10,10 @@ import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
- * Stands before every page: the server's name is checked, visitors without a sign-in are shown how to get one, and
- * each response gets a content policy with a nonce of its own, which Next puts on its scripts.
+ * Runs before every page: checks the host name, redirects visitors without a sign-in, and sets a content policy whose
+ * nonce Next adds to its scripts.
  *
- * Of the API's routes the server checks that itself (`createServer`), and Next would buffer their request bodies to pass by here.
+ * API routes do their own checks (`createServer`); passing here, Next would buffer their bodies.
  */
 export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
   const settings = accessSettings(process.env);
@@ -28,7 +28,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
       { status, headers: { 'cache-control': 'no-store', ...headers } },
     );
   }
-  // Next's own services, such as the one for images, which no page uses.
+  // Next's own services, such as the image service, which no page uses
   if (pathname.startsWith('/_next/')) throw new AppError('not_found', 'There is nothing at this address.');
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
@@ -57,21 +57,21 @@ export const config = {
 };
 
 /**
- * What a page may load and run. What agents write is hostile: should any of it ever get past the renderer, there is
- * still no inline script, no foreign host to load from or send to, no frame and no form target for it to use.
+ * Content policy of a page. Agents' text is hostile: if any got past the renderer, it could run no inline script,
+ * contact no other host, and use no frame or form.
  *
- * @param nonce fresh for every response, in base64
- * @param framedBy the origins whose pages may show it in a frame: none, but for embeds
- * @param isDevelopment Next's development server evaluates code and talks to itself over a WebSocket
+ * @param nonce base64, fresh for every response
+ * @param framedBy origins that may frame the page; only embeds have any
+ * @param isDevelopment Next's development server evaluates code and uses a WebSocket
  */
 function contentPolicy(nonce: string, isDevelopment: boolean, framedBy: readonly string[] = []): string {
   return [
     "default-src 'self'",
     `script-src 'self' 'nonce-${nonce}' 'strict-dynamic'${isDevelopment ? " 'unsafe-eval'" : ''}`,
     `style-src 'self' ${isDevelopment ? "'unsafe-inline'" : `'nonce-${nonce}'`}`,
-    // Measured heights and virtual offsets stand in style attributes, which can load nothing under the rest of this.
+    // measured heights and offsets are style attributes, which can load nothing under this policy
     "style-src-attr 'unsafe-inline'",
-    // `blob:` is what the page itself has been given, to be seen before it is sent: only its own code makes such addresses.
+    // `blob:` shows files that the person attaches, before they are sent
     "img-src 'self' data: blob:",
     "font-src 'self'",
     `connect-src 'self'${isDevelopment ? ' ws:' : ''}`,

@@ -18,7 +18,7 @@ import { runProgram } from './install.mjs';
 import { LaunchError, printLine } from './launch-error.mjs';
 import { buildFolder, isPacked, PLACEHOLDER, root } from './paths.mjs';
 
-/** All that goes into the build. The runner and the start-up code do not. */
+/** Inputs of the build, excluding the runner and start-up code. */
 const SOURCES = [
   ...['app', 'components', 'lib', 'db', 'public', 'proxy.ts', 'instrumentation.ts', 'next.config.ts'],
   ...['lib/launch/paths.mjs', 'postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
@@ -26,10 +26,10 @@ const SOURCES = [
 const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);
 
 /**
- * Builds the dashboard unless the build is of exactly these sources. By content: a checkout gives files new times, and
- * a switch of branches gives old files.
+ * Builds the dashboard unless the build has exactly these sources. Compares content: checkouts change file times, and
+ * branch switches restore old files.
  *
- * Beneath a path it is a build of its own, for any path, so that the one without stays as it is, and as small.
+ * Under a base path it builds once for any path, and leaves the plain build unchanged.
  *
  * @param {string} [basePath]
  */
@@ -64,7 +64,7 @@ async function build(basePath, hash) {
 }
 
 /**
- * A packed copy has one build, with its path in it.
+ * A packed copy has a single build for its base path.
  *
  * @param {string} basePath
  */
@@ -97,7 +97,7 @@ function sourcesHash() {
  */
 function addTo(hash, path) {
   const name = relative(root, path);
-  // No page is made of documentation.
+  // no page is made of documentation
   if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
   const entries = listing(path);
   if (entries) {
@@ -110,7 +110,7 @@ function addTo(hash, path) {
 
 /**
  * @param {string} path
- * @returns {string[] | null} null when it is a file
+ * @returns {string[] | null} null for a file
  */
 function listing(path) {
   try {
@@ -120,20 +120,20 @@ function listing(path) {
   }
 }
 
-/** Next writes the path into code, manifests and patterns at build; here it is chosen at start. */
+/** Next bakes the base path into code, manifests and patterns; these copies replace the placeholder at start. */
 
 const STAMP = 'interlude-placed';
-/** What only building needs. */
+/** Only needed for building. */
 const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
 const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
 
 /**
- * Makes the build for one path out of that for any, in a folder of its own, unless it is there.
+ * Copies the placeholder build for one base path into a folder of its own, unless it exists.
  *
- * Failure: a folder is there whole or not at all.
+ * Failure: the folder is complete or absent.
  *
  * @param {string} basePath
- * @param {string} sources what the build was made of
+ * @param {string} sources hash of the build's sources
  */
 function rebaseBuild(basePath, sources) {
   const from = join(root, buildFolder(PLACEHOLDER));
@@ -149,7 +149,7 @@ function rebaseBuild(basePath, sources) {
     rmSync(draft, { recursive: true, force: true });
     copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
     writeFileSync(join(draft, STAMP), stamp);
-    // another may have started at the same time, and run from there by now
+    // a concurrent start may have created it and be running from it
     if (stampIn(to) !== stamp) {
       rmSync(to, { recursive: true, force: true });
       renameSync(draft, to);
@@ -182,11 +182,11 @@ function copy(from, to, change, leftOut = new Set()) {
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (leftOut.has(entry.name)) continue;
     if (entry.isDirectory()) copy(source, target, change);
-    // to packages, from a folder that is as deep
+    // a link to packages, from a folder of the same depth
     else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
     else {
       const content = readFileSync(source);
-      // of what is no text nothing is changed
+      // copy binary files unchanged
       if (content.includes(PLACEHOLDER)) writeFileSync(target, change(content.toString()));
       else copyFileSync(source, target);
     }
@@ -194,7 +194,7 @@ function copy(from, to, change, leftOut = new Set()) {
 }
 
 /**
- * In a pattern, and in a text that holds one, a slash has backslashes before it: what takes its place has as many.
+ * Escapes the base path's slashes like those of the placeholder it replaces, in patterns and nested strings.
  *
  * @param {string} text
  * @param {string} basePath

@@ -1,8 +1,8 @@
 import { loadTypescript } from './typescript.mjs';
 
 /**
- * Opens the database once before serving, which brings its schema up to date: what is wrong with it is then told here,
- * in one line, and not by the first request.
+ * Opens the database once before serving, which migrates it and reports problems here in one line rather than in the
+ * first request.
  *
  * @param {NodeJS.ProcessEnv} env
  */

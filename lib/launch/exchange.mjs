@@ -5,7 +5,7 @@ import { createGzip, gzip } from 'node:zlib';
 import { serverLog } from '../protocol/server-log.mjs';
 import { DATA_POLICY, SECURITY_HEADERS } from '../server/access/response-headers.mjs';
 
-/** Below this a packed body is hardly shorter, and packing costs more than it saves. */
+/** Smaller bodies hardly shrink. */
 const LEAST_PACKED_BYTES = 1024;
 
 const ALWAYS = Object.entries(SECURITY_HEADERS).flat();
@@ -17,10 +17,10 @@ const packed = promisify(gzip);
 /** @typedef {import('node:http').ServerResponse} ServerResponse */
 
 /**
- * One request as handlers take it, and its answer as handlers give it, straight from and to the connection.
+ * Adapts one Node request to a Fetch handler, and writes its response to the connection.
  *
- * Failure: when the client goes, the request's signal is aborted and the answer's body is cancelled. A body that fails
- * breaks the connection off, so that nobody takes half of it for the whole.
+ * Failure: a disconnect aborts the request's signal and cancels the response body. A failing body breaks the
+ * connection, so that a part can't pass for the whole.
  *
  * @param {(request: Request) => Promise<Response>} handle never rejects
  * @param {IncomingMessage} incoming
@@ -75,7 +75,7 @@ export async function exchange(handle, incoming, response) {
 /**
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} response
- * @returns {Request} the parts of one that handlers use
+ * @returns {Request} only the members that handlers use
  */
 export function requestOf(incoming, response) {
   return /** @type {Request} */ (/** @type {unknown} */ (new IncomingRequest(incoming, response)));
@@ -97,14 +97,14 @@ function sinkOf(response) {
       if (!response.destroyed) response.end();
     },
     hangUp() {
-      // a connection that has finished its answer may be carrying the next one by now
+      // a finished connection may already carry the next response
       if (!response.writableFinished) response.destroy();
     },
   };
 }
 
 /**
- * A plain loop, which takes a third of a pipeline's time per chunk.
+ * A plain loop takes a third of a pipeline's time per chunk.
  *
  * @param {ReadableStreamDefaultReader<Uint8Array>} reader
  * @param {ServerResponse} response
@@ -116,7 +116,7 @@ async function pipe(reader, response) {
     drained();
     reader.cancel().catch(() => {});
   });
-  // also while nobody fetches what was written before
+  // a source may fail while the client reads nothing
   reader.closed.catch(() => response.destroy());
   try {
     for (;;) {
@@ -137,7 +137,7 @@ async function pipe(reader, response) {
 }
 
 /**
- * A stream that breaks has logged why; an abort needs no log.
+ * Logs a broken response, except an abort.
  *
  * @param {Promise<void>} carrying
  */
@@ -148,7 +148,7 @@ async function carried(carrying) {
   });
 }
 
-/** The parts of a Request that handlers use, each made on demand: a whole one costs more than the answer. */
+/** The members of Request that handlers use, created on demand: a whole Request costs more than the response. */
 class IncomingRequest {
   #incoming;
   #response;
@@ -173,7 +173,7 @@ class IncomingRequest {
   }
 
   get url() {
-    // only its path counts: a Host header may be anything, and is judged by itself
+    // only the path counts; the Host header is arbitrary and checked separately
     return `http://localhost${this.#incoming.url}`;
   }
 
@@ -226,7 +226,7 @@ function bodyOf(incoming) {
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      // The rest is read and dropped: a kept connection carries the next request behind it.
+      // drain the rest: the next request of the connection follows it
       async cancel() {
         await chunks.return?.();
         incoming.resume();

@@ -8,16 +8,14 @@ import { isStrict, STRICT_TRANSPORT } from '../server/access/response-headers.mj
 import { hasBody } from './exchange.mjs';
 
 /**
- * The HTTP server before Next: what Node and Next would refuse by themselves (no HTTP at all, a path that is no UTF-8,
- * a method nobody knows) is refused here, with the wire's error body.
+ * The HTTP server in front of Next. Answers what Node and Next would refuse on their own (invalid HTTP, invalid UTF-8
+ * in the path, unknown methods) with the API's error body.
  *
- * Failure: whatever a client sends, it gets an answer or a closed connection; no request ends the process.
+ * Failure: every client gets a response or a closed connection; no request ends the process.
  */
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/**
- * Everything that is not a page. Its handlers read a request's body or refuse it; Next would copy one sent to a page.
- */
+/** Every path except pages. These handlers read or refuse a request's body; Next would buffer one sent to a page. */
 const API_PATHS = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
 /** @param {import('node:http').IncomingMessage} request */
@@ -30,18 +28,16 @@ export function isApiPath(path) {
   return API_PATHS.test(path);
 }
 
-/**
- * Long enough for any network, short enough that half requests don't pile up: for headers, and for a stranger's body.
- */
+/** Timeout of the headers, and of a body without a valid credential. */
 const STRANGER_TIMEOUT_MS = 10_000;
-/** For a body sent with a good credential. */
+/** Timeout of a body with a valid credential. */
 const UPLOAD_TIMEOUT_MS = 300_000;
-/** How often Node looks for requests that are late. */
+/** Node's check interval for late requests. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
  * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
- * Promise<boolean>} Judge
+ *   Promise<boolean>} CredentialCheck
  */
 /** @typedef {import('../server/access/page-refusal.mjs').Refusal} Refusal */
 
@@ -49,9 +45,8 @@ const LOOK_EVERY_MS = 1_000;
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
  *   Promise<void>} handle
  * @param {object} [options]
- * @param {Judge} [options.knows] whether a request carries
- *   a good credential; asked only when its body is late
- * @param {string} [options.basePath] what is not beneath it is not here; `handle` is given the rest of the path
+ * @param {CredentialCheck} [options.knows] checks the credential; called only if the body is late
+ * @param {string} [options.basePath] answers only below it; `handle` gets the rest of the path
  * @param {number} [options.strangerTimeoutMs]
  * @returns {import('node:http').Server} not listening yet
  */
@@ -63,13 +58,13 @@ export function frontDoor(
     headersTimeout: strangerTimeoutMs,
     requestTimeout: UPLOAD_TIMEOUT_MS,
     connectionsCheckingInterval: LOOK_EVERY_MS,
-    // Node would refuse a request without Host by itself, and without a word.
+    // Node would refuse a request without Host with an empty body
     requireHostHeader: false,
   };
   /** @type {WeakSet<import('node:stream').Duplex>} */
   const late = new WeakSet();
   /**
-   * The unfinished responses of each connection, in order. A client may send its next request before the last response.
+   * Unfinished responses of each connection, in order; a client may pipeline requests.
    *
    * @type {WeakMap<import('node:stream').Duplex, Set<import('node:http').ServerResponse>>}
    */
@@ -89,13 +84,13 @@ export function frontDoor(
     try {
       await handle(request, response);
     } catch (error) {
-      // the path only: a query may hold a code to sign in
+      // path only: a query may contain a sign-in code
       serverLog('error', `${request.method} ${pathOf(request)} failed:`, { error });
       refuse(response, INTERNAL);
     }
   });
   server.on('checkContinue', (request, response) => {
-    // Node would write 100 Continue into a response that is queued behind another
+    // Node would write 100 Continue into a response queued behind another
     const go = () => hasBody(request) && !response.headersSent && response.writeContinue();
     if (response.socket === null) response.once('socket', go);
     else go();
@@ -109,7 +104,7 @@ export function frontDoor(
   server.on('clientError', (error, socket) => {
     const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
     if (refusal !== LATE) return refuseRaw(socket, refusal, unfinished.get(socket));
-    // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
+    // after a suspend, Node checks its timers before it reads what has arrived
     late.add(socket);
     setImmediate(() => late.has(socket) && refuseRaw(socket, LATE, unfinished.get(socket)));
   });
@@ -117,11 +112,11 @@ export function frontDoor(
 }
 
 /**
- * Hangs up if a body does not arrive from somebody without a credential, or after the answer was sent without it.
+ * Disconnects a client whose body doesn't arrive in time, if it has no valid credential or already has its response.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
- * @param {Judge} knows
+ * @param {CredentialCheck} knows
  * @param {number} timeoutMs
  */
 function enforceBodyTimeout(request, response, knows, timeoutMs) {
@@ -129,7 +124,7 @@ function enforceBodyTimeout(request, response, knows, timeoutMs) {
     if (request.complete) return;
     const isKnown = !response.writableEnded && (await knows(request, response).catch(() => false));
     if (isKnown || request.complete) return;
-    // the handler that reads the body must come to an end with it, too
+    // also ends the handler that reads the body
     if (response.headersSent) return void request.destroy();
     response.once('finish', () => request.destroy());
     refuse(response, LATE);
@@ -185,7 +180,7 @@ function validate(request) {
 }
 
 /**
- * From here on the path is without what it is beneath.
+ * Removes the base path from the request's URL.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {string} basePath
@@ -193,7 +188,7 @@ function validate(request) {
  */
 function stripBasePath(request, basePath) {
   if (basePath !== '') {
-    // as everybody reads it who comes after: without "..", which would lead out again
+    // resolves ".." like everything downstream, so that it can't lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
     const inside = unplacedFrom(pathname + search, basePath);
     if (inside === null) return elsewhere(basePath);
@@ -231,13 +226,13 @@ function refuse(response, refusal) {
 }
 
 /**
- * Answers bytes that form no complete request. They may be the rest of the previous request's body; the refusal then
- * answers that request. Destroys the socket if a response has begun or several are pending, because the client would read
- * the refusal as part of one of them.
+ * Answers bytes that form no complete request, possibly the rest of the previous request's body, whose response this
+ * then is. Destroys the socket if a response has started or several are pending: the client would take the refusal for
+ * part of one.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal
- * @param {Iterable<import('node:http').ServerResponse>} [unfinished] the responses of this connection
+ * @param {Iterable<import('node:http').ServerResponse>} [unfinished] responses of this connection
  */
 function refuseRaw(socket, refusal, unfinished = []) {
   socket.on('error', () => undefined);

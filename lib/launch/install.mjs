@@ -5,11 +5,11 @@ import { npmProgram } from '../runner/install/npm-program.mjs';
 import { LaunchError, printLine } from './launch-error.mjs';
 import { isPacked, root } from './paths.mjs';
 
-/** Installs the packages unless they are those of package-lock.json. Shows npm's own progress. */
+/** Installs packages if they differ from package-lock.json. Shows npm's own progress. */
 export async function installIfMissing() {
   if (isPacked || packagesAreInstalled()) return;
   printLine('Installing packages (npm ci) …');
-  // Building needs the development packages too, whatever NODE_ENV says.
+  // building needs development packages whatever NODE_ENV is
   const args = ['ci', '--include=dev'];
   const npm = npmProgram();
   const { NODE_ENV: _, ...env } = process.env;
@@ -18,8 +18,8 @@ export async function installIfMissing() {
 }
 
 /**
- * Compares what npm has installed with the lock file, package by package: file times say little after a checkout, and a
- * lock file may change without a change for this machine. Optional packages may be for another platform.
+ * Compares installed packages with the lock file one by one: file times mean little after a checkout, and the lock file
+ * may change without affecting this machine. Optional packages may be for another platform.
  */
 export function packagesAreInstalled() {
   const wanted = packagesOf(join(root, 'package-lock.json'));
@@ -44,13 +44,13 @@ function packagesOf(file) {
 }
 
 /**
- * Runs a program that shares our output, without Interlude's own variables in its environment: installing and building
- * run code of many packages, which have no use for a token.
+ * Runs a program that shares our output. Removes INTERLUDE_* from its environment: installing and building run
+ * third-party code that needs no token.
  *
  * @param {string} program
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} [env]
- * @returns {Promise<boolean>} whether it ended with 0; false as well when it is not there
+ * @returns {Promise<boolean>} true for exit code 0; false if it can't be started
  */
 export function runProgram(program, args, env = process.env) {
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `interlude <command>`: the runner's command line. */
+/** `interlude <command>`: the command line. */
 
 import { npmCommand, readFrom } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
@@ -7,7 +7,7 @@ import { ignoreOutputErrors } from './shutdown.mjs';
 import { loadTypescript } from './typescript.mjs';
 
 ignoreOutputErrors();
-// Paths are meant from where the person stands who gives them.
+// resolve paths from the caller's folder
 process.chdir(readFrom);
 
 let cli;
@@ -18,7 +18,7 @@ try {
   process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }
-/** Commands that no runner needs; all others are files of lib/runner/cli. @type {Record<string, string>} */
+/** Commands outside lib/runner/cli. @type {Record<string, string>} */
 const ELSEWHERE = { db: 'lib/server/maintenance/db.ts', conformance: 'lib/conformance/command.ts' };
 process.exit(
   await cli.main(process.argv.slice(2), (/** @type {string} */ name) =>

@@ -1,16 +1,14 @@
 import { errorLine, systemTrouble } from '../runner/system-error.mjs';
 
-/** Messages of start-up code to a person: one line each, and one line when it can't go on. */
-
 /** @param {string} line */
 export function printLine(line) {
   process.stdout.write(`${line}\n`);
 }
 
-/** An end without a stack trace. `exitCode` 1: failed, 2: usage, 3: something is not installed. */
+/** A failure reported without a stack trace. `exitCode`: 1 failed, 2 usage, 3 missing dependency. */
 export class LaunchError extends Error {
   /**
-   * @param {string} message one line that says what to do next
+   * @param {string} message one line that says what to do
    * @param {number} [exitCode]
    */
   constructor(message, exitCode = 1) {
@@ -20,9 +18,9 @@ export class LaunchError extends Error {
   }
 
   /**
-   * @param {unknown} error of writing something in `folder`
+   * @param {unknown} error of a write in `folder`
    * @param {string} folder
-   * @param {string} [elsewhere] what to set to have it in another place
+   * @param {string} [elsewhere] the setting that moves it
    */
   static ofWriting(error, folder, elsewhere) {
     const known = /** @type {NodeJS.ErrnoException} */ (error);
@@ -31,7 +29,7 @@ export class LaunchError extends Error {
 }
 
 /**
- * Prints an error as one line and ends the process.
+ * Prints an error as one line and exits.
  *
  * @param {unknown} error
  * @returns {never}

@@ -7,11 +7,11 @@ import { interludeCommand } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 
 /**
- * The token of the runners on this machine. They run under any agent's id, so it is for any agent: whoever can read it
- * could be any of them anyway. It can't do what the owner's token can: read sessions, answer requests, make tokens.
+ * The token of this machine's runners. Valid for any agent id, because every local runner can read it. Unlike the
+ * owner's token it can't read sessions, answer requests or create tokens.
  *
- * Failure: a file that the server does not know (another database, a revoked token) is replaced. While the server can't
- * say, nothing is changed and it is asked again.
+ * Failure: a token that the server rejects (another database, revoked) is replaced. While the server doesn't answer,
+ * the file stays and the check is retried.
  */
 
 const AGAIN_MS = 5_000;
@@ -22,15 +22,15 @@ export function runnerTokenFile(dataDir) {
 }
 
 /**
- * Resolves once the file has been looked at for the first time. What could not be done then is tried again.
+ * Resolves after the first check; retries later if the server didn't answer.
  *
  * @param {string} dataDir
- * @param {Own} own
+ * @param {OwnServer} own
  */
 export async function keepRunnerToken(dataDir, own) {
   const made = await ensureRunnerToken(runnerTokenFile(dataDir), own);
   if (made !== 'later') return;
-  // a file of somebody else's was told of at the start, or is at the next
+  // start-up reports a file of another user
   setTimeout(() => void keepRunnerToken(dataDir, own).catch(() => {}), AGAIN_MS).unref();
 }
 
@@ -49,7 +49,7 @@ export async function ensureRunnerToken(file, own) {
   const body = { role: 'runner', anyAgent: true, name: `Runners on ${hostname()}`.slice(0, 100) };
   const { status, answer } = await requestOwnServer(own, '/tokens', { body });
   if (status !== 201 || typeof answer.token !== 'string') return 'later';
-  // another server that shares the folder may have been quicker
+  // another server with this data folder was faster
   if (contentOf(file) !== before) {
     const { id } = /** @type {{ id: string }} */ (answer.credential);
     await requestOwnServer(own, `/credentials/${id}`, { method: 'DELETE' });
@@ -72,7 +72,7 @@ export async function ensureRunnerToken(file, own) {
 
 /**
  * @param {string} file
- * @returns {string} the token in it; nothing if there is none
+ * @returns {string} its token; empty if there is none
  */
 function contentOf(file) {
   try {
@@ -83,22 +83,22 @@ function contentOf(file) {
   }
 }
 
-/** Requests of start-up code to the server it has started, as whoever Interlude belongs to. */
-
 const WITHIN_MS = 10_000;
 
 /**
- * @typedef {object} Own
+ * @typedef {object} OwnServer
  * @property {string} url
  * @property {string} token the owner's
  */
 
 /**
- * @param {Own} own
+ * Calls the server that start-up code has started.
+ *
+ * @param {OwnServer} own
  * @param {string} path below `/api/v1`
- * @param {{ method?: string, body?: object, token?: string }} [options] with a body it is posted; `token` instead of the
- *   owner's
- * @returns {Promise<{ status: number, answer: Record<string, unknown> }>} status 0: it did not answer
+ * @param {{ method?: string, body?: object, token?: string }} [options] a body implies POST; `token` replaces the
+ * owner's
+ * @returns {Promise<{ status: number, answer: Record<string, unknown> }>} status 0 without a response
  */
 export async function requestOwnServer(
   own,
@@ -120,11 +120,11 @@ export async function requestOwnServer(
 }
 
 /**
- * The sign-in lines printed at the start: in a terminal, a single-use link; in a log, which more people read, only how to get
- * one.
+ * Sign-in lines of the start-up output: a single-use link on a terminal; in a log, which has more readers, only how to
+ * get one.
  *
- * @param {import('./local-credentials.mjs').Own} own
- * @param {boolean} isTerminal as `isTerminal` has it
+ * @param {OwnServer} own
+ * @param {boolean} isTerminal
  * @returns {Promise<string>}
  */
 export async function signInLines(own, isTerminal) {
@@ -139,8 +139,8 @@ export async function signInLines(own, isTerminal) {
 }
 
 /**
- * Returns true if only the person who started the server reads its output. JSON is for a collector, also through a
- * terminal, as in a container that has one.
+ * True if only the person who started the server reads its output. JSON is for a collector, even on a container's
+ * terminal.
  *
  * @param {{ isTTY?: boolean }} output
  * @param {Record<string, string | undefined>} env

@@ -8,9 +8,8 @@ const LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
 const LENGTH = 8;
 
 /**
- * The name below `localhost` at which browsers on this machine sign in. A cookie goes to every port of its host, so that
- * a name which others could guess would lead it to whatever listens on another port: it is made once, and kept where the
- * tokens are.
+ * The host name below `localhost` at which browsers on this machine sign in. Random and kept with the tokens: a cookie
+ * goes to every port of its host, so that a guessable name would send it to other local servers.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
@@ -22,29 +21,29 @@ export function readOrMakeLocalName(dataDir, env) {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     const letters = Array.from({ length: LENGTH }, () => LETTERS[randomInt(LETTERS.length)]).join('');
-    // `wx`: of two that start at once, one makes it and both read it
+    // `wx`: of two concurrent starts one creates it and both read it
     writeFileSync(file, `interlude-${letters}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
-    // where nothing can be kept there is no such name: whoever has to write there says what to do
+    // without a writable folder there is no local name; the token's error says what to do
     if (errorCode(error) !== 'EEXIST') return '';
   }
   return readFileSync(file, 'utf8').trim();
 }
 
 /**
- * Browsers look for a name below `localhost` at ::1 first, and then at 127.0.0.1. Whoever listens on the former would be
- * given what is meant for us.
+ * Tests ::1, which browsers try first for a name below `localhost`: another process that listens there would receive
+ * our requests.
  *
  * @param {string} host where the server listens
  * @param {number} port
- * @returns {Promise<'ours' | 'nobody’s' | 'somebody else’s'>} whose ::1 is on that port: ours to listen on, or there is
- *   no such address on this machine
+ * @returns {Promise<'free' | 'unavailable' | 'taken'>} free to listen on; absent or covered by `host`; taken by another
+ * process
  */
 export function ipv6Loopback(host, port) {
-  if (host === '::' || host === '::1') return Promise.resolve('nobody’s');
+  if (host === '::' || host === '::1') return Promise.resolve('unavailable');
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', (error) => resolve(errorCode(error) === 'EADDRINUSE' ? 'somebody else’s' : 'nobody’s'));
-    probe.listen({ host: '::1', port, exclusive: true }, () => probe.close(() => resolve('ours')));
+    probe.once('error', (error) => resolve(errorCode(error) === 'EADDRINUSE' ? 'taken' : 'unavailable'));
+    probe.listen({ host: '::1', port, exclusive: true }, () => probe.close(() => resolve('free')));
   });
 }

@@ -1,9 +1,9 @@
 /**
- * `node lib/launch/pack.mjs FOLDER`: a copy of the dashboard, built, with only what serving needs, for a container or
- * another machine of this kind. It starts as the original does: `node lib/launch/start.mjs`.
+ * `node lib/launch/pack.mjs FOLDER`: copies the built dashboard with only what serving needs, for a container or
+ * another machine of this platform. Start the copy like the original: `node lib/launch/start.mjs`.
  *
- * It is made from the traces that every build leaves of what its server and its pages load, instead of by Next's
- * `output: 'standalone'`: that goes with a server of Next's own, and would copy all of it at every build.
+ * Uses the file traces of every build instead of Next's `output: 'standalone'`, which brings its own server and copies
+ * everything at each build.
  *
  * @see https://nextjs.org/docs/app/api-reference/config/next-config-js/output
  */
@@ -19,24 +19,24 @@ import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
 
 const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
 
-/** What these programs load that is TypeScript; of the commands those that look after a server. */
+/** TypeScript loaded by these programs, including the server commands. */
 const TYPESCRIPT = [
   ...['db/client.ts', 'lib/runner/sources/found-agents.ts', 'lib/server/maintenance/db.ts'],
   ...['main', 'sign-in', 'tokens'].map((name) => `lib/runner/cli/${name}.ts`),
 ];
 
-/** Packages with native code, and who loads them: they can't be compiled into a file. */
+/** Native packages and their importers, which can't be bundled. */
 const AS_THEY_ARE = ['libsql', '@libsql/client'];
 
-/** Traced because Next could need them, which for this dashboard it does not: its image service is off. */
+/** Traced for the image service, which is off. */
 const NEVER_LOADED = /^node_modules\/(@img|sharp)\//;
 
 const AS_THEY_STAND = ['package.json', 'public', 'db/migrations'];
 
-/** Of the build, what only the next build or a person reads. */
+/** Build files that only the next build or a person reads. */
 const NO_PART = new Set(['cache', 'dev', 'diagnostics', 'types', 'build', 'trace', 'trace-build', 'interlude-sources']);
 
-/** It is beneath the path that INTERLUDE_BASE_PATH says as it is packed. */
+/** Fixed when packing, from INTERLUDE_BASE_PATH. */
 const BASE_PATH = basePathSetting(process.env.INTERLUDE_BASE_PATH);
 const BUILD = join(root, buildFolder(BASE_PATH));
 
@@ -58,11 +58,11 @@ async function pack() {
   }
   await compile(join(folder, relative(root, READY)));
   printLine(`Packed into ${folder}. Start it there: node lib/launch/start.mjs`);
-  // what Next has begun meanwhile has no end
+  // Next keeps handles open
   process.exit();
 }
 
-/** What the built pages and Next's server load while they answer, as Next has traced it. */
+/** Files that built pages and Next's server load, from Next's traces. */
 function traced() {
   const traces = walk(BUILD).filter((path) => path.endsWith('.nft.json'));
   return traces.flatMap((trace) => {
@@ -72,7 +72,7 @@ function traced() {
   });
 }
 
-/** And what it loads as it starts below a server of ours, which it has no trace of. */
+/** Files that Next loads at start under a custom server, which the traces lack. */
 async function loadedByNext() {
   Object.assign(process.env, { NODE_ENV: 'production', __NEXT_PRIVATE_STANDALONE_CONFIG: packedConfig(BASE_PATH) });
   const require = createRequire(join(root, 'package.json'));
@@ -85,7 +85,7 @@ async function loadedByNext() {
 }
 
 /**
- * The nearest package.json, which says what a folder's name stands for.
+ * The nearest package.json, by which Node resolves a folder.
  *
  * @param {string} path
  * @returns {string}
@@ -101,7 +101,7 @@ function built() {
     .map((path) => relative(root, path));
 }
 
-/** The start-up code, which is plain JavaScript and stays as it is. */
+/** The start-up code: plain JavaScript, copied as it is. */
 async function imported() {
   const { build } = await import('esbuild');
   const { metafile } = await build({ ...COMMON, entryPoints: PROGRAMS, packages: 'external', write: false });
@@ -123,13 +123,13 @@ async function compile(folder) {
   });
 }
 
-/** Packages that are not ES modules ask for Node's with `require`. Each of the files lies in `ready`. */
+/** CommonJS packages call `require` for Node's modules. Each output file is in `ready`. */
 const BANNER = `import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 const addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
 
 /**
- * What a file finds from where it stands it must find from where it stood.
+ * Keeps `import.meta.url` pointing at the original location.
  *
  * @param {import('esbuild').PluginBuild} build
  */

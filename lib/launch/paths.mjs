@@ -5,15 +5,12 @@ import { fileURLToPath } from 'node:url';
 /** The folder of package.json. */
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
-/**
- * What the dashboard is built with when it is to be beneath a path: it stands for any, and the one that is chosen at
- * start takes its place. Nothing else of a build looks like it.
- */
+/** Base path of a build for any base path; start-up replaces it. Unique within a build. */
 export const PLACEHOLDER = '/__interlude_base__';
 
 /**
- * Where a build is, from the project's folder: each path has its own. All but the one without a path are as deep, since
- * they link to packages.
+ * Build folder for a base path, relative to the root. All but the plain one have the same depth, because they contain
+ * relative links to packages.
  *
  * @param {string} basePath
  */
@@ -21,23 +18,23 @@ export function buildFolder(basePath) {
   return basePath === '' ? '.next' : `.next-beneath/${basePath.slice(1).replaceAll('/', '+')}`;
 }
 
-/** Where a packed copy has the TypeScript of its start-up code, compiled: `pack.mjs` makes both. */
+/** Compiled TypeScript of a packed copy's start-up code; `pack.mjs` creates both. */
 export const READY = join(root, 'ready');
 
-/** Whether this is such a copy: built for good, with only those packages that serving needs. */
+/** True in a packed copy: prebuilt, with only the packages that serving needs. */
 export const isPacked = existsSync(READY);
 
 /**
- * @param {string} path of a TypeScript file, from the project's root
- * @returns {string} the name in `READY` of what it was compiled to, without its ending
+ * @param {string} path of a TypeScript file, from the root
+ * @returns {string} its file name in `READY`, without extension
  */
 export function readyName(path) {
   return path.replace(/\.ts$/, '').replaceAll('/', '-');
 }
 
 /**
- * Next's configuration as its build has it, which Next's own packed servers give to Next in an environment variable:
- * without that, it loads what reads the original.
+ * Next's resolved configuration. Next's standalone servers pass it in an environment variable; without it Next loads
+ * the original file and its dependencies.
  *
  * @param {string} basePath
  */

@@ -4,12 +4,12 @@ import { errorCode } from '../runner/system-error.mjs';
 import { LaunchError } from './launch-error.mjs';
 
 /**
- * Finds out, before anything slow happens, whether the server will be able to listen, and holds the port for it.
- * Whoever connects before there is a server is hung up on.
+ * Checks early that the server will be able to listen, and holds the port until then. Connections in the meantime are
+ * closed.
  *
  * @param {string} host
- * @param {number} port 0 for any that is free
- * @returns {Promise<{ port: number, release(): Promise<void> }>} `release` it right before the server listens
+ * @param {number} port 0 for any free port
+ * @returns {Promise<{ port: number, release(): Promise<void> }>} call `release` right before the server listens
  */
 export function reservePort(host, port) {
   return new Promise((resolve, reject) => {

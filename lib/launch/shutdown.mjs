@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
-/** As shells have it for who is ended by them. */
+/** 128 + signal number, as shells report it. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 };
 
-/** npm passes on what a terminal has sent already to all that run in it. */
+/** npm repeats a signal that the terminal has already sent to the whole process group. */
 const TWICE_BY_NPM_MS = 250;
 
 /** @typedef {keyof typeof EXIT_CODES} Signal */
 
 /**
- * How the process ends when it is told to, by Ctrl-C or SIGTERM: after what has to be done first, and at once when it is
- * told again. From the first line on, because in a container, where it is the first process, nothing else would end it.
+ * Handles Ctrl-C and SIGTERM: runs the final work, then exits; a second signal exits at once. Installed first, because
+ * as process 1 of a container nothing else would end it.
  *
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ tell(name: Signal): void, after(work: () => Promise<unknown>): void }} `after` says what has to be done,
- *   which must come to an end by itself
+ * @returns {{ end(name: Signal): void, after(work: () => Promise<unknown>): void }} `after` sets the final work, which
+ * must settle
  */
 export function handleSignals(env = process.env) {
   /** @type {() => Promise<unknown>} */
@@ -48,10 +48,8 @@ const LOOK_EVERY_MS = 500;
 const SHELLS = ['sh', 'dash', 'bash', 'ash', 'zsh'];
 
 /**
- * Calls back when the npm that runs this process is gone. npm passes signals on, but a kill -9 of it would leave the
- * server behind, holding the port, without anybody knowing how to end it.
- *
- * Started in any other way, a process may well outlive its parent: then this does nothing.
+ * Calls back when the npm that started this process is gone. npm forwards signals, but after its kill -9 the server
+ * would keep the port unnoticed. Does nothing for processes started otherwise, which may outlive their parent.
  *
  * @param {() => void} callback
  * @param {NodeJS.ProcessEnv} env
@@ -68,7 +66,7 @@ export function onOrphaned(callback, env = process.env) {
 }
 
 /**
- * The processes up to npm: our parent, and its own where npm has put a shell in between.
+ * Process ids up to npm: the parent, and its parent if that is a shell.
  *
  * @param {number} [count]
  * @returns {number[]}
@@ -81,11 +79,11 @@ function ancestors(count) {
 
 /**
  * @param {number} pid
- * @returns {{ name: string, ppid: number }} nothing of use where there is no /proc
+ * @returns {{ name: string, ppid: number }} empty without /proc
  */
 function status(pid) {
   try {
-    // pid (name) state ppid …; the name may hold anything, parentheses too
+    // pid (name) state ppid …; the name may contain parentheses
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const [, ppid] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { name: basename(text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))), ppid: Number(ppid) };
@@ -95,8 +93,8 @@ function status(pid) {
 }
 
 /**
- * Lets a process go on whose output nobody reads any more: a pager that was left, a collector of logs that has died. Node
- * would end it by that error, and Next, which keeps it from ending, would say so on the same output, again and again.
+ * Keeps a process running after its output closes: a pager that quit, a log collector that died. Node would exit with
+ * the error; Next would catch it and log it to the same output, endlessly.
  */
 export function ignoreOutputErrors() {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});

@@ -18,14 +18,13 @@ import { readOrMakeToken, secretsFromFiles } from './token.mjs';
 import { loadTypescript } from './typescript.mjs';
 
 /**
- * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript without a package, because it runs before
- * there are any.
+ * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript, because it runs before any package is
+ * installed.
  *
- * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes
- * minutes.
+ * Ordering: quick checks (options, Node, data folder, token, port) come before slow steps.
  */
 
-/** Whoever is told to end must be gone within two seconds. What is cut off by it is on disk, or was not acknowledged. */
+/** The process must exit within two seconds of a signal. Whatever is cut off is on disk or was not acknowledged. */
 const END_MS = 1_900;
 const DEMO_FAREWELL_MS = 2_000;
 
@@ -50,7 +49,7 @@ async function start() {
   checkDataFolder(dataDir);
   const commands = hint();
   const ipv6 = await ipv6Loopback(host, held.port);
-  const localName = ipv6 === 'somebody else’s' ? '' : readOrMakeLocalName(dataDir, process.env);
+  const localName = ipv6 === 'taken' ? '' : readOrMakeLocalName(dataDir, process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
   await installIfMissing();
@@ -63,7 +62,7 @@ async function start() {
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
     INTERLUDE_LOCAL_NAME: localName,
-    // where those who have to say one to a shell find it
+    // for pages that show shell commands
     INTERLUDE_RUNNER_TOKEN_FILE: runnerTokenFile(dataDir),
   });
   const { prepareDatabase } = await import('./database.mjs');
@@ -71,7 +70,7 @@ async function start() {
   launchServer();
   await watchForAgents();
   const { serve } = await import('./serve.mjs');
-  const { url, close } = await serve(host, held, ipv6 === 'ours', basePath);
+  const { url, close } = await serve(host, held, ipv6 === 'free', basePath);
   end.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
@@ -86,7 +85,7 @@ async function start() {
   printLine(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : isPacked ? '' : commands);
   if (endDemo === null) return;
   end.after(async () => {
-    // First, while there is a server to tell that its sessions end. It must not hold us up.
+    // first, while its sessions can still report their end; bounded, so that it can't delay the exit
     await within(DEMO_FAREWELL_MS, endDemo());
     await within(END_MS, stop(close));
   });
@@ -102,8 +101,8 @@ function localNameUrl(localName, url) {
 }
 
 /**
- * Ordering: nobody new is let in, streams are told, whoever is inside gets an answer; then the database is closed. After
- * the last write its file holds everything by itself: it can be backed up and restored alone.
+ * Ordering: stop accepting, end streams, answer open requests, then close the database. After the last write its file
+ * is self-contained and can be backed up alone.
  *
  * @param {() => Promise<void>} closeDoor
  */
@@ -120,7 +119,7 @@ function within(ms, work) {
   return Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
 }
 
-/** Each can be pasted and run where `npm start` was called. */
+/** Commands to paste where `npm start` was run. */
 function hint() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
@@ -155,11 +154,11 @@ const LONGEST_REST_MS = 30_000;
 const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
 
 /**
- * Runs the demo fleet in its own process, like any runner. It ends with this one, whose death breaks the channel
- * between them. If it fails it is started again, after a growing pause.
+ * Runs the demo fleet in its own process, like any runner, and restarts it after failures with growing delays. It ends
+ * with this process, whose exit breaks their IPC channel.
  *
  * @param {NodeJS.ProcessEnv} env
- * @returns {() => Promise<void>} ends it, and resolves when it has said goodbye to its sessions
+ * @returns {() => Promise<void>} stops it; resolves once its sessions are closed
  */
 function startDemoFleet(env) {
   let ended = false;
@@ -173,7 +172,7 @@ function startDemoFleet(env) {
     child.once('error', (error) => process.stderr.write(`interlude: the demo did not start: ${error.message}\n`));
     child.once('exit', (code) => {
       if (ended || code === 0) return;
-      // one that has run for a while did not fail at once
+      // a long run before the failure resets the delay
       failures = Date.now() - startedAt > LONGEST_REST_MS ? 1 : failures + 1;
       setTimeout(start, Math.min(1_000 * 2 ** (failures - 1), LONGEST_REST_MS));
     });
@@ -190,12 +189,10 @@ function startDemoFleet(env) {
   };
 }
 
-/** What is installed while the dashboard runs is offered within this time. */
 const LOOK_EVERY_MS = 30_000;
 
 /**
- * Looks for agents on this machine, now and then, and leaves what it finds where the server's pages read it. Failing to
- * look is no reason not to run: then nothing is offered.
+ * Searches this machine for agents periodically, for the server's pages. A failure only means that none are offered.
  */
 async function watchForAgents() {
   try {

@@ -8,8 +8,8 @@ import { LaunchError } from './launch-error.mjs';
 const SHORTEST = 16;
 
 /**
- * The secret of whoever Interlude belongs to: INTERLUDE_TOKEN, else the file in the data directory, which is made at the
- * first start. It opens everything, so it is printed nowhere, and stands in no address.
+ * The owner's token: INTERLUDE_TOKEN, or a file in the data folder that the first start creates. It grants everything,
+ * so it is never printed or put in a URL.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
@@ -22,7 +22,7 @@ export function readOrMakeToken(dataDir, env) {
   const file = join(dataDir, 'token');
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    // `wx`: of two that start at once, one makes it and both read it
+    // `wx`: of two concurrent starts one creates it and both read it
     writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
@@ -50,10 +50,10 @@ function long(token, where) {
 }
 
 /**
- * What the environment leaves to a file, as containers do with secrets: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
+ * Reads secrets that the environment keeps in files, as containers do: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
  *
  * @param {Record<string, string | undefined>} env
- * @returns {Record<string, string>} what to add to it
+ * @returns {Record<string, string>} variables to add
  */
 export function secretsFromFiles(env) {
   const file = env.INTERLUDE_OIDC_CLIENT_SECRET_FILE;

@@ -38,42 +38,40 @@ import { describeApi } from './open-api/get-open-api';
 import { type ApiRoute, type Ids, ROUTES } from './routes';
 import { closeParts, createParts, type ServerParts, startParts, startWhileStreaming } from './server-parts';
 
-/** How often to try a database that was away when the server started. */
+/** Retry interval for a database that was unavailable at start. */
 const OPEN_AGAIN_MS = 5_000;
 
-/** A stream says `bye` before a host cuts it off, most of them after five minutes. */
+/** Streams send `bye` before the host cuts them off, usually after five minutes. */
 const PER_REQUEST_STREAM_MS = 280_000;
 
-/** The whole of the server behind HTTP. */
 export interface Server {
-  /** Answers everything that is not a page. Never rejects. */
+  /** Answers every request except pages. Never rejects. */
   handle(request: Request): Promise<Response>;
-  /** The same for the front door, which opens a StreamAnswer over the connection itself. */
+  /** Like `handle`, for the front door, which opens a StreamedResponse on the connection itself. */
   answer(request: Request): Promise<Response>;
-  /** Whether a request carries a good credential. */
+  /** True if a request carries a valid credential. */
   knows(request: Request): Promise<boolean>;
-  /** Whose sign-in a page's request carries; null for nobody's. */
+  /** The signed-in person behind a page request; null for none. */
   visitor(headers: Headers): Promise<Principal | null>;
-  /** From now on commands expire, silent runners are missed and logs are trimmed, without any request. */
+  /** Starts background work: expiring commands, detecting silent runners, trimming logs. */
   start(): Promise<void>;
   /**
-   * Says `bye` to every stream, accepts no new ones, and closes the database after the waiting writes. Calling it twice
-   * does no harm.
+   * Sends `bye` to every stream, refuses new ones, and closes the database after pending writes. Safe to repeat.
    *
-   * @param answered what to wait for before the database is closed; requests are still answered meanwhile
+   * @param answered settles before the database closes; requests are still answered until then
    */
   close(answered?: Promise<void>): Promise<void>;
-  /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call tries again */
+  /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call retries */
   parts(): Promise<ServerParts>;
-  /** The API as it is, for the page that shows it. */
+  /** The API's description, for its reference page. */
   description(): Promise<OpenApiDocument>;
 }
 
-/** What a process keeps from one request to the next: nothing in it is under way. */
+/** State that a process keeps between requests; none of it is in progress. */
 export class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
-  /** Whether the database's schema was seen to be this version's. */
+  /** The database's schema is known to be current. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
   readonly kept: ResponseCaches;
@@ -88,13 +86,13 @@ export class ProcessMemory {
     this.kept = new ResponseCaches(kind === 'shared');
   }
 
-  /** @throws AppError `unavailable` for settings that make no sense */
+  /** @throws AppError `unavailable` for invalid settings */
   settings(): AccessSettings {
     this.#settings ??= accessSettings(this.env);
     return this.#settings;
   }
 
-  /** @throws AppError `unavailable` for settings that make no sense */
+  /** @throws AppError `unavailable` for invalid settings */
   provider(): OidcSignIn | null {
     this.#provider ??= { signIn: newProvider(this.env, this.settings(), this.#kind) };
     return this.#provider.signIn;
@@ -102,12 +100,12 @@ export class ProcessMemory {
 }
 
 /**
- * Makes the server that the environment describes. Nothing is opened yet.
+ * Creates the server that the environment describes. Opens nothing yet.
  *
  * Ordering: access is decided before anything is opened or read.
- * Failure: a database that can't be opened is tried again, by the next request and by `start`.
+ * Failure: the next request, and `start`, retry a database that can't be opened.
  *
- * @param kind of `perRequest`, it answers one request, and what it streams is kept up to date while that is open
+ * @param kind `perRequest`: answers one request, and keeps its stream current while it is open
  */
 export function createServer(
   env: Record<string, string | undefined>,
@@ -119,7 +117,7 @@ export function createServer(
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
-  /** Who is told of each answer, once there is a database. */
+  /** Receives an event per response, once there is a database. */
   let told: Telemetry | null = null;
   let traces: Tracing | null = null;
 
@@ -147,7 +145,7 @@ export function createServer(
   async function open(): Promise<ServerParts> {
     const access = settings();
     checkContext(env, kind);
-    // settings by which nobody could sign in are told at the start, not to whoever tries
+    // invalid sign-in settings fail at start, not at the first sign-in
     const oidc = memory.provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
     const streamMaxMs = seconds > 0 ? seconds * 1000 : lasts ? null : PER_REQUEST_STREAM_MS;
@@ -202,7 +200,7 @@ export function createServer(
       if (!may(principal, route.access)) await noteForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);
       const all = await parts();
-      // nobody has looked since the last request what is due by now
+      // no timer has run since the last request
       if (!lasts && !isRunnerWrite(route)) await all.commands.sweepDue();
       return handleRoute(route, request, all, ids, principal);
     }
@@ -218,7 +216,7 @@ export function createServer(
     throw new AppError('method_not_allowed', message, { headers: { allow } });
   }
 
-  /** Of what is decided, it is noted who tried; of what is only read, and of what runners try, it is not. */
+  /** Counts refused actions. Reads, and attempts by runners, are not recorded. */
   async function noteForbidden(request: Request, principal: Principal, { action }: ApiRoute, ids: Ids): Promise<void> {
     if (action === null || principal.kind === 'runner') return;
     const { refusals } = await parts();
@@ -238,7 +236,7 @@ export function createServer(
       const requestId = requestIdOf(request);
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
     }
-    // nothing is done after the answer of a process that may freeze
+    // a process that may freeze does nothing after its response
     if (!lasts) await (response instanceof StreamedResponse ? traces?.flush() : traces?.close());
     return response;
   });
@@ -283,7 +281,7 @@ export function createServer(
   };
 }
 
-/** Nothing of it is loaded where nobody collects traces. */
+/** Loads tracing only if a collector is configured. */
 async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
   if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
   const [{ otelSettings }, { startTracing }] = await Promise.all([
@@ -294,12 +292,12 @@ async function tracesOf(env: Record<string, string | undefined>, database: Datab
   return settings === null ? null : startTracing(settings, database);
 }
 
-/** Whether a route only takes what is sent, and shows nothing of what the time has changed. */
+/** True for routes that only accept a runner's data and show nothing time-dependent. */
 function isRunnerWrite({ access, method }: ApiRoute): boolean {
   return access === 'speak' && method === 'POST';
 }
 
-/** @throws AppError `unavailable` for settings that make no sense */
+/** @throws AppError `unavailable` for invalid settings */
 function newProvider(
   env: Record<string, string | undefined>,
   { now }: AccessSettings,
@@ -310,10 +308,10 @@ function newProvider(
 }
 
 /**
- * The server of a process that may freeze after any answer: each request makes one of its own, and everything that it
- * opens ends with it. Only what was read from the environment, and who guessed wrong, is kept in between.
+ * Server for a process that may freeze after any response: each request creates its own, and everything it opens ends
+ * with it. Only environment settings and the login throttle persist.
  *
- * Failure: a process that freezes or is killed holds nothing that others wait for.
+ * Failure: a frozen or killed process holds nothing that others wait for.
  */
 function perRequestServer(env: Record<string, string | undefined>): Server {
   const memory = new ProcessMemory(env, 'perRequest');
@@ -334,7 +332,7 @@ function perRequestServer(env: Record<string, string | undefined>): Server {
   };
 }
 
-/** The server that the environment describes, of the kind that its host allows. */
+/** The server for this environment and host. */
 export function serverFor(env: Record<string, string | undefined>): Server {
   return contextKind(env) === 'shared' ? createServer(env) : perRequestServer(env);
 }

@@ -16,10 +16,10 @@ import { type ApiRoute, type Ids, METHODS, type Method, ROUTES, type Route, type
 import type { ServerParts } from './server-parts';
 
 /**
- * The one place where a route's query and body are parsed by its schemas, and where a model becomes an answer.
+ * Parses a route's query and body by its schemas, calls the handler and encodes its result.
  *
- * @throws AppError what reading a body throws; `invalid_argument` that names the argument or field and what is allowed;
- *   and what the handler throws
+ * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and whatever the
+ * handler throws
  */
 export async function handleRoute(
   { access, handler, takes, status, action, pattern }: ApiRoute,
@@ -45,7 +45,7 @@ export async function handleRoute(
     await requireScope(server.database, principal.scope, ids, of);
     const { database, noted } = withAudit(server.database, act, server.now);
     const model = await handler(asked, { ...server, database });
-    // some acts write nothing themselves
+    // writes the audit entry of an action without a write of its own
     if (noted.count === 0) await database.writes.run(async () => undefined);
     return await responseOf(model, status, asked);
   } catch (error) {
@@ -56,10 +56,10 @@ export async function handleRoute(
 
 const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
 
-/** Routes that answer in words of their own, which nobody takes secrets out of. */
+/** Routes whose responses can't be redacted. */
 const UNREDACTED_ROUTES = /\/agui\//;
 
-/** Whoever is told no secrets is answered only what they were taken out of: what a route forgets is refused. */
+/** A redacted sender only gets responses marked as redacted, so that a route which forgets to redact is refused. */
 async function responseOf(
   model: object,
   status: ApiRoute['status'],
@@ -99,12 +99,12 @@ function readQuery(url: string, schema: Schema): unknown {
   throw new AppError('invalid_argument', message, { details });
 }
 
-/** How much of a bad argument its refusal quotes. */
+/** Longest quotation of an invalid argument. */
 const MAX_QUOTED = 1_000;
 
 /**
- * Parses a body and makes its strings well-formed. An empty one counts as `{}`: some requests say everything in the
- * path. Others get their turns in between, because a body may hold as many values as a record.
+ * Parses a body and makes its strings well-formed. An empty body counts as `{}`: some requests have everything in the
+ * path. Yields in between, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
   const pace = new Pace();
@@ -125,7 +125,7 @@ async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<
   throw new AppError('invalid_argument', message, { details: { fields, ...choices } });
 }
 
-/** Of several schemas, the one that has a required field in common with the body. */
+/** The last schema with a required field in the body, otherwise the first. */
 function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
   const has = (name: string) => typeof input === 'object' && input !== null && name in input;
   const isMeant = ({ shape }: Schema) =>
@@ -133,7 +133,7 @@ function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
   return schemas.findLast(isMeant) ?? (schemas[0] as Schema);
 }
 
-/** The allowed values of fields that are a choice: `levels` for `level`. */
+/** Allowed values of enum fields: `levels` for `level`. */
 function choicesOf({ shape }: Schema, names: readonly string[]): Record<string, readonly unknown[]> {
   const choices: Record<string, readonly unknown[]> = {};
   for (const name of names) {
@@ -150,7 +150,7 @@ function optionsOf(field: unknown): readonly unknown[] | null {
   return isWrapper ? optionsOf(field.unwrap()) : null;
 }
 
-/** All the routes of one pattern. */
+/** Routes that share a pattern. */
 interface Place {
   parts: readonly string[];
   routes: Partial<Record<Method, Route>>;
@@ -164,8 +164,8 @@ export type Found =
 const places = placesOf(ROUTES);
 
 /**
- * @param pathname as it stands in the URL; ids are decoded
- * @throws AppError `malformed` for an id that can't be
+ * @param pathname percent-encoded; ids are returned decoded
+ * @throws AppError `malformed` for an invalid encoding
  */
 export function findRoute(method: string, pathname: string): Found {
   const parts = pathname.split('/');
@@ -205,7 +205,7 @@ function decoded(part: string): string {
   }
 }
 
-/** By how many parts a path has. */
+/** By number of path segments. */
 function placesOf(routes: readonly Route[]): Map<number, Place[]> {
   const byPattern = new Map<string, Place>();
   const byLength = new Map<number, Place[]>();

@@ -1,6 +1,6 @@
 import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
 
-/** Posts to another service. The only `fetch` of the server folders that carries what agents and people wrote. */
+/** Posts to another service. The server's only `fetch` with text from agents or people. */
 export function postRedacted(
   url: string,
   body: RedactedFor<'webhook' | 'traces'>,

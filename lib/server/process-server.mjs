@@ -1,6 +1,6 @@
 /**
- * The one server of this process. On `globalThis`, because Next bundles each of its entries separately and the launcher
- * is in no bundle. They share nothing else in this way.
+ * The single server of this process. Stored on `globalThis`, because Next bundles each entry separately and the
+ * launcher is in no bundle.
  */
 
 /**

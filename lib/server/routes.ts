@@ -46,7 +46,7 @@ import { runDueWork, type ServerParts } from './server-parts';
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What open routes get: it works while the database is away. */
+/** Dependencies of open routes; usable while the database is unavailable. */
 export interface OpenServer extends ProviderSignInContext {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
@@ -55,13 +55,13 @@ export interface OpenServer extends ProviderSignInContext {
 export type Schema = z.ZodObject<z.ZodRawShape>;
 export type Ids = Record<string, string>;
 
-/** What a route accepts besides the ids in its path. If there are several bodies, any of them. */
+/** Accepted query and bodies; any of several bodies. */
 interface Takes<Query extends Schema, Body extends Schema> {
   query?: Query;
   bodies?: readonly Body[];
 }
 
-/** @returns a model, which is the answer's JSON, or an answer of another kind */
+/** @returns a model, encoded as JSON, or a finished Response */
 type Handler<Id extends string, Query, Body> = (
   asked: RequestContext<Id, { query: Query; body: Body }>,
   server: ServerParts,
@@ -70,7 +70,7 @@ type OpenHandler = (request: Request, server: OpenServer) => Promise<Response>;
 
 interface RouteBase {
   method: Method;
-  /** `:name` stands for one part of the path, which the handler is given decoded. */
+  /** `:name` matches one path segment; handlers get it decoded. */
   pattern: string;
 }
 
@@ -83,30 +83,30 @@ export interface ApiRoute extends RouteBase {
   access: Permission;
   takes: Takes<Schema, Schema>;
   handler: Handler<string, unknown, unknown>;
-  /** The status of its answers: 201 for what is kept from then on, 202 if the work is still to be done. */
+  /** Success status: 201 for a created resource, 202 for queued work. */
   status: 200 | 201 | 202;
-  /** What the audit calls it; null for what changes nothing. */
+  /** The audit's name for it; null for reads. */
   action: string | null;
 }
 
 /**
- * One row of the table. `open`: anybody, as far as the handler lets them; otherwise what the sender's role must permit.
- * A row without that does not compile.
+ * A row of the route table. `open` leaves access to the handler; otherwise the sender's role needs the permission. A
+ * row without `access` does not compile.
  */
 export type Route = OpenRoute | ApiRoute;
 
 const reads = api('read');
 const speaks = api('speak');
-/** What a runner may know of its agents. */
+/** For runners, about their own agents. */
 const attends = api('attend');
 const itself = api('self');
 const administers = api('administer');
-/** Something that somebody decides. */
+/** Decisions by operators. */
 const acts = (action: string) => api('act', 200, action);
-/** Asks an agent to do something: the answer says that this is queued. */
+/** Commands to an agent; the response confirms that they are queued. */
 const asks = (action: string) => api('act', 202, action);
 
-/** Everything that is not a page. PROTOCOL.md says what each route is asked and answers. */
+/** Every route except pages. PROTOCOL.md documents each. */
 export const ROUTES: readonly Route[] = [
   open('GET', '/sign-in', (request, server) => signIn(request, server)),
   open('POST', '/sign-in', (request, server) => signInByForm(request, server)),

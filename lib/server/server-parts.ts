@@ -17,7 +17,6 @@ import { type CountProcess, Metrics } from '@/lib/server/telemetry/metrics';
 import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 
-/** Who looks at the server's work. */
 export interface Observers {
   count: CountProcess;
   listeners: readonly Telemetry[];
@@ -25,7 +24,7 @@ export interface Observers {
 
 const NO_OBSERVERS: Observers = { count: () => null, listeners: [] };
 
-/** Everything built on one open database. Each handler takes the parts it needs. */
+/** Everything built on one open database. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
   history: HistoryKeeper;
@@ -34,14 +33,12 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   refusals: RefusalCounter;
   metrics: Metrics;
   kept: ResponseCaches;
-  /** How long what has happened is kept, for those who ask. */
+  /** Retention settings, for display. */
   retention: RetentionRules;
 }
 
 /**
- * None of them does anything yet: streams open by themselves, and the rest begins with `keepParts` or `keepStreamed`.
- *
- * @param watching who is told of the server's work, and how it is counted
+ * Creates the parts without background work: `startParts` and `startWhileStreaming` begin it. Streams open on demand.
  */
 export function createParts(
   given: ServerContext,
@@ -77,29 +74,28 @@ export function createParts(
   };
 }
 
-/** From now on, what is due is done without being asked for. */
+/** Starts all background work. */
 export function startParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
   for (const part of [commands, logs, history, webhooks, refusals]) part.keep();
 }
 
 /**
- * The same while a stream is open in a process that may freeze after it: only what those who look are to see of the time
- * that passes, and what others are told of it. History, logs and refusals would still be at work when the stream has ended:
- * `GET /cron` looks through them.
+ * Starts what streams depend on, in a process that may freeze after them: commands and webhooks. Other work could
+ * outlast the stream; `GET /cron` does it.
  */
 export function startWhileStreaming({ commands, webhooks }: ServerParts): void {
   for (const part of [commands, webhooks]) part.keep();
 }
 
-/** Says `bye` to every stream, and begins nothing more. */
+/** Sends `bye` to every stream and stops background work. */
 export function closeParts(parts: ServerParts): void {
   const { fanOut, commands, logs, history, webhooks, credentials, refusals } = parts;
   for (const part of [fanOut, commands, logs, history, webhooks, credentials, refusals]) part.close();
 }
 
 /**
- * `GET /cron`: does everything that is due, now. For hosts whose processes do not last, which call it now and then; what
- * somebody would see is done before it is shown, too.
+ * `GET /cron`: does all due work now, for hosts whose processes freeze. What readers would see is also done before it
+ * is shown.
  */
 export async function runDueWork({
   commands,
@@ -119,7 +115,7 @@ export async function runDueWork({
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** What the server is set to keep, as it is told: JSON has no `Infinity`. */
+/** Retention settings as JSON, which has no `Infinity`. */
 export function retentionRules({ logs, history }: { logs: Retention; history: HistoryRetention }): RetentionRules {
   const days = (ms: number) => limit(ms / DAY_MS);
   return {

@@ -5,17 +5,17 @@ import type { Reader } from '@/db/reader';
 import { secretHash } from '@/lib/server/access/secret';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 
-/** Where an attachment is stored: `place` is its session's id, or where a redacted sender's uploads to it stand apart. */
+/** An attachment's key. `place` is its session's id, or the separate place of a redacted sender's uploads. */
 export interface StoredAttachment {
   place: string;
   hash: string;
 }
 
 /**
- * The attachment of a session that a reader asks for.
+ * Finds a session's attachment.
  *
- * @param given the hash as the reader was shown it; no other form is accepted
- * @returns null if the session has none that the reader is shown under it
+ * @param given the hash in the reader's form; no other form is accepted
+ * @returns null if no attachment is shown to the reader under this hash
  */
 export async function storedAttachment(
   reader: Pick<Reader, 'execute'>,
@@ -38,8 +38,8 @@ export async function storedAttachment(
 }
 
 /**
- * Where uploads to a session are stored until a message names them. Those of a redacted sender have a place of their own:
- * in a shared one, the answer would reveal whether another sender had uploaded the same bytes.
+ * Where a session's uploads are stored until a message names them. Redacted senders get separate places: in a shared
+ * one, the response would reveal that another sender had uploaded the same bytes.
  */
 export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   const session = columnText(sessionId);
@@ -47,7 +47,7 @@ export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 's
   return sender === null ? session : `${sender}\n${session}`.padStart(MAX_ID_LENGTH + 1);
 }
 
-/** The hash that an upload is answered with, before it is keyed: each redacted sender has one of its own for it. */
+/** The hash that answers an upload, before it is keyed; distinct for each redacted sender. */
 export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
   return sender === null ? hash : secretHash(`${sender}\n${hash}`);
 }

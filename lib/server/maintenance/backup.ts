@@ -12,11 +12,11 @@ import { formatBytes, formatDuration, Progress } from './progress';
 const LOOK_MS = 200;
 
 /**
- * A copy of the database, of one moment, in a file of its own. Who writes goes on.
+ * Copies the database at one moment into a new file, while writers continue.
  *
- * Of a file it is SQLite's own `VACUUM INTO`. Of a server it is read through one read transaction, page by page, into
- * tables that our migrations make: that works at every libSQL server, where `GET /dump` is sqld's alone and answers SQL,
- * which only a shell that may write the schema can load (the search tables are in it as bare rows).
+ * A file is copied with `VACUUM INTO`. A server is read page by page in one read transaction, into tables from our
+ * migrations. That works with every libSQL server; `GET /dump` exists only in sqld and returns SQL that needs
+ * schema-write access to load (search tables are dumped as bare rows).
  */
 export async function backup(place: DatabaseLocation, file: string): Promise<ExitCode> {
   const begunAt = performance.now();
@@ -51,7 +51,7 @@ async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: strin
   await beginLog(draft);
 }
 
-/** Its header says that there is a log, as in the original: else the first start would have to lock it to say so. */
+/** Enables WAL in the copy's header, so that the first start needs no exclusive lock to do so. */
 async function beginLog(draft: string): Promise<void> {
   const copy = new LocalConnection(draft, LOCK_TIMEOUT_MS);
   try {
@@ -66,14 +66,14 @@ async function copyServer(place: DatabaseLocation, draft: string): Promise<void>
 }
 
 const UNFINISHED = '.unfinished';
-/** A draft that nobody has written to for so long is nobody's. */
+/** Age at which an abandoned draft may be deleted. */
 const LEFT_MS = 60 * 60_000;
 
 /**
- * Makes a file that only its owner can read, beside its place, and puts it there when it is whole and on the disk.
+ * Creates a private file next to its destination and moves it there once it is complete and synced.
  *
- * Failure: nothing that is there is written over, and of several that make the same file at once, one does. If `make`
- * fails, nothing is left; after a power cut at most `<path>.<id>.unfinished`, which a later try removes.
+ * Failure: never overwrites; of several concurrent calls for one path, one succeeds. If `make` fails, nothing remains;
+ * after a power failure at most `<path>.<id>.unfinished`, which a later call deletes.
  */
 async function makeNewFile(path: string, make: (draft: string) => Promise<void>): Promise<void> {
   requireAbsent(path);
@@ -100,17 +100,19 @@ async function removeStaleDrafts(path: string): Promise<void> {
   }
 }
 
-/** @throws CliError */
 function requireAbsent(path: string): void {
   if (existsSync(path)) throw fileExists(path);
 }
 
-/** With the files that SQLite keeps beside it. */
+/** Includes SQLite's companion files. */
 async function removeDatabase(path: string): Promise<void> {
   for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) await rm(file, { force: true });
 }
 
-/** A link, because to rename would write over what has come there meanwhile. Where there are no links, a look must do. */
+/**
+ * Links instead of renaming, which would overwrite a file created meanwhile. Without hard links, an existence check
+ * must do.
+ */
 async function putInPlace(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
@@ -130,7 +132,7 @@ async function sync(path: string): Promise<void> {
   try {
     await file.sync();
   } catch (error) {
-    // a folder that can't be synced by itself
+    // some file systems can't sync a folder
     if (!/^(EINVAL|EISDIR|EPERM)$/.test(errorCode(error) ?? '')) throw error;
   } finally {
     await file.close();

@@ -15,11 +15,10 @@ const RESTORE = 'put a backup in its place, or copy what can be read with "inter
 const TELL = 'rows are not as Interlude writes them: keep a backup of this state and report it';
 
 /**
- * Looks whether the database is sound, and prints a line for each finding.
+ * Verifies the database and prints one line per finding.
  *
- * In pieces: the pages of one table after the other, and rows by ranges of their keys. Each is a read of its own, so that
- * no log of writes has to be kept for the length of all of it, and nobody waits. What the dashboard writes meanwhile is
- * either in a piece or not, and every invariant holds within each commit.
+ * Works in pieces, the pages of one table or a range of rows, each in its own read transaction: the WAL stays short and
+ * no writer waits. Concurrent commits are safe, because every invariant holds after each commit.
  */
 export async function check(place: DatabaseLocation): Promise<ExitCode> {
   const begunAt = performance.now();
@@ -59,7 +58,7 @@ async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: n
       say(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
     }
   }
-  // what a damaged file says of its rows proves nothing, and another version's rows have other rules
+  // rows of a damaged file prove nothing, and other versions have other invariants
   if (isDamaged || (state !== 'current' && state !== 'ahead')) return { tables: tables.length, entries: 'no' };
   const broken = await reader.execute('PRAGMA foreign_key_check');
   if (broken.rows.length > 0) say(`foreign keys: ${broken.rows.length} rows point at nothing; ${TELL}`);
@@ -96,7 +95,7 @@ async function searchTables(reader: Reader): Promise<string[]> {
   return rows.map(({ name }) => String(name));
 }
 
-/** Also of its indexes. A page that can't even be read ends the statement. */
+/** Findings of the integrity check for a table and its indexes. An unreadable page ends the statement. */
 async function damageOf(reader: Reader, table: string): Promise<string[]> {
   try {
     const { rows } = await reader.execute(`PRAGMA integrity_check(${quoted(table)})`);
@@ -109,7 +108,7 @@ async function damageOf(reader: Reader, table: string): Promise<string[]> {
   }
 }
 
-/** Told of one invariant at most. */
+/** Findings printed per invariant. */
 const MAX_TOLD = 5;
 
 async function checkInvariant(reader: Reader, invariant: Invariant, say: Say, told: Say): Promise<void> {
@@ -128,7 +127,7 @@ async function checkInvariant(reader: Reader, invariant: Invariant, say: Say, to
   if (found > MAX_TOLD) say(`${name}: ${(found - MAX_TOLD).toLocaleString('en')} more like it`);
 }
 
-/** @returns the key with which a piece ends; null if there is none */
+/** @returns the last key of the piece; null for none */
 async function endOf(
   reader: Reader,
   { table, key, rows: count }: NonNullable<Invariant['next']>,
@@ -142,24 +141,24 @@ async function endOf(
   return at === null ? null : Number(at);
 }
 
-/** Something that holds between rows after every commit. */
+/** A condition on rows that holds after every commit. */
 interface Invariant {
   name: string;
-  /** Answers the rows that break it. With `next`, of those whose key is above `:after` and not above `:until`. */
+  /** Selects violations; with `next`, those with keys in (`:after`, `:until`]. */
   sql: string;
-  /** The rows that it goes through piece by piece; null for what is looked up at once. */
+  /** Table to walk in pieces; null for a single query. */
   next: { table: string; key: string; rows: number } | null;
   what: (row: Row) => string;
 }
 
-/** So many rows take a few tens of milliseconds. */
+/** Takes a few tens of milliseconds. */
 const ROWS = 2_000;
 
 const inRange = (key: string) => `${key} > :after AND ${key} <= :until`;
 const by = (table: string, key = 'position', rows = ROWS) => ({ table, key, rows });
 const told = (value: unknown) => JSON.stringify(value);
 
-/** What has a position of its own, and what carries the one of its last change. By an index each, but for a few small ones. */
+/** Tables with a position, or with the position of each row's last change; all indexed except a few small ones. */
 const POSITIONED: readonly (readonly [table: string, column: string])[] = [
   ['events', 'position'],
   ['log_lines', 'position'],
@@ -232,7 +231,7 @@ export const INVARIANTS: readonly Invariant[] = [
   },
   {
     name: 'turns of events',
-    // what retention has cut off goes piece by piece
+    // retention removes turns in pieces
     sql: `SELECT e.session_id AS session, e.turn_id AS turn, count(*) AS count FROM events AS e
       LEFT JOIN turns AS t ON t.session_id = e.session_id AND t.id = e.turn_id
       LEFT JOIN sessions AS s ON s.id = e.session_id

@@ -10,14 +10,12 @@ import { type CopyTarget, type DatabaseLocation, locationName, openTarget, openT
 import { formatDuration, Progress } from './progress';
 
 /**
- * Copies a whole database, of one moment, into an empty one of the same or another kind.
+ * Copies a whole database, at one moment, into an empty one of the same or another kind.
  *
- * Ordering: the target is marked as unfinished, in what every version looks at before it uses a database, before it gets
- * its first row. The mark goes in the transaction that brings the triggers and the list of migrations, after every row
- * was counted on both sides.
- * Failure: a dashboard that runs on the target, empty as it is, is told from the mark on that it may not write: see
- * db/may-write. A copy that was cut off is refused by whoever opens it, and by another copy of it. A copy to it begins anew:
- * what it has is nobody's but the copy's.
+ * Ordering: before its first row the target is marked unfinished, where every version looks before it uses a database.
+ * The transaction that adds triggers and migrations removes the mark, after all rows were counted on both sides.
+ * Failure: a dashboard that runs on the empty target may not write once it is marked (db/may-write). An interrupted
+ * copy is refused by every reader and as a source; copying to it again starts over.
  */
 export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {
   const begunAt = performance.now();
@@ -28,7 +26,7 @@ export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promis
   return EXIT.done;
 }
 
-/** What is written last, by the mark's end. */
+/** Tables written last, together with the removal of the mark. */
 const LEDGER = '__drizzle_migrations';
 const LAST: readonly string[] = [LEDGER, 'compatibility'];
 
@@ -43,7 +41,7 @@ export async function copyDatabase(
     const target = openTarget(to);
     try {
       const mark = await prepare(target, to, isOurDraft);
-      // one moment for all of it
+      // one moment for all tables
       const snapshot = await reader.transaction('read');
       try {
         return await copyAll(snapshot, target, mark);
@@ -71,10 +69,7 @@ async function requireCurrent(reader: Reader, place: DatabaseLocation): Promise<
   throw new CliError(EXIT.failed, `the database ${locationName(place)} ${why}`);
 }
 
-/**
- * Makes our tables, empty, and marks them.
- * @returns the mark
- */
+/** Creates our tables and marks the target unfinished. @returns the mark */
 async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: boolean): Promise<string> {
   const mark = `${UNFINISHED} ${crypto.randomUUID()}`;
   const { rows } = await target.execute(
@@ -90,10 +85,10 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
-    // newer than whatever any version knows, so that none takes it for its own
+    // newer than any version, so that none accepts it
     { sql: `INSERT INTO ${LEDGER} (hash, created_at) VALUES (?, ?)`, args: [mark, Number.MAX_SAFE_INTEGER] },
     'DELETE FROM compatibility',
-    // what they would do is copied
+    // rows written by triggers are copied like all others
     ...triggers.rows.map(({ name }) => `DROP TRIGGER ${quoted(String(name))}`),
   ];
   try {
@@ -105,12 +100,12 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   return mark;
 }
 
-/** What processes that write to a database leave for each other: no use elsewhere, and written by whoever has it open. */
+/** Coordination state of running processes; meaningless in a copy. */
 const PROCESSES: readonly string[] = ['commits', 'leases', 'touched'];
-/** Where something may be in a database that is empty: what a migration puts there, and the above. */
+/** Tables that may have rows in an empty database: seeded by migrations, or in PROCESSES. */
 const SEEDED: readonly string[] = [...LAST, ...PROCESSES, 'access', 'counter'];
 
-/** Fail where there is a row, in the transaction of the mark: a dashboard may run on what was empty a moment ago. */
+/** Fails if a table has a row, within the marking transaction: a dashboard may have started on the target meanwhile. */
 function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
   const ours = tables.filter(({ name }) => !SEEDED.includes(name) && !/_search_/.test(name));
   return ours.map(({ name }) => failWhere(`EXISTS (SELECT 1 FROM ${quoted(name)})`));
@@ -153,7 +148,7 @@ async function copyAll(
   return { tables: tables.length, rows: total };
 }
 
-/** @returns how many rows there were */
+/** @returns the number of copied rows */
 async function copyTable(
   snapshot: Snapshot,
   target: CopyTarget,
@@ -162,7 +157,7 @@ async function copyTable(
 ): Promise<number> {
   let copied = 0;
   for (let page = await readPage(snapshot, table, null); page.rows.length > 0; ) {
-    // the next page is read while this one is written
+    // reads the next page while writing this one
     const [, next] = await Promise.all([
       target.write(insertRows(table, page.rows)),
       readPage(snapshot, table, page.next),
@@ -187,7 +182,7 @@ async function countOf(database: Pick<CopyTarget, 'execute'>, { name }: CopiedTa
   return Number(rows[0]?.count);
 }
 
-/** In one transaction: whoever finds the mark gone finds everything. */
+/** One transaction: without the mark, the copy is complete. */
 async function finish(
   snapshot: Snapshot,
   target: CopyTarget,
@@ -202,7 +197,7 @@ async function finish(
     rows += page.rows.length;
     last.push(`DELETE FROM ${quoted(table.name)}`, ...insertRows(table, page.rows));
   }
-  // another copy to the same place has its own mark there: then this fails, and undoes the rest
+  // fails and rolls back if another copy has put its own mark there
   const ours = failWhere(`NOT EXISTS (SELECT 1 FROM ${LEDGER} WHERE hash = ?)`, [mark]);
   try {
     await target.write([ours, ...last, ...triggers.rows.map(({ sql }) => String(sql))]);
@@ -213,27 +208,27 @@ async function finish(
   return rows;
 }
 
-/** What of it is read at once: a server answers no more than a few MiB. */
+/** Page size: a server's responses are limited to a few MiB. */
 const MAX_ROWS = 500;
 const MAX_BYTES = 1024 * 1024;
-/** Below what every SQLite takes as arguments of one statement. */
+/** Below every SQLite's limit of bound parameters. */
 const MAX_ARGUMENTS = 900;
 
-/** A table as it is copied: row by row, in the order of its key. */
+/** A table to copy, row by row in key order. */
 interface CopiedTable {
   name: string;
   columns: readonly string[];
-  /** What its rows are told apart by; `rowid` but for tables that have none. */
+  /** Unique key; `rowid` except for tables without one. */
   key: readonly string[];
 }
 
 interface CopyPage {
   rows: readonly Row[];
-  /** Where the next page begins; null after the last. */
+  /** Key to continue after; null after the last page. */
   next: readonly InValue[] | null;
 }
 
-/** Every table with rows of its own, and what stands behind the search tables: what is in those can't be asked for. */
+/** Tables with rows of their own, and the shadow tables of search tables, whose content can't be selected. */
 export async function tablesOf(reader: Pick<Snapshot, 'execute'>): Promise<CopiedTable[]> {
   const { rows } = await reader.execute(
     `SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
@@ -259,8 +254,8 @@ export async function tablesOf(reader: Pick<Snapshot, 'execute'>): Promise<Copie
 }
 
 /**
- * The next rows of a table. Each has its columns as `c0`, `c1`, … and its key as `k0`, …: integers of a key as text,
- * because some of the search tables' are more than JavaScript can hold.
+ * The next rows of a table: columns as `c0`, `c1`, …, the key as `k0`, …. Rowids are text, because search tables exceed
+ * JavaScript's safe integers.
  */
 async function readPage(
   snapshot: Pick<Snapshot, 'execute'>,
@@ -276,7 +271,7 @@ async function readPage(
 
 function pageByRowid({ name, columns }: CopiedTable, after: readonly InValue[] | null): InStatement {
   const bytes = columns.map((column) => `ifnull(octet_length(${quoted(column)}), 0)`).join(' + ');
-  // as many as are not too long together, and at least one
+  // as many rows as fit MAX_BYTES, at least one
   return {
     sql: `SELECT CAST(rowid AS TEXT) AS k0, ${selected(name, columns)} FROM ${quoted(name)}
       WHERE rowid > CAST(?1 AS INTEGER) AND rowid <= (
@@ -289,7 +284,7 @@ function pageByRowid({ name, columns }: CopiedTable, after: readonly InValue[] |
   };
 }
 
-/** Below every rowid that there is: none of ours is negative but those of search tables. */
+/** Smallest rowid; only search tables have negative ones. */
 const FIRST = '-9223372036854775808';
 
 function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[] | null): InStatement {
@@ -309,7 +304,6 @@ function selected(table: string, columns: readonly string[]): string {
     .join(', ');
 }
 
-/** What puts rows into the same table elsewhere. */
 function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InStatement[] {
   const atOnce = Math.max(1, Math.floor(MAX_ARGUMENTS / columns.length));
   const places = columns.map((column) => (isIdOfData(name, column) ? 'CAST(? AS INTEGER)' : '?')).join(', ');
@@ -323,12 +317,12 @@ function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InSta
   });
 }
 
-/** The rows of a search table's index are numbered beyond what JavaScript can hold once one was deleted. */
+/** Deletions raise segment ids of a search index beyond JavaScript's safe integers. */
 function isIdOfData(table: string, column: string): boolean {
   return column === 'id' && table.endsWith('_search_data');
 }
 
-/** A number would be kept as a real one in a column that says nothing of its type, and a file takes buffers only. */
+/** Untyped columns would store a number as REAL, and local files only bind buffers. */
 function asKept(value: InValue): InValue {
   if (value instanceof ArrayBuffer) return Buffer.from(value);
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);

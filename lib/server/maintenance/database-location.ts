@@ -20,17 +20,17 @@ import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 
 type Environment = Record<string, string | undefined>;
 
-/** Where a database is. A server's token is never told with its name. */
+/** Where a database is. Never print it: `authToken` is a secret. */
 export type DatabaseLocation =
   | { kind: 'file'; path: string }
   | { kind: 'server'; url: string; authToken: string | undefined };
 
-/** Tells a lock of another process at once; whoever asked waits. */
+/** Reports another process's lock quickly; the caller retries. */
 export const LOCK_TIMEOUT_MS = 20;
 
 const SERVER = /^(libsql|https?|wss?):\/\//;
 
-/** The dashboard's own database, as the environment says. @throws DataFolderError */
+/** The dashboard's own database. @throws DataFolderError */
 export function dashboardLocation(env: Environment): DatabaseLocation {
   const { url, authToken } = databaseOptions({
     ...env,
@@ -42,9 +42,9 @@ export function dashboardLocation(env: Environment): DatabaseLocation {
 }
 
 /**
- * What a person means by the name of a database: a path from where they stand, `file:…`, or the address of a server.
+ * Parses a command-line argument: a relative path, `file:…` or a server URL.
  *
- * @param authToken of the server, if it is one
+ * @param authToken token of the server, if it is one
  */
 export function parseLocation(text: string, authToken: string | undefined): DatabaseLocation {
   if (SERVER.test(text)) {
@@ -60,7 +60,7 @@ function fileOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname);
 }
 
-/** What to call it in a message: an address may hold a secret. */
+/** Printable name, without credentials of a URL. */
 export function locationName(place: DatabaseLocation): string {
   return place.kind === 'file' ? place.path : new URL(place.url).host;
 }
@@ -70,7 +70,7 @@ export interface Reading {
   close(): void;
 }
 
-/** Opens a database that is there, whatever its schema, to read from. @throws CliError where there is none */
+/** Opens an existing database of any schema for reading. @throws CliError if it doesn't exist */
 export async function openToRead(place: DatabaseLocation): Promise<Reading> {
   if (place.kind === 'server') {
     const { client, close } = connect(serverAddress(place.url, place.authToken), MAINTENANCE_MS);
@@ -81,14 +81,14 @@ export async function openToRead(place: DatabaseLocation): Promise<Reading> {
   return { reader, close: () => reader.close() };
 }
 
-/** A connection to a file that is there. @throws CliError where there is none */
+/** Connects to an existing file. @throws CliError if it doesn't exist */
 export async function openFile(place: DatabaseLocation & { kind: 'file' }): Promise<LocalConnection> {
   return new LocalConnection(await existingFile(place), LOCK_TIMEOUT_MS);
 }
 
 async function existingFile({ path }: DatabaseLocation & { kind: 'file' }): Promise<string> {
   if (!existsSync(path)) throw new CliError(EXIT.failed, `there is no database at ${path}`);
-  // SQLite would apply the log of another database that lies beside it
+  // SQLite would apply a WAL left behind by another database
   await setAsideForeignLog(path);
   return path;
 }
@@ -96,14 +96,14 @@ async function existingFile({ path }: DatabaseLocation & { kind: 'file' }): Prom
 const BUSY_MS = 10_000;
 const MIGRATIONS = fileURLToPath(new URL('../../../db/migrations', import.meta.url));
 
-/** A database that a copy is written to. */
+/** Destination of a copy. */
 export interface CopyTarget {
   execute(statement: InStatement): Promise<ResultRows>;
-  /** All of them or none. */
+  /** Atomic. */
   write(statements: InStatement[]): Promise<ResultRows[]>;
-  /** Makes our tables. */
+  /** Creates our tables. */
   migrate(): Promise<void>;
-  /** What is written from here on is on the disk when `write` returns, and so is all before it. */
+  /** Makes all further writes durable before `write` returns, including everything before them. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -131,7 +131,7 @@ function fileTarget(path: string): CopyTarget {
   const begin = async () => {
     if (isBegun) return;
     isBegun = true;
-    // until the end it is no database of anybody's: see copy-database.ts
+    // no process uses the file before the copy is complete (copy-database.ts)
     await retryWhileBusy(
       () =>
         connection.run(

@@ -76,7 +76,7 @@ function isAction(text: string): text is keyof typeof ACTIONS {
   return Object.hasOwn(ACTIONS, text);
 }
 
-/** The dashboard's own address has the dashboard's own token. */
+/** The dashboard's own URL implies its own token. */
 function named(text: string, token: string | undefined, env: Environment): DatabaseLocation {
   const isOwn = env.INTERLUDE_DATABASE_URL === text;
   return parseLocation(text, token ?? (isOwn ? env.INTERLUDE_DATABASE_AUTH_TOKEN : undefined));
@@ -97,9 +97,9 @@ function isSame(from: DatabaseLocation, to: DatabaseLocation): boolean {
 }
 
 /**
- * What the database itself says is wrong, as one line.
+ * Turns a database error into one line.
  *
- * @param file whose troubles are known by their codes
+ * @param file path of a local database, whose errors have known codes
  */
 async function inWords(what: string, file: string | null, work: () => Promise<ExitCode>): Promise<ExitCode> {
   try {

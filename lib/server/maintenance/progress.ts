@@ -1,16 +1,15 @@
 import { say } from '@interlude/runner/cli/say';
 
-/** How often a terminal is told, and a file that keeps the output. */
 const TERMINAL_MS = 200;
 const FILE_MS = 5_000;
 
-/** Says how far long work has come: in place on a terminal, else a line now and then. */
+/** Shows progress: in place on a terminal, otherwise a line every few seconds. */
 export class Progress {
   readonly #moves = process.stderr.isTTY === true;
   #toldAt = performance.now();
   #isShown = false;
 
-  /** @param line made only when it is time to tell it */
+  /** @param line evaluated only when due */
   report(line: () => string): void {
     const now = performance.now();
     if (now - this.#toldAt < (this.#moves ? TERMINAL_MS : FILE_MS)) return;
@@ -23,7 +22,7 @@ export class Progress {
     this.#isShown = true;
   }
 
-  /** Before anything else is said. */
+  /** Call before other output. */
   clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
     this.#isShown = false;

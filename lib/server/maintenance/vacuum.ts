@@ -8,21 +8,21 @@ import { retryWhileBusy } from '@/db/retry-while-busy';
 import { type DatabaseLocation, locationName, openFile } from './database-location';
 import { formatBytes, formatDuration, Progress } from './progress';
 
-/** How long a piece may keep writers waiting, and how much longer they have for themselves in between. */
+/** Longest time a piece may block writers, and the pause after it as a multiple. */
 const PIECE_MS = 20;
 const PAUSE_SHARE = 2;
 const FIRST_PIECE_PAGES = 64;
-/** As long as somebody writes without end, or reads what is to be moved. */
+/** Retry limit while writers or readers hold locks. */
 const BUSY_MS = 10_000;
-/** `PRAGMA auto_vacuum`: free pages can be given back without rewriting the file. */
+/** `PRAGMA auto_vacuum` value that allows incremental vacuum. */
 const IN_PIECES = 2;
 
 /**
- * Gives free space of a file back to its disk.
+ * Returns a file's free space to the disk.
  *
- * In pieces, each a short write transaction: the dashboard writes in between. A file that was made before that was
- * possible must be rewritten once (`full`), which locks writers out as long as it takes: they wait up to five seconds,
- * then are told to send again. Nothing that was acknowledged is lost either way, and readers read on.
+ * Incremental: short write transactions with pauses for the dashboard. A file without incremental vacuum needs one full
+ * rewrite (`full`), which blocks writers: they wait up to five seconds, then must retry. Acknowledged data is safe
+ * either way, and readers continue.
  */
 export async function vacuum(place: DatabaseLocation, { full }: { full: boolean }): Promise<ExitCode> {
   if (place.kind === 'server') throw atServer(place);
@@ -48,7 +48,7 @@ export async function vacuum(place: DatabaseLocation, { full }: { full: boolean 
 }
 
 async function rewrite(connection: LocalConnection): Promise<void> {
-  // the first writes to the file, too, where it was set already
+  // the pragma writes to the file even if it is already set
   for (const sql of ['PRAGMA auto_vacuum = INCREMENTAL', 'VACUUM'])
     await retryWhileBusy(() => connection.run(sql, 'thread'), BUSY_MS);
 }
@@ -65,7 +65,7 @@ async function inPieces(connection: LocalConnection, free: number): Promise<void
       progress.report(
         () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages given back`,
       );
-      // what the dashboard removes meanwhile is given back, too, but not for ever
+      // include what the dashboard frees meanwhile, but stop if nothing shrinks
       if (now >= left) return;
       left = now;
       pages = Math.max(1, Math.min(pages * 2, Math.round((pages * PIECE_MS) / Math.max(tookMs, 1))));
@@ -76,7 +76,7 @@ async function inPieces(connection: LocalConnection, free: number): Promise<void
   }
 }
 
-/** The log must be copied into the file before the file gets shorter. Those who read meanwhile may put that off. */
+/** The file only shrinks once the WAL is checkpointed, which active readers may delay. */
 async function shrinkFile(connection: LocalConnection): Promise<void> {
   for (let tries = 0; tries < 10; tries += 1) {
     const { rows } = await connection.execute('PRAGMA wal_checkpoint(PASSIVE)', 'thread');

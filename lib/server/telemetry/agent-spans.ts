@@ -13,12 +13,12 @@ import type { SpanExporter } from './span-exporter';
 import type { Ended, Telemetry } from './telemetry';
 
 /**
- * What agents did, as traces: a turn is one, with its tool calls; a task is a span in the trace of the turn that began it,
- * though it ends after that; and a turn that the end of a task has woken is linked to the task. Their names are those of
- * OpenTelemetry's conventions for generative AI, where there are any. Texts, requests and commands stay out.
+ * Traces of agents: each turn is a trace with its tool calls; a task is a span in the trace of the turn that started
+ * it, even if it ends later; a turn woken by a task links to it. Uses OpenTelemetry's GenAI names where they exist.
+ * Excludes texts, requests and commands.
  *
  * Ordering: each span is exported once, by the server that received its end.
- * Failure: a span that can't be read is dropped, and logged once. No caller waits for spans.
+ * Failure: an unreadable span is dropped and logged once. Nothing waits for spans.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/
  */
@@ -40,7 +40,7 @@ export class AgentSpans implements Telemetry {
     this.#reading.add(reading);
   }
 
-  /** Resolves once all that has ended is with the exporter. */
+  /** Resolves once the exporter has every ended span. */
   async settled(): Promise<void> {
     while (this.#reading.size > 0) await Promise.all(this.#reading);
   }
@@ -70,7 +70,7 @@ export class AgentSpans implements Telemetry {
       'read',
     );
     const row = turns?.rows[0];
-    // it had ended before
+    // it had already ended
     if (row === undefined || row.ended_at === null || Number(row.ended_at) !== occurredAt) return [];
     const { traceId, spanId } = turnIds(sessionId, id);
     const about = { 'gen_ai.agent.id': agentId, 'gen_ai.conversation.id': sessionId };
@@ -98,7 +98,7 @@ export class AgentSpans implements Telemetry {
     return [turn, ...callSpans(calls?.rows ?? [], turn, about)];
   }
 
-  /** Which of the newest turns ended then. */
+  /** Id of a recent turn that ended at this time. */
   async #endedAt(sessionId: string, occurredAt: number): Promise<string | null> {
     const { rows } = await this.#reader.execute({
       sql: `SELECT id FROM (SELECT id, ended_at FROM turns WHERE session_id = ? ORDER BY position DESC LIMIT ${NEWEST})
@@ -108,7 +108,7 @@ export class AgentSpans implements Telemetry {
     return rows[0] === undefined ? null : String(rows[0].id);
   }
 
-  /** The tasks whose end woke a turn: of each the last run that had begun. */
+  /** Tasks that woke a turn: the last run of each that started before it. */
   async #causes(sessionId: string, before: number, { taskIds, ofSessionIds = [] }: TurnTrigger): Promise<SpanLink[]> {
     const links: SpanLink[] = [];
     for (const [at, id] of taskIds.slice(0, MOST_LINKS).entries()) {
@@ -125,7 +125,7 @@ export class AgentSpans implements Telemetry {
     return links;
   }
 
-  /** The runs of a task that ended then, whosever it is. */
+  /** Task runs that ended at this time, in any session of the agent. */
   async #tasks({ agentId, id, occurredAt }: Ended): Promise<Span[]> {
     if (id === null) return [];
     const { rows } = await this.#reader.execute({
@@ -138,7 +138,7 @@ export class AgentSpans implements Telemetry {
 
 const MOST_CALLS = 1_000;
 const MOST_LINKS = 100;
-/** Among so many turns the one that has just ended is looked for. */
+/** Number of recent turns searched for the one that just ended. */
 const NEWEST = 20;
 
 const TURN =
@@ -152,7 +152,7 @@ function turnIds(sessionId: string, turnId: string) {
   return derivedIds('turn', sessionId, turnId);
 }
 
-/** In the trace of the turn that began it, if one did. */
+/** Shares the trace of the turn that started the task, if any. */
 function taskIdsOf({ sessionId, id, position, startedInTurnId }: Task) {
   const own = derivedIds('task', sessionId, id, position);
   return startedInTurnId === null ? own : { ...own, traceId: turnIds(sessionId, startedInTurnId).traceId };
@@ -188,7 +188,7 @@ function callSpan(id: string, name: unknown, startedAt: number, turn: Span, abou
     name: `execute_tool ${name ?? 'unknown'}`,
     kind: 'internal',
     startedAt,
-    // a call that never ended was cut off with its turn
+    // an unfinished call ends with its turn
     endedAt: turn.endedAt,
     attributes: {
       'gen_ai.operation.name': 'execute_tool',

@@ -9,7 +9,6 @@ import { Pace } from '@/db/next-turn';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import type { Telemetry } from './telemetry';
 
-/** How a process stands at the moment. */
 export interface ProcessState {
   subscribers: number;
   writes: { jobs: number; bytes: number };
@@ -21,22 +20,20 @@ export interface ProcessMetrics {
   text(): Promise<string>;
 }
 
-/** Begins to count what a process does. Null where there is none that lasts. */
+/** Starts counting a process's work. Null for processes that freeze between requests. */
 export type CountProcess = (state: () => ProcessState) => ProcessMetrics | null;
 
-/** Several who ask within this time are told the same. */
+/** Scrapes within this time share a result. */
 const SHARED_MS = 1_000;
 
-/**
- * What `GET /metrics` answers: how the fleet stands, from the database, and, of a process that lasts, what it has done.
- */
+/** The response of `GET /metrics`: the fleet's state from the database, and the counters of a long-lived process. */
 export class Metrics {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #process: ProcessMetrics | null;
   readonly #kept: KeptAnswer<RedactedFor<'metrics'>>;
 
-  /** @param ofProcess what this process counts; null if it does not last */
+  /** @param ofProcess null for a process that freezes between requests */
   constructor(
     database: Database,
     now: () => number,
@@ -67,13 +64,12 @@ export class Metrics {
 
 const NOT_COUNTED = '# This process does not last between requests: what it has done is not counted.\n';
 
-/** A metric of which the value is read when somebody asks. */
+/** A gauge sampled at scrape time. */
 export interface Gauge {
   /** @see https://prometheus.io/docs/practices/naming/ */
   name: string;
   help: string;
   type: 'gauge' | 'counter';
-  /** Values by their labels. */
   samples: readonly Sample[];
 }
 
@@ -83,7 +79,8 @@ export interface Sample {
 }
 
 /**
- * In Prometheus' text format. Label values are words of our own, and need no escapes.
+ * Prometheus text format. Label values are our own words and need no escaping.
+ *
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 function formatGauges(gauges: readonly Gauge[]): string {
@@ -100,7 +97,7 @@ function labelText(labels: Sample['labels']): string {
   return named.length === 0 ? '' : `{${named.join(',')}}`;
 }
 
-/** More of a kind are not counted: nobody waits for the rest. */
+/** Upper bound of each count, to bound query time. */
 const MOST_COUNTED = 100_000;
 
 interface Reading {
@@ -110,8 +107,8 @@ interface Reading {
 }
 
 /**
- * How the fleet stands, as the database has it: the same from every instance, and after a restart. Each is a walk along
- * an index, or over the one row that each agent or outbox has.
+ * The fleet's state from the database: identical on every instance and after a restart. Each reading walks an index, or
+ * one row per agent or outbox.
  */
 const READINGS: readonly Reading[] = [
   {
@@ -146,7 +143,7 @@ const READINGS: readonly Reading[] = [
     ],
   },
   {
-    // those that have fallen silent say nothing of how full they are
+    // silent agents report nothing about their outboxes
     sql: `SELECT sum(body->>'$.status.outbox.depth') AS depth, max(body->>'$.status.outbox.depth') AS deepest,
         max(body->>'$.status.outbox.oldestAgeMs') / 1000.0 AS age, sum(body->>'$.status.outbox.poisoned') AS poisoned
       FROM agents INDEXED BY agents_by_silence WHERE NOT is_silent`,
@@ -174,10 +171,10 @@ const READINGS: readonly Reading[] = [
   },
 ];
 
-/** A server may not tell it. */
+/** Some servers don't support it. */
 const SIZE = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()';
 
-/** All of one moment. */
+/** Reads all gauges in one snapshot. */
 export async function readGauges({ reader }: Pick<Database, 'reader'>, now: number): Promise<Gauge[]> {
   const statements = READINGS.map(({ sql, args }) => ({ sql, args: args?.(now) ?? [] }));
   const [found, size] = await Promise.all([reader.batch(statements, 'read'), reader.execute(SIZE).catch(() => null)]);
@@ -202,7 +199,7 @@ function single(name: string, help: string, value: unknown): Gauge {
   return { name, help, type: 'gauge', samples: [{ labels: {}, value: Number(value ?? 0) }] };
 }
 
-/** `GET /metrics`, in Prometheus' text format. Nothing in it is of a single agent or session. */
+/** `GET /metrics`, without labels for single agents or sessions. */
 export async function getMetrics(_asked: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
   const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' };
   const text: RedactedFor<'metrics'> = await metrics.text();

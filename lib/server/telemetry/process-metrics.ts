@@ -1,10 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CountProcess, ProcessState } from './metrics';
 
-/**
- * What this process has done since it began, and how it stands. Labels are routes, methods and outcomes only: of those
- * there are few, whoever comes.
- */
+/** Counters and gauges of this process. Labels are routes, methods and outcomes only, whose number is bounded. */
 export const processMetrics: CountProcess = (state) => {
   const registry = new Registry();
   const registers = [registry];
@@ -80,7 +77,7 @@ export const processMetrics: CountProcess = (state) => {
   return {
     telemetry: {
       answered({ method, route, status, tookMs }) {
-        // of what is no route, anybody may make up the method, too
+        // an unknown path's method is arbitrary
         const which = route === null ? { method: 'any', route: 'none' } : { method, route };
         requests.observe({ ...which, status: String(status) }, tookMs / 1000);
       },
@@ -107,7 +104,7 @@ export const processMetrics: CountProcess = (state) => {
 
 let node: Registry | undefined;
 
-/** What prom-client tells of Node: once for a process, however many servers are in it, and from the first time on that somebody asks. */
+/** prom-client's Node metrics: one registry per process, however many servers it has, created by the first scrape. */
 function ofNode(): Registry {
   if (node === undefined) {
     node = new Registry();
@@ -117,5 +114,5 @@ function ofNode(): Registry {
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A runner may have been cut off for days. */
+/** A runner may have been offline for days. */
 const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400];

@@ -5,16 +5,16 @@ import { postRedacted } from '@/lib/server/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 
-/** What a collector answers that will have it again. */
+/** Retryable responses of a collector. */
 const AGAIN = new Set([429, 502, 503, 504]);
 const MOST_TRIES = 3;
 
 /**
- * Sends spans to a collector, some at a time.
+ * Sends spans to a collector in batches.
  *
- * Ordering: spans leave in the order in which they were told, one request at a time.
- * Failure: whoever tells a span neither waits nor hears of failures. What a collector does not take in three tries is
- * dropped, and so is what comes while too much waits: both are said in the server's log, once until it succeeds.
+ * Ordering: spans leave in order, one request at a time.
+ * Failure: callers neither wait nor see failures. Spans are dropped after three attempts, or when the queue is full;
+ * the log says so once, until sending succeeds again.
  */
 export class SpanExporter {
   readonly #settings: OtelSettings;
@@ -41,14 +41,14 @@ export class SpanExporter {
     }
   }
 
-  /** Sends nothing more, also of what is under way. */
+  /** Stops sending, including requests in progress. */
   close(): void {
     clearTimeout(this.#timer);
     this.#over.abort();
     if (this.#waiting.length > 0) this.#drop(this.#waiting.splice(0).length, 'there was no time');
   }
 
-  /** Sends what waits. Never rejects. */
+  /** Sends the queued spans. Never rejects. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -80,7 +80,7 @@ export class SpanExporter {
     }
   }
 
-  /** @returns what is wrong; null if nothing is */
+  /** @returns the failure; null for success */
   async #post(body: RedactedFor<'traces'>): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
     const { url, headers, timeoutMs } = this.#settings;
     try {

@@ -2,8 +2,8 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 
 /**
- * Spans as OTLP carries them over HTTP in JSON. Written by hand, because ours have ids and times that were decided before
- * they are made, which an SDK does not take, and because the SDK and its exporter weigh more than all of this server.
+ * A span as OTLP/HTTP JSON. Encoded by hand, because our ids and times are known in advance, which an SDK doesn't
+ * accept, and because the SDK and its exporter are larger than this server.
  *
  * @see https://opentelemetry.io/docs/specs/otlp/ 1.7, JSON Protobuf Encoding
  */
@@ -19,7 +19,7 @@ export interface Span {
   endedAt: number;
   attributes: Attributes;
   links?: readonly SpanLink[];
-  /** Why it failed, in a word; unset if it did not. */
+  /** One-word cause of a failure. */
   error?: string;
 }
 
@@ -29,7 +29,7 @@ export interface SpanLink {
   attributes: Attributes;
 }
 
-/** What is null is left out. */
+/** Null values are omitted. */
 export type Attributes = Record<string, string | number | boolean | readonly string[] | null>;
 
 const KIND = { internal: 1, server: 2 } as const;
@@ -54,7 +54,7 @@ function otlpSpan({ traceId, spanId, parentSpanId, name, kind, attributes, links
     name,
     kind: KIND[kind],
     startTimeUnixNano: nanos(times.startedAt),
-    // no clock runs backwards for whoever shows it
+    // a viewer must not see a negative duration
     endTimeUnixNano: nanos(Math.max(times.endedAt, times.startedAt)),
     attributes: keyValues(all),
     links: links.map((link) => ({ ...link, attributes: keyValues(link.attributes) })),
@@ -62,7 +62,7 @@ function otlpSpan({ traceId, spanId, parentSpanId, name, kind, attributes, links
   };
 }
 
-/** More than a double holds. */
+/** Exceeds a double's precision. */
 function nanos(ms: number): string {
   const whole = Math.floor(ms);
   return String(BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1_000_000)));
@@ -82,8 +82,8 @@ function anyValue(value: string | number | boolean | readonly string[]): object 
 }
 
 /**
- * Ids of traces and spans. Those of what agents did follow from what it is, so that a span can be linked to that another
- * instance has told, or this one before it was started anew.
+ * Trace and span ids derived from what they describe, so that a span can link to one exported by another instance or
+ * before a restart.
  */
 export function derivedIds(...parts: readonly (string | null)[]): { traceId: string; spanId: string } {
   const hex = bytesToHex(sha256(utf8ToBytes(JSON.stringify(parts))));
@@ -96,13 +96,13 @@ export function randomSpanId(): string {
 
 export interface TraceContext {
   traceId: string;
-  /** The caller's span; null for one that begins here. */
+  /** The caller's span; null for a new trace. */
   parentSpanId: string | null;
-  /** Whether the caller wants it kept; null if it did not say. */
+  /** The caller's decision; null if unstated. */
   isSampled: boolean | null;
 }
 
-/** Goes on with the caller's trace, or begins one. @see https://www.w3.org/TR/trace-context/ */
+/** Continues the caller's trace, or starts one. @see https://www.w3.org/TR/trace-context/ */
 export function traceContext(traceparent: string | null): TraceContext {
   const [, traceId = '', parentSpanId = '', flags = ''] =
     /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/.exec(traceparent ?? '') ?? [];

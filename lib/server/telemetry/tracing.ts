@@ -7,12 +7,11 @@ import type { Ingested, Published, Telemetry } from './telemetry';
 
 const MOST_FLUSH_MS = 1_000;
 
-/** Traces, as long as somebody collects them. */
 export interface Tracing {
   listeners: readonly Telemetry[];
-  /** Sends all that was told so far, as far as that takes a second: whoever waits is held up no longer. Never rejects. */
+  /** Sends everything so far, waiting a second at most. Never rejects. */
   flush(): Promise<void>;
-  /** The same, and whatever is not sent by then is dropped. */
+  /** Like `flush`, then drops the rest. */
   close(): Promise<void>;
 }
 
@@ -41,7 +40,7 @@ export function startTracing(settings: OtelSettings, database: Database): Tracin
   };
 }
 
-/** The server's own work as spans: each batch with its commit, in the trace of the runner that sent it; each tick. */
+/** Spans of the server's own work: each batch and its commit in the trace of its runner, and each fan-out tick. */
 function serverSpans(exporter: SpanExporter, { isSampled }: OtelSettings): Telemetry {
   return {
     ingested(told) {

@@ -8,7 +8,7 @@ import type { RequestContext, ServerContext } from '@/lib/server/access/request-
 import { postRedacted } from '@/lib/server/post-redacted';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 
-/** Calls the webhook once. Never rejects: what came of it is the answer. */
+/** Calls the webhook once. Never rejects: the result says what happened. */
 export async function callWebhook(
   { url, authorization, key }: WebhookSettings,
   { id, at, body }: { id: string; at: number; body: WebhookBody },
@@ -17,7 +17,7 @@ export async function callWebhook(
     const text = await redactedJson('webhook', body);
     const response = await postRedacted(url, text, {
       headers: { ...(await webhookHeaders(key, { id, at, body: text })), ...(authorization && { authorization }) },
-      // where it leads to was not set by anybody here
+      // the redirect's target was not configured here
       redirect: 'manual',
       signal: AbortSignal.timeout(WEBHOOK_CALL_MS),
     });
@@ -28,14 +28,14 @@ export async function callWebhook(
     return { delivered: false, status, error: why };
   } catch (error) {
     const { name } = error as Error;
-    // what fetch says of a failure may name the address, which is a secret of some receivers
+    // fetch errors may contain the URL, which some receivers treat as a secret
     const why = name === 'TimeoutError' ? `no answer within ${WEBHOOK_CALL_MS / 1_000} s` : 'it can’t be reached';
     return { delivered: false, status: null, error: why };
   }
 }
 
 /**
- * The headers of a webhook, signed with HMAC-SHA256 over `id.timestamp.body`.
+ * Standard Webhooks headers, signed with HMAC-SHA256 over `id.timestamp.body`.
  *
  * @param at epoch milliseconds
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
@@ -67,12 +67,11 @@ const HEADLINES: Record<InboxKind, string> = {
 const MOST_OF_TITLE = 300;
 const MOST_OF_NAME = 100;
 
-/** What is told of an item that came up. */
 export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBody {
   const { id, kind, agentId, sessionId, title, count, since } = item;
   const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
   const said = `${shown(agentId, MOST_OF_NAME)} ${HEADLINES[kind]}`;
-  // redacted before it is truncated: half of a secret is known for one no more
+  // redact before truncating: half a secret would not be recognized
   const about = title === null ? '' : `: ${shown(redactedFor('webhook', title), MOST_OF_TITLE)}`;
   const text = `${said}${about}${url === null ? '' : ` <${url}|Open>`}`;
   return {
@@ -87,19 +86,19 @@ export function testBody(publicUrl: string | null): WebhookBody {
   return { text, interlude: { type: 'test', item: null, url } };
 }
 
-/** On one line, and without what Slack would act on: its links, mentions and commands begin with these signs. */
+/** One line, with the characters escaped that start Slack's links, mentions and commands. */
 function shown(text: string, most: number): string {
   const line = cutText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** `POST /webhook/test`: calls it now, and says what came of it. @throws AppError `conflict`: `no_webhook` */
+/** `POST /webhook/test`: calls the webhook now and returns the result. @throws AppError `conflict`: `no_webhook` */
 export async function postWebhookTest(
   { principal }: RequestContext<never>,
   server: ServerContext,
 ): Promise<WebhookTest> {
   const { webhook = null, now } = server;
-  // it tells of the whole fleet: for whoever may see a part of that, there is none
+  // the webhook covers the whole fleet, so it doesn't exist for a narrower scope
   if (webhook === null || principal.scope.kind !== 'everything') {
     throw new AppError('conflict', 'No webhook is set. Set INTERLUDE_WEBHOOK_URL, and start the server again.', {
       details: { reason: 'no_webhook' },

@@ -17,13 +17,12 @@ import type { ServerContext } from '@/lib/server/access/request-context';
 import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
 import { callWebhook, openedBody } from './call-webhook';
 
-/** How often to look for what came up, and for what is to be sent again. */
 const POLL_MS = 1_000;
-/** For so long it waits between attempts, all in all. */
+/** Sum of the delays after which a delivery is abandoned. */
 const GIVE_UP_MS = 24 * 60 * 60_000;
-/** Sent side by side. */
+/** Concurrent calls. */
 const AT_ONCE = 5;
-/** Most that one transaction looks through, for those. */
+/** Due deliveries examined per transaction. */
 const MOST_LOOKED_AT = 50;
 
 const DELIVERY = shapeOf(webhookDeliveries, 'position', 'attempts');
@@ -36,14 +35,13 @@ interface Claimed {
 }
 
 /**
- * Tells the webhook what came up in the inbox, from the database: after a restart it goes on, and of several instances
- * one sends each.
+ * Delivers new inbox items to the webhook from the database: it resumes after a restart, and of several instances one
+ * sends each.
  *
- * Ordering: none between deliveries; each has its own id, the same in every attempt. What comes up is noted whether or
- * not the receiver answers.
- * Failure: what was not answered with 2xx is sent again, later each time, for a day. That is counted by the attempts: no
- * clock that is moved makes it shorter or longer. A process that dies while it sends lets its lease run out, and the
- * receiver gets the same id once more.
+ * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued whether or not the receiver
+ * answers.
+ * Failure: a delivery without a 2xx response is retried with growing delays for a day, measured by attempts, so that
+ * clock steps don't matter. If a process dies while sending, its lease expires and the receiver gets the same id again.
  */
 export class WebhookSender {
   readonly #settings: WebhookSettings | null;
@@ -60,11 +58,11 @@ export class WebhookSender {
     this.#settings = webhook;
   }
 
-  /** Begins, if a webhook is set. */
+  /** Starts polling if a webhook is configured. */
   keep(): void {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
-      // each for itself: a receiver that does not answer must not keep from noting what comes up
+      // independent: a silent receiver must not delay enqueuing
       void this.#look('note', HAS_OPENED, () => this.#note());
       void this.#look('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
@@ -76,7 +74,7 @@ export class WebhookSender {
     clearInterval(this.#timer);
   }
 
-  /** Does all that is due, now. */
+  /** Enqueues and sends everything due. */
   async send(): Promise<void> {
     await this.#note();
     await this.#sendDue();
@@ -102,7 +100,7 @@ export class WebhookSender {
       if (Number(rows[0]?.is_due) === 1) await work();
       this.#hasFailed = false;
     } catch (error) {
-      // said once, until it succeeds
+      // log once, until it succeeds
       if (!this.#hasFailed && !this.#isClosed) serverLog('error', 'The webhook waits for the database:', { error });
       this.#hasFailed = true;
     } finally {
@@ -110,7 +108,6 @@ export class WebhookSender {
     }
   }
 
-  /** Makes a delivery of each thing that has come up since the last look. */
   async #note(): Promise<void> {
     const kinds = this.#settings?.kinds;
     if (kinds === undefined) return;
@@ -119,7 +116,7 @@ export class WebhookSender {
     });
   }
 
-  /** Takes some that are due, so that nobody else sends them; what needs nobody any more is withdrawn. */
+  /** Leases due deliveries and withdraws those that no longer need a person. */
   async #claim(transaction: WriteTransaction): Promise<{ claimed: Claimed[]; isMore: boolean }> {
     const now = this.#now();
     const leaseUntil = now + WEBHOOK_LEASE_MS;
@@ -136,7 +133,7 @@ export class WebhookSender {
       if (claimed.length === AT_ONCE) break;
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
-      // it came up again since: that is told by a delivery of its own
+      // a newer opening has a delivery of its own
       const isIt = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
       if (isIt) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
@@ -168,7 +165,7 @@ export class WebhookSender {
     const state = delivered ? 'delivered' : isExhausted(position, attempts) ? 'gave-up' : 'waiting';
     await this.#database.writes.run((transaction) =>
       transaction.execute({
-        // somebody else has it by now, if the lease is another one
+        // a different lease means that another instance has taken over
         sql: `UPDATE webhook_deliveries SET state = ?, due_at = ?, lease_until = NULL, attempted_at = ?, status = ?, error = ?
               WHERE position = ? AND lease_until = ?`,
         args: [state, dueAt, now, status, error, position, leaseUntil],
@@ -177,38 +174,35 @@ export class WebhookSender {
   }
 }
 
-/** Later each time; and not all at once, when many wait for the same receiver. */
+/** Grows with each attempt, with jitter for receivers that many deliveries wait for. */
 function retryMs(position: number, attempts: number): number {
   const ms = Math.min(WEBHOOK_RETRY_MS, WEBHOOK_FIRST_RETRY_MS * 4 ** (attempts - 1));
   return Math.round(ms * (1 + (position % 10) / 40));
 }
 
-/** Whether the waits behind so many attempts come to the time after which it gives up. */
+/** True if the delays of these attempts exceed GIVE_UP_MS. */
 function isExhausted(position: number, attempts: number): boolean {
   let waitedMs = 0;
   for (let attempt = 1; attempt <= attempts; attempt++) waitedMs += retryMs(position, attempt);
   return waitedMs > GIVE_UP_MS;
 }
 
-/** Whether anything is to be sent. */
 const DUE = `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE state = 'waiting' AND due_at <= ?1
     AND ifnull(lease_until, 0) <= ?1) AS is_due`;
 
-/** What came up longer ago than this, when the webhook is first looked after, is no news. */
+/** Items older than this when the webhook is first used are skipped. */
 const OLD_MS = 60 * 60_000;
-/** Of one transaction. */
+/** Items enqueued per transaction. */
 const MOST_NEW = 200;
-/** The newest of the log. */
+/** Finished deliveries kept. */
 const MOST_KEPT = 1_000;
 
-/** Whether anything has come up. */
 const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
     AND opened_position > (SELECT ifnull(max(position), -1) FROM webhook_cursor))
   OR NOT EXISTS (SELECT 1 FROM webhook_cursor) AS is_due`;
 
 /**
- * Makes a delivery of each thing that has come up since the last look, however long ago that was: what is not sent in the
- * end has a row that says so.
+ * Enqueues a delivery for each item opened since the cursor, however old, so that an unsent one has a row that says so.
  */
 async function enqueueOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
   const { position, counter } = await readCursor(transaction, now);
@@ -239,7 +233,7 @@ async function enqueueOpened(transaction: WriteTransaction, kinds: readonly Inbo
   ]);
 }
 
-/** Up to where what came up was looked at; at the first look, up to what came up too long ago. */
+/** The position up to which items were enqueued; at first use, that of the newest item older than OLD_MS. */
 async function readCursor(transaction: WriteTransaction, now: number): Promise<{ position: number; counter: number }> {
   const { rows } = await transaction.execute({
     sql: `SELECT position AS counter, ifnull((SELECT position FROM webhook_cursor),

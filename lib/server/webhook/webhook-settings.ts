@@ -3,23 +3,23 @@ import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 
 export interface WebhookSettings {
-  /** Without the name and password that may stand in an address: fetch takes none. */
+  /** Without user name and password, which fetch rejects. */
   url: string;
-  /** The header that says them; null if there are none. */
+  /** Authorization header for the user name and password; null for none. */
   authorization: string | null;
-  /** The key that signs; null: nothing is signed. */
+  /** HMAC key; null: calls are not signed. */
   key: Uint8Array<ArrayBuffer> | null;
   kinds: readonly InboxKind[];
-  /** Where people find this server, without a slash at its end; null if nobody said so. */
+  /** Public URL of this server without trailing slash; null if not configured. */
   publicUrl: string | null;
 }
 
-/** What is set, and why it can't be used. */
+/** The webhook, or why it is disabled. */
 export type WebhookSetting = { webhook: WebhookSettings; problem: null } | { webhook: null; problem: string | null };
 
 const MIN_SECRET_BYTES = 16;
 
-/** What the environment says of a webhook. What makes no sense turns it off, and is said. */
+/** Reads the webhook settings. Logs an invalid value and disables the webhook. */
 export function webhookSetting(env: Record<string, string | undefined>): WebhookSetting {
   const address = env.INTERLUDE_WEBHOOK_URL?.trim() ?? '';
   if (address === '') return { webhook: null, problem: null };
@@ -54,7 +54,7 @@ export function webhookSetting(env: Record<string, string | undefined>): Webhook
   return { webhook: { url, authorization, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };
 }
 
-/** An address, and the `name:password` that stood in it. */
+/** Splits `name:password` from a URL. */
 function withoutCredentials(address: string): { url: string; credentials: string | 'bad' | null } {
   const url = new URL(address);
   const { username, password } = url;
@@ -81,7 +81,7 @@ function isHttp(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
-/** As Standard Webhooks write a secret, or any text that is long enough. */
+/** Accepts `whsec_` and base64, as in Standard Webhooks, or any text that is long enough. */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> | null | 'bad' {
   if (secret === '') return null;
   if (!secret.startsWith('whsec_')) {

@@ -5,21 +5,21 @@ import { readForm } from '@/lib/server/access/sign-in-pages';
 import { providerUnavailable } from './oidc-provider';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 
-/** Who has been signed out at the provider. One of the two is always there. */
+/** A logout reported by the provider. At least one of `subject` and `providerSessionId` is set. */
 export interface ProviderLogout {
-  /** Everything of this person ends, unless `providerSessionId` says which of their sign-ins. */
+  /** Ends all of this person's sign-ins, unless `providerSessionId` selects one. */
   subject: string | null;
   providerSessionId: string | null;
   /**
-   * In epoch milliseconds, the end of the second that the token names. Where no `providerSessionId` says which, what was
-   * begun later is not meant: so a token that is sent again, to another instance say, ends nothing new.
+   * Epoch milliseconds at the end of the token's second. Without `providerSessionId`, later sign-ins are spared, so
+   * that a token replayed to another instance ends nothing new.
    */
   issuedAt: number;
 }
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** The specification wants the first; providers that are older than it send the second, or nothing. */
+/** The specification requires the first; older providers send the second or none. */
 const TYPES = ['logout+jwt', 'jwt', undefined];
 
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^Ed(DSA|25519)$/;
@@ -32,14 +32,14 @@ const MEMORY_MS = (MAX_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS) * 1000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Verifies what a provider says of people whom it signed out.
+ * Verifies back-channel logout tokens.
  *
  * @see OpenID Connect Back-Channel Logout 1.0, 2.4 and 2.6
  */
 export class LogoutTokens {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
-  /** By their id, until when each is remembered. */
+  /** Expiry of each redeemed token, by `jti`. */
   readonly #taken = new Map<string, number>();
   #keys: { at: string; get: ReturnType<typeof createRemoteJWKSet> } | null = null;
 
@@ -49,10 +49,10 @@ export class LogoutTokens {
   }
 
   /**
-   * Verifies a token and does what it says, once. If that fails the token may come again.
+   * Verifies a token and applies it once. If `end` fails, the token may be sent again.
    *
-   * @throws AppError `malformed` if the token is not the provider's, not for us or not fresh; `unavailable` if its keys
-   * can't be had
+   * @throws AppError `malformed` if the token is forged, for another client or stale; `unavailable` if the provider's
+   * keys can't be fetched
    */
   async redeem<Done>(
     token: string,
@@ -126,7 +126,7 @@ export class LogoutTokens {
   }
 }
 
-/** Whether the fault lies in the token, and not in how its keys were asked for. */
+/** True if the token is at fault rather than the key request. */
 function isTheToken(error: unknown): error is errors.JOSEError {
   return (
     error instanceof errors.JOSEError &&
@@ -144,11 +144,11 @@ function refused(why: string, cause?: unknown): AppError {
   return new AppError('malformed', `This logout token is not taken: ${why}.`, { cause });
 }
 
-/** A logout token has less than 2 KiB. */
+/** Logout tokens are smaller than 2 KiB. */
 const MAX_FORM_BYTES = 32 * 1024;
 
 /**
- * The logout token in a form that a provider, or anybody, posts.
+ * Reads the logout token from a form that anyone may post.
  *
  * @throws AppError `malformed`, `too_large`
  */

@@ -15,18 +15,18 @@ import {
 } from 'openid-client';
 import { isLoopback, type OidcSettings } from './oidc-settings';
 
-/** Somebody waits. */
+/** A person is waiting. */
 const TIMEOUT_SECONDS = 5;
 
-/** How long what the provider says of itself is taken for true while a sign-in is under way. */
+/** How long discovered metadata stays valid during a sign-in. */
 const KEPT_MS = 60 * 60 * 1000;
 
 /**
- * The identity provider, as it describes itself. It is asked when somebody wants to sign in and not before, so that
- * this server starts without it; whoever comes while it is asked waits for the same answer, where a process lives to
- * bring it. Elsewhere the request that asks may be given up, and its question with it.
+ * Discovers the identity provider's configuration when a person signs in, so that the server starts without the
+ * provider. Concurrent requests share a discovery in a long-lived process; elsewhere the request may be cancelled
+ * together with its discovery.
  *
- * Failure: while the provider is away everybody who wants to sign in is told so, and asks it anew.
+ * Failure: while the provider is unavailable, each attempt fails and starts a new discovery.
  */
 export class OidcProvider {
   readonly #settings: OidcSettings;
@@ -42,7 +42,7 @@ export class OidcProvider {
   }
 
   /**
-   * What the provider said of itself no longer ago than `maxAgeMs`.
+   * Configuration discovered within the last `maxAgeMs`.
    *
    * @throws AppError `unavailable`
    */
@@ -69,7 +69,7 @@ export class OidcProvider {
       throw providerUnavailable(issuer, cause);
     }
     const itself = configuration.serverMetadata().issuer;
-    // The library lets some providers name another issuer, by which people of any tenant could come in.
+    // the library lets some providers name another issuer, which would admit people of any tenant
     if (!URL.canParse(itself) || new URL(itself).href !== server.href) {
       throw new AppError(
         'unavailable',
@@ -81,7 +81,7 @@ export class OidcProvider {
   }
 }
 
-/** Basic unless the provider says that it takes only the other: that is what a provider that says nothing takes. */
+/** Basic unless the provider only supports post: Basic is the default of a provider that doesn't say. */
 function authBy(how: OidcSettings['clientAuth'], secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
@@ -92,7 +92,7 @@ function authBy(how: OidcSettings['clientAuth'], secret: string): ClientAuth {
   };
 }
 
-/** What the library calls an answer that is not the one to our question: forged, mixed up, or signed by somebody else. */
+/** The library's codes for a response that doesn't match the request: forged, mixed up or signed by another party. */
 const MISMATCHES = [
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_UNSUPPORTED_OPERATION',
@@ -102,11 +102,11 @@ const MISMATCHES = [
   'OAUTH_KEY_SELECTION_FAILED',
 ];
 
-/** Codes with which a provider says of itself that it is not well. */
+/** Error codes by which a provider reports its own failure. */
 const PROVIDER_FAULTS = ['server_error', 'temporarily_unavailable'];
 
 /**
- * Why a sign-in that came back from the provider failed, in words for whoever wanted to come in.
+ * Translates a failed callback into an error for the person.
  *
  * @param publicUrl where to start again
  */
@@ -130,7 +130,7 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   return providerUnavailable(issuer, error);
 }
 
-/** The provider does not answer, or answers what can't be used. The cause is for the server's own log. */
+/** The provider doesn't answer, or answers unusably. Only the log gets the cause. */
 export function providerUnavailable(issuer: string, cause: unknown): AppError {
   serverLog('error', `the identity provider ${issuer} does not answer as it should: ${causesOf(cause)}`);
   return new AppError(
@@ -141,7 +141,7 @@ export function providerUnavailable(issuer: string, cause: unknown): AppError {
 }
 
 function refusedByProvider(error: AuthorizationResponseError, issuer: string, again: string): AppError {
-  // Whoever sent the browser here wrote the code: only what looks like one is repeated.
+  // anyone may have written the code: repeat it only if it looks like one
   const code = /^[a-z_]{1,60}$/.test(error.error) ? error.error : 'error';
   if (PROVIDER_FAULTS.includes(code)) return providerUnavailable(issuer, error);
   if (code !== 'access_denied') {
@@ -171,7 +171,7 @@ function clientRejected(cause: unknown): AppError {
   );
 }
 
-/** An error and what it came from, in one line. */
+/** Messages of an error and its causes, on one line. */
 function causesOf(error: unknown): string {
   const messages: string[] = [];
   for (let at = error; at instanceof Error && messages.length < 4; at = at.cause) {
@@ -180,7 +180,7 @@ function causesOf(error: unknown): string {
   return inOneLine(messages.join(', '));
 }
 
-/** What others wrote, so that it makes no line of its own in the log. */
+/** Keeps foreign text from starting a log line of its own. */
 function inOneLine(text: string): string {
   return text.replace(/[\s\p{C}]+/gu, ' ').slice(0, 500);
 }

@@ -1,37 +1,36 @@
 import { isBeneath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
 
-/** Everybody whom the provider signs in. */
+/** Group that contains everyone the provider signs in. */
 export const EVERYBODY = '*';
 
-/** What is set of the identity provider, and who may what. */
+/** Settings of the identity provider, and roles by group. */
 export interface OidcSettings {
-  /** As it was set: the provider has to call itself just that. */
+  /** As configured; the provider must report the same. */
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** How the secret is sent; null: as the provider says it takes it. */
+  /** How the client secret is sent; null: as the provider prefers. */
   clientAuth: 'basic' | 'post' | null;
   scopes: string;
-  /** The claim that lists a person's groups. A dot may lead into an object, as in `realm_access.roles`. */
+  /** Claim with a person's groups. Dots may descend into objects: `realm_access.roles`. */
   groupsClaim: string;
   adminGroups: readonly string[];
   operatorGroups: readonly string[];
   viewerGroups: readonly string[];
-  /** An email address or a subject that is an admin, whatever its groups; null for nobody. */
+  /** Email address or subject that is admin regardless of groups; null for none. */
   firstAdmin: string | null;
-  /** Where browsers find this server, without a slash at its end. */
+  /** Public URL of this server, without trailing slash. */
   publicUrl: string;
 }
 
 type Env = Record<string, string | undefined>;
 
 /**
- * What the environment says of the identity provider; null if it names none. Start-up code puts the content of
+ * Reads the provider's settings; null without an issuer. Start-up code copies the content of
  * INTERLUDE_OIDC_CLIENT_SECRET_FILE into INTERLUDE_OIDC_CLIENT_SECRET.
  *
- * @throws AppError `unavailable`, in one line that names the variable: a server that lets people in by settings that
- * make no sense must not start.
+ * @throws AppError `unavailable`, naming the variable: a server with invalid sign-in settings must not start
  */
 export function oidcSettings(env: Env): OidcSettings | null {
   const issuer = text(env, 'INTERLUDE_OIDC_ISSUER');
@@ -61,7 +60,7 @@ export function oidcSettings(env: Env): OidcSettings | null {
   return settings;
 }
 
-/** Whether an address leads to this very machine, where requests need no TLS. */
+/** True for this machine's own addresses, which need no TLS. */
 export function isLoopback(url: URL): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
 }
@@ -91,7 +90,7 @@ function publicUrlOf(address: string, basePath: string): string {
       `does not end in ${basePath}, as INTERLUDE_BASE_PATH says. Correct one of them`,
     );
   }
-  // As a browser writes it: what is registered at the provider is compared sign by sign.
+  // normalized as browsers do: the provider compares redirect URIs character by character
   return url.href.replace(/\/+$/, '');
 }
 

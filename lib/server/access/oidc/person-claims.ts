@@ -4,10 +4,10 @@ import { type Configuration, fetchUserInfo, type IDToken, WWWAuthenticateChallen
 import { providerUnavailable } from './oidc-provider';
 import { EVERYBODY, type OidcSettings } from './oidc-settings';
 
-/** What a provider's groups can make of a person, from least to most. */
+/** Roles that groups can grant, lowest first. */
 export type PersonRole = 'viewer' | 'operator' | 'admin';
 
-/** What a provider says of somebody. */
+/** Claims about a person. */
 export interface PersonClaims {
   sub: string;
   email?: unknown;
@@ -20,7 +20,7 @@ type RoleSettings = Pick<
   'groupsClaim' | 'adminGroups' | 'operatorGroups' | 'viewerGroups' | 'firstAdmin'
 >;
 
-/** The most that somebody's groups allow; null if they allow nothing. Group names are compared sign by sign. */
+/** Highest role that the groups grant; null for none. Group names are compared exactly. */
 export function roleFromClaims(claims: PersonClaims, settings: RoleSettings): PersonRole | null {
   if (isFirstAdmin(claims, settings.firstAdmin)) return 'admin';
   const own = groupsIn(claims, settings.groupsClaim);
@@ -31,24 +31,24 @@ export function roleFromClaims(claims: PersonClaims, settings: RoleSettings): Pe
 }
 
 /**
- * As `roleOf`, from claims of a refresh, which may be fewer than those of the sign-in.
+ * Like `roleFromClaims`, for refreshed claims, which may be fewer.
  *
- * @param email of the sign-in
- * @returns undefined if the claims don't say: the role stays
+ * @param email email of the sign-in
+ * @returns undefined if the claims don't decide: the role stays
  */
 export function refreshedRole(
   claims: PersonClaims,
   settings: RoleSettings,
   email: string | null,
 ): PersonRole | null | undefined {
-  // without both email claims the first admin can't be recognised: the role stays
+  // the first admin can't be recognized without both email claims
   const isSilent = claims.email === undefined || claims.email_verified === undefined;
   const asVerified = { ...claims, email: claims.email ?? email, email_verified: true };
   if (isSilent && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;
   return claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleFromClaims(claims, settings);
 }
 
-/** The claim of this name, or else what the dots in its name lead to; undefined if there is none. */
+/** The claim with this name, or the value at its dotted path; undefined if absent. */
 export function claimOf(claims: PersonClaims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let at: unknown = claims;
@@ -61,12 +61,12 @@ export function claimOf(claims: PersonClaims, name: string): unknown {
 
 function groupsIn(claims: PersonClaims, name: string): string[] {
   const groups = claimOf(claims, name);
-  // One group is sometimes told as a plain text. It is not split: a group may be called "a, b".
+  // a single group may be a plain string; don't split it, because a name may contain a comma
   const told = Array.isArray(groups) ? groups : [groups];
   return told.filter((group) => typeof group === 'string' && group !== EVERYBODY);
 }
 
-/** An email that the provider has not verified is what somebody claims of themselves. */
+/** Unverified email addresses don't count. */
 function isFirstAdmin(claims: PersonClaims, firstAdmin: string | null): boolean {
   if (firstAdmin === null) return false;
   if (claims.sub === firstAdmin) return true;
@@ -74,37 +74,37 @@ function isFirstAdmin(claims: PersonClaims, firstAdmin: string | null): boolean 
   return email_verified === true && typeof email === 'string' && lower(email) === lower(firstAdmin);
 }
 
-/** Of A to Z only: `toLowerCase` makes other letters the same that two mailboxes may differ by. */
+/** ASCII only: `toLowerCase` would unify letters that distinguish mailboxes. */
 function lower(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 const MAX_LENGTH = 200;
 
-/** Control signs, and those that turn the direction of what is written after them. */
+/** Control characters and text direction overrides. */
 const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** What somebody is called. People choose names themselves, so it says nothing but itself and is never proof. */
+/** Display name, chosen by the person and never proof of identity. */
 export function personName(claims: PersonClaims): string {
   const names = [claims.name, claims.preferred_username, claims.email].map(personText);
   return names.find((name) => name !== null) ?? claims.sub;
 }
 
-/** A claim as it can be shown and stored; null if there is nothing to show. */
+/** A displayable claim; null if nothing remains. */
 export function personText(claim: unknown): string | null {
   if (typeof claim !== 'string') return null;
   return cutText(claim.toWellFormed().replace(UNSEEN, ' ').trim(), MAX_LENGTH) || null;
 }
 
-/** As OpenID Connect bounds it. */
+/** Limit of OpenID Connect. */
 const MAX_SUBJECT_LENGTH = 255;
 
 /**
- * Claims about a person. Asks the userinfo endpoint if the ID token lacks name, email or groups, or if a refresh returned
+ * Claims about a person, from the userinfo endpoint if the ID token lacks name, email or groups, or a refresh returned
  * none. Signed claims win.
  *
- * @param tokens `subject`: who it has to be about
- * @throws AppError, or what the library throws if the provider does not answer, or answers about somebody else
+ * @param tokens.subject the expected person
+ * @throws AppError, or the library's error if the provider doesn't answer or answers about another person
  */
 export async function fetchClaims(
   configuration: Configuration,
@@ -112,7 +112,7 @@ export async function fetchClaims(
   groupsClaim: string,
 ): Promise<PersonClaims> {
   const { subject, idToken, accessToken } = tokens;
-  // What is stored of it has to stay one person's.
+  // stored subjects must stay distinct
   if (subject.length > MAX_SUBJECT_LENGTH || !subject.isWellFormed()) {
     throw new AppError('malformed', 'The identity provider names you by a subject that nobody could be known by.');
   }
@@ -123,10 +123,10 @@ export async function fetchClaims(
     idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
   const told = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
-    // From the token endpoint it would say that our secret is wrong.
+    // signInRefusal would read this error as a rejected client secret
     throw error instanceof WWWAuthenticateChallengeError ? providerUnavailable(issuer, error) : error;
   });
-  // That an address is verified holds for the address it was said with.
+  // `email_verified` only applies to the address beside it
   const email = idToken !== undefined && 'email' in idToken ? idToken : told;
   return { ...told, ...idToken, email: email.email, email_verified: email.email_verified };
 }
