@@ -8,6 +8,7 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -48,13 +49,13 @@ export async function buildIfStale(basePath = '') {
 async function build(basePath, hash) {
   const buildDir = join(root, buildFolder(basePath));
   const stampFile = join(buildDir, 'interlude-sources');
-  if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp(stampFile) === hash) return;
+  if (existsSync(join(buildDir, 'BUILD_ID')) && readIfPresent(stampFile) === hash) return;
   printLine('Building the dashboard (next build) …');
   const next = join(root, 'node_modules', 'next', 'dist', 'bin', 'next');
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', BASE_PATH_OF_BUILD: basePath };
   if (!(await runProgram(process.execPath, [next, 'build'], env))) {
-    throw new LaunchError('next build failed; its output is above');
+    throw new LaunchError('next build failed; fix the errors above, then start again');
   }
   try {
     writeFileSync(stampFile, hash);
@@ -70,16 +71,14 @@ async function build(basePath, hash) {
  */
 function requirePacked(basePath) {
   if (existsSync(join(root, buildFolder(basePath), 'BUILD_ID'))) return;
-  const which = basePath === '' ? 'beneath a path' : `not beneath ${basePath}`;
-  throw new LaunchError(
-    `this copy was packed to be ${which}; set INTERLUDE_BASE_PATH as when it was packed, or pack another one`,
-  );
+  const other = basePath === '' ? 'with a base path' : `without the base path ${basePath}`;
+  throw new LaunchError(`this copy was packed ${other}; set INTERLUDE_BASE_PATH as when packing, or pack it again`);
 }
 
-/** @param {string} stampFile */
-function readStamp(stampFile) {
+/** @param {string} file */
+function readIfPresent(file) {
   try {
-    return readFileSync(stampFile, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch {
     return null;
   }
@@ -99,25 +98,12 @@ function addTo(hash, path) {
   const name = relative(root, path);
   // no page is made of documentation
   if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
-  const entries = listing(path);
-  if (entries) {
-    for (const entry of entries) addTo(hash, join(path, entry));
+  if (statSync(path).isDirectory()) {
+    for (const entry of readdirSync(path).sort()) addTo(hash, join(path, entry));
     return;
   }
   const content = readFileSync(path);
   hash.update(`${name}\n${content.length}\n`).update(content);
-}
-
-/**
- * @param {string} path
- * @returns {string[] | null} null for a file
- */
-function listing(path) {
-  try {
-    return readdirSync(path).sort();
-  } catch {
-    return null;
-  }
 }
 
 /** Next bakes the base path into code, manifests and patterns; these copies replace the placeholder at start. */
@@ -143,30 +129,21 @@ function rebaseBuild(basePath, sources) {
     .update(readFileSync(fileURLToPath(import.meta.url)))
     .digest('hex');
   removeLeftDrafts(to);
-  if (stampIn(to) === stamp) return;
+  if (readIfPresent(join(to, STAMP)) === stamp) return;
   const draft = `${to}.${process.pid}`;
   try {
     rmSync(draft, { recursive: true, force: true });
     copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
     writeFileSync(join(draft, STAMP), stamp);
     // a concurrent start may have created it and be running from it
-    if (stampIn(to) !== stamp) {
+    if (readIfPresent(join(to, STAMP)) !== stamp) {
       rmSync(to, { recursive: true, force: true });
       renameSync(draft, to);
     }
   } catch (error) {
-    if (stampIn(to) !== stamp) throw LaunchError.ofWriting(error, dirname(to));
+    if (readIfPresent(join(to, STAMP)) !== stamp) throw LaunchError.ofWriting(error, dirname(to));
   } finally {
     rmSync(draft, { recursive: true, force: true });
-  }
-}
-
-/** @param {string} folder */
-function stampIn(folder) {
-  try {
-    return readFileSync(join(folder, STAMP), 'utf8');
-  } catch {
-    return null;
   }
 }
 

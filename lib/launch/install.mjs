@@ -14,7 +14,7 @@ export async function installIfMissing() {
   const npm = npmProgram();
   const { NODE_ENV: _, ...env } = process.env;
   const installed = await runProgram(npm.program, [...npm.args, ...args], /** @type {NodeJS.ProcessEnv} */ (env));
-  if (!installed) throw new LaunchError('npm ci failed (its output is above); mend that and start again', 3);
+  if (!installed) throw new LaunchError('npm ci failed; fix the errors above, then start again', 3);
 }
 
 /**

@@ -15,13 +15,13 @@ try {
   cli = await loadTypescript('lib/runner/cli/main.ts');
 } catch (error) {
   if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(errorCode(error) ?? '')) throw error;
-  process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
+  process.stderr.write(`interlude: packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }
 /** Commands outside lib/runner/cli. @type {Record<string, string>} */
-const ELSEWHERE = { db: 'lib/server/maintenance/db.ts', conformance: 'lib/conformance/command.ts' };
+const OTHER_ROOMS = { db: 'lib/server/maintenance/db.ts', conformance: 'lib/conformance/command.ts' };
 process.exit(
   await cli.main(process.argv.slice(2), (/** @type {string} */ name) =>
-    loadTypescript(ELSEWHERE[name] ?? `lib/runner/cli/${name}.ts`),
+    loadTypescript(OTHER_ROOMS[name] ?? `lib/runner/cli/${name}.ts`),
   ),
 );

@@ -14,7 +14,7 @@ import { errorCode } from '../runner/system-error.mjs';
  * the file stays and the check is retried.
  */
 
-const AGAIN_MS = 5_000;
+const RETRY_MS = 5_000;
 
 /** @param {string} dataDir */
 export function runnerTokenFile(dataDir) {
@@ -31,12 +31,12 @@ export async function keepRunnerToken(dataDir, own) {
   const made = await ensureRunnerToken(runnerTokenFile(dataDir), own);
   if (made !== 'later') return;
   // start-up reports a file of another user
-  setTimeout(() => void keepRunnerToken(dataDir, own).catch(() => {}), AGAIN_MS).unref();
+  setTimeout(() => void keepRunnerToken(dataDir, own).catch(() => {}), RETRY_MS).unref();
 }
 
 /**
  * @param {string} file
- * @param {Own} own
+ * @param {OwnServer} own
  * @returns {Promise<'kept' | 'made' | 'later' | 'never'>}
  */
 export async function ensureRunnerToken(file, own) {
@@ -64,7 +64,7 @@ export async function ensureRunnerToken(file, own) {
   } catch (error) {
     rmSync(draft, { force: true });
     process.stderr.write(
-      `interlude: ${file} can't be written (${errorCode(error)}); runners here need a token: see "tokens --help"\n`,
+      `interlude: can't write ${file} (${errorCode(error)}); runners here need a token: see "tokens --help"\n`,
     );
     return 'never';
   }
@@ -83,7 +83,7 @@ function contentOf(file) {
   }
 }
 
-const WITHIN_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /**
  * @typedef {object} OwnServer
@@ -110,7 +110,7 @@ export async function requestOwnServer(
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      signal: AbortSignal.timeout(WITHIN_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
       redirect: 'manual',
     });
     return { status: response.status, answer: await response.json() };
@@ -132,10 +132,10 @@ export async function signInLines(own, isTerminal) {
   if (!isTerminal) return `  Sign in:  get a single-use link with\n    ${another}`;
   const { status, answer } = await requestOwnServer(own, '/sign-in-codes', { body: {} });
   if (status === 201 && typeof answer.path === 'string') {
-    return `  Sign in:  ${own.url}${answer.path}\n  It is good once, for 5 minutes. This prints another:\n    ${another}`;
+    return `  Sign in:  ${own.url}${answer.path}\n  The link works once, within 5 minutes. Print another with:\n    ${another}`;
   }
   const until = status === 0 ? 'the server is less busy' : 'its database answers';
-  return `  Sign in:  no link can be made now. Once ${until}, this prints one:\n    ${another}`;
+  return `  Sign in:  can't create a link now. Once ${until}, print one with:\n    ${another}`;
 }
 
 /**

@@ -26,7 +26,7 @@ export function readOptions(argv, env) {
   const values = parse(argv);
   const port = values.port ?? (env.PORT || '4319');
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-    throw new LaunchError(`"${port}" is not a port; give a number from 0 to 65535`, 2);
+    throw new LaunchError(`"${port}" is not a port; use a number from 0 to 65535`, 2);
   }
   return {
     help: values.help === true,

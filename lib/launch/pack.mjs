@@ -26,15 +26,24 @@ const TYPESCRIPT = [
 ];
 
 /** Native packages and their importers, which can't be bundled. */
-const AS_THEY_ARE = ['libsql', '@libsql/client'];
+const NATIVE = ['libsql', '@libsql/client'];
 
 /** Traced for the image service, which is off. */
 const NEVER_LOADED = /^node_modules\/(@img|sharp)\//;
 
-const AS_THEY_STAND = ['package.json', 'public', 'db/migrations'];
+const COPIED = ['package.json', 'public', 'db/migrations'];
 
 /** Build files that only the next build or a person reads. */
-const NO_PART = new Set(['cache', 'dev', 'diagnostics', 'types', 'build', 'trace', 'trace-build', 'interlude-sources']);
+const UNUSED_BUILD_FILES = new Set([
+  'cache',
+  'dev',
+  'diagnostics',
+  'types',
+  'build',
+  'trace',
+  'trace-build',
+  'interlude-sources',
+]);
 
 /** Fixed when packing, from INTERLUDE_BASE_PATH. */
 const BASE_PATH = basePathSetting(process.env.INTERLUDE_BASE_PATH);
@@ -42,14 +51,14 @@ const BUILD = join(root, buildFolder(BASE_PATH));
 
 async function pack() {
   const [given] = process.argv.slice(2);
-  if (given === undefined) throw new LaunchError('which folder to pack into? node lib/launch/pack.mjs FOLDER', 2);
+  if (given === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
   const folder = resolve(given);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new LaunchError(`${folder} is not empty; name a folder that is, or none yet`, 2);
+    throw new LaunchError(`${folder} is not empty; name an empty or new folder`, 2);
   }
   await buildIfStale(BASE_PATH);
   const loaded = [...traced(), ...(await loadedByNext()), ...(await imported())];
-  const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...AS_THEY_STAND]);
+  const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...COPIED]);
   mkdirSync(folder, { recursive: true });
   for (const file of files) {
     const target = join(folder, file);
@@ -57,7 +66,7 @@ async function pack() {
     cpSync(join(root, file), target, { recursive: true, verbatimSymlinks: true });
   }
   await compile(join(folder, relative(root, READY)));
-  printLine(`Packed into ${folder}. Start it there: node lib/launch/start.mjs`);
+  printLine(`Packed into ${folder}. Start it there with: node lib/launch/start.mjs`);
   // Next keeps handles open
   process.exit();
 }
@@ -117,7 +126,7 @@ async function compile(folder) {
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     splitting: true,
-    external: AS_THEY_ARE,
+    external: NATIVE,
     banner: { js: BANNER },
     plugins: [{ name: 'own-address', setup: keepAddresses }],
   });
@@ -163,7 +172,7 @@ const COMMON = {
 function walk(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (folder === BUILD && NO_PART.has(entry.name)) return [];
+    if (folder === BUILD && UNUSED_BUILD_FILES.has(entry.name)) return [];
     return entry.isDirectory() ? walk(path) : [path];
   });
 }

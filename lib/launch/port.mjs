@@ -31,10 +31,28 @@ export function reservePort(host, port) {
  */
 export function listenError(code, host, port) {
   if (code === 'EADDRINUSE') {
-    return `port ${port} is in use on ${host}; stop what uses it, or choose another with PORT or "${npmCommand(['start', '--', '--port'])} N"`;
+    return `port ${port} is in use on ${host}; stop the other process, or set PORT or run "${npmCommand(['start', '--', '--port'])} N"`;
   }
-  if (code === 'EACCES') return `this user may not listen on port ${port}; choose one above 1023 with PORT`;
+  if (code === 'EACCES') return `this user may not listen on port ${port}; set PORT to one above 1023`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `${host} is not an address of this machine; set HOST to one that is`;
-  return `the server can't listen on ${host}:${port} (${code})`;
+  return `can't listen on ${host}:${port} (${code}); check HOST and PORT`;
+}
+
+/**
+ * Tests ::1, which browsers try first for a name below `localhost`: another process that listens there would receive
+ * our requests.
+ *
+ * @param {string} host where the server listens
+ * @param {number} port
+ * @returns {Promise<'free' | 'unavailable' | 'taken'>} free to listen on; absent or covered by `host`; taken by another
+ * process
+ */
+export function probeIpv6Loopback(host, port) {
+  if (host === '::' || host === '::1') return Promise.resolve('unavailable');
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', (error) => resolve(errorCode(error) === 'EADDRINUSE' ? 'taken' : 'unavailable'));
+    probe.listen({ host: '::1', port, exclusive: true }, () => probe.close(() => resolve('free')));
+  });
 }

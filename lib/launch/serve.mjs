@@ -105,7 +105,9 @@ async function answers(url) {
     if (ok) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new LaunchError(`the server did not answer at ${url} within ${READY_WITHIN_MS / 1_000} s`);
+  throw new LaunchError(
+    `the server did not answer at ${url} within ${READY_WITHIN_MS / 1_000} s; see its output above`,
+  );
 }
 
 /** Grace period for requests already sent on open connections. */

@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 };
 
 /** npm repeats a signal that the terminal has already sent to the whole process group. */
-const TWICE_BY_NPM_MS = 250;
+const NPM_REPEAT_MS = 250;
 
 /** @typedef {keyof typeof EXIT_CODES} Signal */
 
@@ -19,32 +19,32 @@ const TWICE_BY_NPM_MS = 250;
  */
 export function handleSignals(env = process.env) {
   /** @type {() => Promise<unknown>} */
-  let work = () => Promise.resolve();
+  let finalWork = () => Promise.resolve();
   /** @type {{ name: Signal, at: number } | null} */
-  let told = null;
+  let first = null;
   /** @param {Signal} name */
-  const tell = (name) => {
+  const end = (name) => {
     const exit = () => process.exit(EXIT_CODES[name]);
-    if (told === null) {
-      told = { name, at: performance.now() };
-      void work()
+    if (first === null) {
+      first = { name, at: performance.now() };
+      void finalWork()
         .catch(() => {})
         .then(exit);
       return;
     }
-    const isSame = told.name === name && performance.now() - told.at < TWICE_BY_NPM_MS;
-    if (!isSame || env.npm_lifecycle_event !== 'start') exit();
+    const isRepeat = first.name === name && performance.now() - first.at < NPM_REPEAT_MS;
+    if (!isRepeat || env.npm_lifecycle_event !== 'start') exit();
   };
-  for (const name of /** @type {Signal[]} */ (Object.keys(EXIT_CODES))) process.on(name, () => tell(name));
+  for (const name of /** @type {Signal[]} */ (Object.keys(EXIT_CODES))) process.on(name, () => end(name));
   return {
-    tell,
-    after(given) {
-      work = given;
+    end,
+    after(work) {
+      finalWork = work;
     },
   };
 }
 
-const LOOK_EVERY_MS = 500;
+const POLL_MS = 500;
 const SHELLS = ['sh', 'dash', 'bash', 'ash', 'zsh'];
 
 /**
@@ -61,7 +61,7 @@ export function onOrphaned(callback, env = process.env) {
     if (String(ancestors(first.length)) === String(first)) return;
     clearInterval(timer);
     callback();
-  }, LOOK_EVERY_MS);
+  }, POLL_MS);
   timer.unref();
 }
 

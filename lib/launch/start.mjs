@@ -1,20 +1,20 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { processState } from '../protocol/process-state.mjs';
 import { checkDataFolder } from '../runner/data-folder.mjs';
 import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
-import { launchServer, theServer } from '../server/process-server.mjs';
+import { theServer } from '../server/process-server.mjs';
 import { buildIfStale } from './build.mjs';
 import { installIfMissing } from './install.mjs';
 import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
 import { isTerminal, keepRunnerToken, runnerTokenFile, signInLines } from './local-credentials.mjs';
-import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
 import { readOptions, START_HELP } from './options.mjs';
 import { isPacked, root } from './paths.mjs';
-import { reservePort } from './port.mjs';
+import { probeIpv6Loopback, reservePort } from './port.mjs';
 import { publishServerFile, runningServer } from './server-file.mjs';
 import { handleSignals, ignoreOutputErrors, onOrphaned } from './shutdown.mjs';
-import { readOrMakeToken, secretsFromFiles } from './token.mjs';
+import { readOrMakeLocalName, readOrMakeToken, secretsFromFiles } from './token.mjs';
 import { loadTypescript } from './typescript.mjs';
 
 /**
@@ -36,19 +36,19 @@ async function start() {
     return;
   }
   requireNode(20, 9);
-  if (options.demo && isPacked) throw new LaunchError('the demo fleet is not in a packed copy, which only serves', 2);
-  const end = handleSignals();
-  onOrphaned(() => end.tell('SIGTERM'));
+  if (options.demo && isPacked)
+    throw new LaunchError('the demo fleet is not part of a packed copy; run it from a full checkout', 2);
+  const shutdown = handleSignals();
+  onOrphaned(() => shutdown.end('SIGTERM'));
   const { host, dataDir, basePath } = options;
   const held = await reservePort(host, options.port).catch((error) => {
     const url = runningServer(dataDir, options.port);
     if (url === null) throw error;
-    const next = options.demo ? `; for the demo beside it run: ${interludeCommand(['demo'])}` : '';
-    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude runs already, at ${url}${next}`);
+    const next = options.demo ? `; to add the demo fleet, run: ${interludeCommand(['demo'])}` : '';
+    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude is already running at ${url}${next}`);
   });
   checkDataFolder(dataDir);
-  const commands = hint();
-  const ipv6 = await ipv6Loopback(host, held.port);
+  const ipv6 = await probeIpv6Loopback(host, held.port);
   const localName = ipv6 === 'taken' ? '' : readOrMakeLocalName(dataDir, process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
@@ -65,39 +65,29 @@ async function start() {
     // for pages that show shell commands
     INTERLUDE_RUNNER_TOKEN_FILE: runnerTokenFile(dataDir),
   });
-  const { prepareDatabase } = await import('./database.mjs');
-  await prepareDatabase(process.env);
-  launchServer();
+  await migrateDatabase(process.env);
+  processState().isLaunched = true;
   await watchForAgents();
   const { serve } = await import('./serve.mjs');
   const { url, close } = await serve(host, held, ipv6 === 'free', basePath);
-  end.after(() => within(END_MS, stop(close)));
+  shutdown.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own, isTerminal(process.stdout, process.env));
-  const pages = localName === '' || new URL(url).hostname !== '127.0.0.1' ? url : localNameUrl(localName, url);
-  const takeBack = publishServerFile(dataDir, url, pages);
-  process.once('exit', takeBack);
-  const elsewhere = pages === url ? '' : `  Browsers on this machine have it at ${pages}\n`;
-  printLine(`\n  Interlude is at ${url}\n${signIn}\n${elsewhere}`);
+  const isLocalUrl = new URL(url).hostname === '127.0.0.1';
+  const pages = localName !== '' && isLocalUrl ? url.replace('127.0.0.1', `${localName}.localhost`) : url;
+  process.once('exit', publishServerFile(dataDir, url, pages));
+  const redirect = pages === url ? '' : `  Browsers on this machine are redirected to ${pages}\n`;
+  printLine(`\n  Interlude is at ${url}\n${signIn}\n${redirect}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
-  printLine(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : isPacked ? '' : commands);
+  printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : isPacked ? '' : nextCommands());
   if (endDemo === null) return;
-  end.after(async () => {
+  shutdown.after(async () => {
     // first, while its sessions can still report their end; bounded, so that it can't delay the exit
     await within(DEMO_FAREWELL_MS, endDemo());
     await within(END_MS, stop(close));
   });
-}
-
-/**
- * @param {string} localName
- * @param {string} url
- */
-function localNameUrl(localName, url) {
-  const { port, pathname } = new URL(url);
-  return `http://${localName}.localhost:${port}${pathname.replace(/\/$/, '')}`;
 }
 
 /**
@@ -107,8 +97,7 @@ function localNameUrl(localName, url) {
  * @param {() => Promise<void>} closeDoor
  */
 function stop(closeDoor) {
-  const answered = closeDoor();
-  return theServer().close(answered);
+  return theServer().close(closeDoor());
 }
 
 /**
@@ -120,28 +109,37 @@ function within(ms, work) {
 }
 
 /** Commands to paste where `npm start` was run. */
-function hint() {
+function nextCommands() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
   const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
-    `  In another terminal, run Claude Code, in a project of yours or an empty one:`,
+    '  In another terminal, run Claude Code in a project:',
     `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,
-    '  Or follow the Claude Code of your terminals:',
+    '  Or follow Claude Code sessions in your terminals:',
     ours('hooks', 'install'),
     ours('runner', 'hooks'),
     '  Or replay a recorded run:',
     ours('replay', recording),
-    '  See a whole fleet:',
+    '  Or run a demo fleet:',
     ours('demo'),
-    '  Ctrl-C ends it.\n',
+    '  Press Ctrl-C to stop.\n',
   ].join('\n');
 }
 
 /**
- * @param {number} major
- * @param {number} minor
+ * Opens the database once before serving, which migrates it and reports problems here in one line rather than in the
+ * first request.
+ *
+ * @param {NodeJS.ProcessEnv} env
  */
+async function migrateDatabase(env) {
+  const { databaseOptions, openDatabase } = await loadTypescript('db/client.ts', { alone: true });
+  const database = await openDatabase({ ...databaseOptions(env), migrates: true });
+  await database.close();
+}
+
+/** @param {number} major @param {number} minor */
 function requireNode(major, minor) {
   const [hasMajor = 0, hasMinor = 0] = process.versions.node.split('.').map(Number);
   if (hasMajor > major || (hasMajor === major && hasMinor >= minor)) return;
@@ -169,7 +167,7 @@ function startDemoFleet(env) {
     if (ended) return;
     const startedAt = Date.now();
     child = fork(program, ['demo'], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    child.once('error', (error) => process.stderr.write(`interlude: the demo did not start: ${error.message}\n`));
+    child.once('error', (error) => process.stderr.write(`interlude: can't start the demo fleet: ${error.message}\n`));
     child.once('exit', (code) => {
       if (ended || code === 0) return;
       // a long run before the failure resets the delay
@@ -203,6 +201,6 @@ async function watchForAgents() {
     await look();
     setInterval(() => void look().catch(() => undefined), LOOK_EVERY_MS).unref();
   } catch (error) {
-    process.stderr.write(`interlude: this machine could not be searched for agents: ${error}\n`);
+    process.stderr.write(`interlude: can't search this machine for agents: ${error}\n`);
   }
 }

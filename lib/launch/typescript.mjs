@@ -35,5 +35,5 @@ export async function loadTypescript(path, { alone = false } = {}) {
 function loadReady(path) {
   const ready = join(READY, `${readyName(path)}.mjs`);
   if (existsSync(ready)) return import(pathToFileURL(ready).href);
-  throw new LaunchError('that is not in a packed copy, which only serves; run it from the whole of Interlude', 3);
+  throw new LaunchError('this command is not part of a packed copy; run it from a full checkout', 3);
 }

@@ -1,10 +1,11 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
+import { processState } from '@interlude/protocol/process-state.mjs';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { guessableSecrets } from '@/lib/server/access/access-settings';
 import { prepareHeaders } from '@/lib/server/access/incoming-headers.mjs';
 import { serverFor } from './create-server';
-import { isLaunched, setServer } from './process-server.mjs';
+import { setServer } from './process-server.mjs';
 
 /** Creates and starts this process's server. Without a launcher, also closes it with the process. */
 export async function runServer(): Promise<void> {
@@ -12,7 +13,7 @@ export async function runServer(): Promise<void> {
   const server = serverFor(process.env);
   setServer(server);
   await server.start();
-  if (isLaunched()) return;
+  if (processState().isLaunched) return;
   // without a front door, Next's requests are prepared here; on Vercel the host's own header names the client
   subscribe('http.server.request.start', (message) => {
     prepareHeaders((message as { request: IncomingMessage }).request);
