@@ -161,7 +161,7 @@ export const SIGN_IN = [
   {
     name: 'lets a stream outlive its credential',
     file: 'lib/server/access/credential-cache.ts',
-    find: 'for (const id of watched) this.#end(id, this.#live.get(id));',
+    find: 'for (const id of watched) this.#watchers.notify(id, this.#live.get(id));',
     replace: '',
     test: 'tests/unit/access/credentials.test.ts',
   },

@@ -6,40 +6,33 @@ import type { Database } from '@/db/client';
 import type { ContextKind } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
-import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive } from './credential-rows';
-import { LOCAL_ID, may, OWNER, type Principal } from './principal';
+import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive, principalOf } from './credential-rows';
+import { CredentialWatchers, isCovered } from './credential-watchers';
+import { OWNER, type Principal } from './principal';
 import { secretHash } from './secret';
 
 /** Poll interval for changed credentials while one is in use. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Age up to which a poll's result is trusted. */
 const FRESH_MS = 1_500;
 /** Polling stops this long after the last request. */
-const REST_AFTER_MS = 10_000;
+const IDLE_MS = 10_000;
 /** Interval for persisting last-used times. */
-const NOTE_USE_MS = 60_000;
+const PERSIST_USE_MS = 60_000;
 /** Cache size, including unknown secrets. */
-const MOST = 20_000;
+const MAX_ENTRIES = 20_000;
 
 /** Longest wait for a role refresh; then the stored role applies. */
 const REFRESH_WAIT_MS = 2_000;
 
 /** Timeout of a database query. */
-const PATIENCE_MS = 5_000;
+const QUERY_TIMEOUT_MS = 5_000;
 
 interface Entry {
   principal: Principal;
   credential: Credential;
   /** Monotonic expiry: setting the wall clock back must not extend a credential. */
   endsAt: number;
-}
-
-/** A stream or other long use that a credential permits. */
-interface Watcher {
-  needs: Permission;
-  /** Its output is already redacted. */
-  redacts: boolean;
-  onEnd: () => void;
 }
 
 /**
@@ -61,19 +54,19 @@ export class CredentialCache {
   readonly #entries = new Map<string, Entry | null>();
   /** By credential id. */
   readonly #live = new Map<string, Principal>();
-  readonly #watchers = new Map<string, Set<Watcher>>();
+  readonly #watchers = new CredentialWatchers();
   readonly #used = new Map<string, number>();
   #version: number | null = null;
   /** Number of full reloads. */
   #generation = 0;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #polledAt = Number.NEGATIVE_INFINITY;
   #usedAt = Number.NEGATIVE_INFINITY;
-  #notedAt = Number.NEGATIVE_INFINITY;
-  #looking: Promise<void> | null = null;
-  readonly #lasts: boolean;
+  #persistedAt = Number.NEGATIVE_INFINITY;
+  #polling: Promise<void> | null = null;
+  readonly #isLongLived: boolean;
   #timer: ReturnType<typeof setInterval> | undefined;
   /** The persisted last-used time is out of date. */
-  #isUseNews = false;
+  #isUseStale = false;
   #isFailing = false;
   #isClosed = false;
 
@@ -95,7 +88,7 @@ export class CredentialCache {
     refreshRole?: ((credentialId: string) => Promise<void>) | null;
   }) {
     this.#refreshRole = refreshRole;
-    this.#lasts = kind === 'shared';
+    this.#isLongLived = kind === 'shared';
     this.#database = database;
     this.#now = now;
     this.#redactedRoles = redactedRoles;
@@ -112,29 +105,29 @@ export class CredentialCache {
   find(secret: string, { isUse = true } = {}): Principal | null | Promise<Principal | null> {
     const hash = secretHash(secret);
     this.#usedAt = this.#steady();
-    if (!this.#lasts) return this.#readOnce(hash, isUse);
-    this.#keep();
-    if (this.#usedAt - this.#lookedAt > FRESH_MS) return this.#look().then(() => this.#known(hash, isUse));
-    return this.#known(hash, isUse);
+    if (!this.#isLongLived) return this.#findOnce(hash, isUse);
+    this.#startPolling();
+    if (this.#usedAt - this.#polledAt > FRESH_MS) return this.#poll().then(() => this.#fromCache(hash, isUse));
+    return this.#fromCache(hash, isUse);
   }
 
   /** For processes that keep nothing between requests: reads, and persists the use at once. */
-  async #readOnce(hash: string, isUse: boolean): Promise<Principal | null> {
+  async #findOnce(hash: string, isUse: boolean): Promise<Principal | null> {
     let principal = this.#entries.get(hash)?.principal ?? (await this.#read(hash, isUse));
     const credential = this.#entries.get(hash)?.credential;
     if (principal !== null && credential !== undefined && this.#isRoleDue(credential)) {
       await this.#refreshSoon(credential.id);
       principal = await this.#read(hash, isUse);
     }
-    if (this.#isUseNews) await this.#noteUse();
+    if (this.#isUseStale) await this.#persistUse();
     return principal;
   }
 
   /** @param refreshes waits for a role refresh if one is due */
-  #known(hash: string, isUse: boolean, refreshes = true): Principal | null | Promise<Principal | null> {
+  #fromCache(hash: string, isUse: boolean, refreshes = true): Principal | null | Promise<Principal | null> {
     const entry = this.#entries.get(hash);
     if (entry === undefined) {
-      return this.#read(hash, isUse).then((found) => (found === null ? null : this.#known(hash, isUse, refreshes)));
+      return this.#read(hash, isUse).then((found) => (found === null ? null : this.#fromCache(hash, isUse, refreshes)));
     }
     if (entry === null) return null;
     const { credential, principal } = entry;
@@ -143,13 +136,13 @@ export class CredentialCache {
       return credential.idleMs === null ? null : this.#read(hash, isUse);
     }
     if (refreshes && this.#isRoleDue(credential)) {
-      return this.#refreshSoon(credential.id).then(() => this.#known(hash, isUse, false));
+      return this.#refreshSoon(credential.id).then(() => this.#fromCache(hash, isUse, false));
     }
-    if (isUse) this.#noteUseOf(credential);
+    if (isUse) this.#recordUse(credential);
     return principal;
   }
 
-  #noteUseOf(credential: Credential): void {
+  #recordUse(credential: Credential): void {
     const now = this.#now();
     credential.lastUsedAt = Math.max(credential.lastUsedAt, now);
     this.#used.set(credential.id, now);
@@ -186,21 +179,17 @@ export class CredentialCache {
     if (credentialId === OWNER.credentialId) return () => {};
     const watcher = { needs, redacts, onEnd };
     // it may have changed since `find`
-    if (!lets(this.#live.get(credentialId), watcher)) this.#version = null;
-    const watchers = this.#watchers.get(credentialId) ?? new Set();
-    this.#watchers.set(credentialId, watchers.add(watcher));
-    this.#keep();
-    return () => {
-      watchers.delete(watcher);
-      if (watchers.size === 0 && this.#watchers.get(credentialId) === watchers) this.#watchers.delete(credentialId);
-    };
+    if (!isCovered(watcher, this.#live.get(credentialId))) this.#version = null;
+    const stop = this.#watchers.add(credentialId, watcher);
+    this.#startPolling();
+    return stop;
   }
 
   /** Reloads after a change in this process. Never rejects. */
   async invalidate(): Promise<void> {
     // a poll in progress may predate the change
-    await this.#looking?.catch(() => {});
-    await this.#look().catch(() => {});
+    await this.#polling?.catch(() => {});
+    await this.#poll().catch(() => {});
   }
 
   close(): void {
@@ -209,49 +198,52 @@ export class CredentialCache {
     this.#timer = undefined;
   }
 
-  #keep(): void {
+  #startPolling(): void {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
-      const restsAfterMs = this.#lasts ? REST_AFTER_MS : 0;
-      const isResting = this.#watchers.size === 0 && this.#steady() - this.#usedAt > restsAfterMs;
-      if (!isResting) return void this.#look().catch(() => {});
+      const idleMs = this.#isLongLived ? IDLE_MS : 0;
+      const isIdle = this.#watchers.isEmpty && this.#steady() - this.#usedAt > idleMs;
+      if (!isIdle) return void this.#poll().catch(() => {});
       clearInterval(this.#timer);
       this.#timer = undefined;
-      void this.#noteUse();
-    }, LOOK_MS);
+      void this.#persistUse();
+    }, POLL_MS);
     if (typeof this.#timer === 'object') this.#timer.unref?.();
   }
 
-  #look(): Promise<void> {
-    this.#looking ??= this.#lookNow().finally(() => {
-      this.#looking = null;
+  #poll(): Promise<void> {
+    this.#polling ??= this.#pollNow().finally(() => {
+      this.#polling = null;
     });
-    return this.#looking;
+    return this.#polling;
   }
 
-  async #lookNow(): Promise<void> {
-    const beganAt = this.#steady();
+  async #pollNow(): Promise<void> {
+    const startedAt = this.#steady();
     try {
-      const { rows } = await this.#ask('SELECT version FROM access');
+      const { rows } = await this.#query('SELECT version FROM access');
       const version = Number(rows[0]?.version ?? 0);
-      if (version !== this.#version) await this.#readAgain(version);
-      this.#lookedAt = beganAt;
+      if (version !== this.#version) await this.#reload(version);
+      this.#polledAt = startedAt;
       this.#isFailing = false;
     } catch (error) {
-      const isNews = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
-      if (isNews) serverLog('error', 'credentials can’t be looked up:', { error: inShort(error) });
+      const isFirst = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
+      if (isFirst)
+        serverLog('error', 'Can’t read credentials; requests are refused until the database answers:', {
+          error: inShort(error),
+        });
       this.#isFailing = true;
       throw error;
     }
-    await this.#endOver();
-    if (beganAt - this.#notedAt >= NOTE_USE_MS) await this.#noteUse();
+    await this.#endExpired();
+    if (startedAt - this.#persistedAt >= PERSIST_USE_MS) await this.#persistUse();
   }
 
   /** @throws AppError `unavailable`, also on timeout */
-  async #ask(statement: InStatement): Promise<ResultRows> {
+  async #query(statement: InStatement): Promise<ResultRows> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(reject, PATIENCE_MS, new Error(`no answer within ${PATIENCE_MS / 1_000} s`));
+      timer = setTimeout(reject, QUERY_TIMEOUT_MS, new Error(`no answer within ${QUERY_TIMEOUT_MS / 1_000} s`));
     });
     try {
       return await Promise.race([this.#database.reader.execute(statement), late]);
@@ -259,7 +251,7 @@ export class CredentialCache {
       if (error instanceof AppError) throw error;
       throw new AppError(
         'unavailable',
-        'Interlude can’t look up who you are: its database does not answer. Try again.',
+        'Interlude can’t verify your credential, because its database doesn’t answer. Try again.',
         {
           cause: error,
           headers: { 'retry-after': '1' },
@@ -271,11 +263,11 @@ export class CredentialCache {
   }
 
   /** Reloads every cached and watched credential; drops the rest. */
-  async #readAgain(version: number): Promise<void> {
+  async #reload(version: number): Promise<void> {
     this.#generation += 1;
     const hashes = [...this.#entries.keys()];
-    const watched = [...this.#watchers.keys()];
-    const { rows } = await this.#ask({
+    const watched = this.#watchers.credentialIds;
+    const { rows } = await this.#query({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials
         WHERE hash IN (SELECT value FROM json_each(?)) OR id IN (SELECT value FROM json_each(?))`,
       args: [JSON.stringify(hashes), JSON.stringify(watched)],
@@ -286,25 +278,25 @@ export class CredentialCache {
     this.#live.clear();
     for (const row of rows) {
       const { hash, ...credential } = credentialFromRow(row);
-      this.#take(hash, credential, before.get(hash)?.endsAt);
+      this.#store(hash, credential, before.get(hash)?.endsAt);
     }
-    for (const id of watched) this.#end(id, this.#live.get(id));
+    for (const id of watched) this.#watchers.notify(id, this.#live.get(id));
     // a stream that started during the query may watch a credential that was not read
-    const isWhole = [...this.#watchers.keys()].every((id) => this.#live.has(id));
+    const isWhole = this.#watchers.credentialIds.every((id) => this.#live.has(id));
     this.#version = isWhole ? version : null;
   }
 
   async #read(hash: string, isUse: boolean): Promise<Principal | null> {
     const entry = await this.#readEntry(hash);
     if (entry === null || !this.#isLive(entry)) return null;
-    this.#isUseNews = isUse && this.#now() - entry.credential.lastUsedAt >= NOTE_USE_MS;
-    if (isUse) this.#noteUseOf(entry.credential);
+    this.#isUseStale = isUse && this.#now() - entry.credential.lastUsedAt >= PERSIST_USE_MS;
+    if (isUse) this.#recordUse(entry.credential);
     return entry.principal;
   }
 
   async #readEntry(hash: string): Promise<Entry | null> {
     const generation = this.#generation;
-    const { rows } = await this.#ask({
+    const { rows } = await this.#query({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ?`,
       args: [hash],
     });
@@ -312,23 +304,23 @@ export class CredentialCache {
     if (generation !== this.#generation) return this.#readEntry(hash);
     const [row] = rows;
     if (row === undefined) {
-      this.#remember(hash, null);
+      this.#cache(hash, null);
       return null;
     }
     const { hash: _, ...credential } = credentialFromRow(row);
-    return this.#take(hash, credential, this.#entries.get(hash)?.endsAt);
+    return this.#store(hash, credential, this.#entries.get(hash)?.endsAt);
   }
 
   /** Keeps entries that only the clock has expired: use by another process or a corrected clock may revive them. */
-  #take(hash: string, credential: Credential, endedAt = Number.POSITIVE_INFINITY): Entry | null {
+  #store(hash: string, credential: Credential, knownEnd = Number.POSITIVE_INFINITY): Entry | null {
     const usedAt = this.#used.get(credential.id) ?? 0;
     const known = { ...credential, lastUsedAt: Math.max(credential.lastUsedAt, usedAt) };
     const leftMs = known.expiresAt === null ? Number.POSITIVE_INFINITY : known.expiresAt - this.#now();
-    const endsAt = Math.min(endedAt, this.#steady() + leftMs);
+    const endsAt = Math.min(knownEnd, this.#steady() + leftMs);
     // a code is only exchanged for a sign-in
-    const lets = credential.kind !== 'code' && credential.revokedAt === null;
-    const entry = lets ? { credential: known, principal: principalOf(known, this.#redactedRoles), endsAt } : null;
-    this.#remember(hash, entry);
+    const isUsable = credential.kind !== 'code' && credential.revokedAt === null;
+    const entry = isUsable ? { credential: known, principal: principalOf(known, this.#redactedRoles), endsAt } : null;
+    this.#cache(hash, entry);
     if (entry !== null && this.#isLive(entry)) this.#live.set(credential.id, entry.principal);
     return entry;
   }
@@ -337,10 +329,10 @@ export class CredentialCache {
     return isLive(credential, this.#now()) && this.#steady() < endsAt;
   }
 
-  #remember(hash: string, entry: Entry | null): void {
+  #cache(hash: string, entry: Entry | null): void {
     this.#entries.delete(hash);
     this.#entries.set(hash, entry);
-    for (let tries = this.#entries.size; this.#entries.size > MOST && tries > 0; tries -= 1) {
+    for (let tries = this.#entries.size; this.#entries.size > MAX_ENTRIES && tries > 0; tries -= 1) {
       const [[oldest, forgotten] = []] = this.#entries;
       if (oldest === undefined) return;
       this.#entries.delete(oldest);
@@ -352,32 +344,21 @@ export class CredentialCache {
   }
 
   /** Ends streams of expired credentials (an open stream is not use) and refreshes due roles. */
-  async #endOver(): Promise<void> {
-    if (this.#watchers.size === 0) return;
+  async #endExpired(): Promise<void> {
+    if (this.#watchers.isEmpty) return;
     for (const [hash, entry] of [...this.#entries]) {
       if (entry === null || !this.#watchers.has(entry.credential.id)) continue;
       const { id, idleMs } = entry.credential;
       // requests to another instance count as use
       const now = this.#isLive(entry) || idleMs === null ? entry : await this.#readEntry(hash);
-      if (now === null || !this.#isLive(now)) this.#end(id);
+      if (now === null || !this.#isLive(now)) this.#watchers.notify(id);
       else if (this.#isRoleDue(now.credential)) void this.#refresh(id);
     }
   }
 
-  /** @param principal current permissions; watchers that they don't cover end */
-  #end(credentialId: string, principal?: Principal): void {
-    const watchers = this.#watchers.get(credentialId) ?? new Set();
-    for (const watcher of [...watchers]) {
-      if (lets(principal, watcher)) continue;
-      watchers.delete(watcher);
-      watcher.onEnd();
-    }
-    if (watchers.size === 0) this.#watchers.delete(credentialId);
-  }
-
   /** Persists last-used times. Doesn't bump the version: permissions are unchanged. */
-  async #noteUse(): Promise<void> {
-    this.#notedAt = this.#steady();
+  async #persistUse(): Promise<void> {
+    this.#persistedAt = this.#steady();
     const used = [...this.#used];
     this.#used.clear();
     if (used.length === 0 || this.#isClosed) return;
@@ -393,27 +374,4 @@ export class CredentialCache {
         // the next attempt writes a later time
       });
   }
-}
-
-function lets(principal: Principal | undefined, { needs, redacts }: Watcher): boolean {
-  return principal !== undefined && may(principal, needs) && (redacts || !principal.redacts);
-}
-
-/** @param redactedRoles roles that always get redacted responses, except embeds, which carry their own flag */
-export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
-  const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
-  return {
-    // every sign-in with this machine's link is one person
-    id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
-    name,
-    kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',
-    role,
-    scope,
-    credentialId: id,
-    credentialKind: kind,
-    memberId,
-    expiresAt,
-    parentOrigin,
-    redacts: redacts || (kind !== 'embed' && redactedRoles.includes(role)),
-  };
 }

@@ -5,7 +5,7 @@ import { credentials } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS, MEMBER_SESSION_MS } from './access-settings';
-import type { Principal } from './principal';
+import { LOCAL_ID, type Principal } from './principal';
 import { makeSecret, secretHash } from './secret';
 
 /**
@@ -159,4 +159,23 @@ export function isLive({ revokedAt, expiresAt, idleMs, lastUsedAt }: Credential,
   if (revokedAt !== null) return false;
   if (expiresAt !== null && expiresAt <= now) return false;
   return idleMs === null || lastUsedAt + idleMs > now;
+}
+
+/** @param redactedRoles roles that always get redacted responses, except embeds, which carry their own flag */
+export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
+  const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
+  return {
+    // every sign-in with this machine's link is one person
+    id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
+    name,
+    kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',
+    role,
+    scope,
+    credentialId: id,
+    credentialKind: kind,
+    memberId,
+    expiresAt,
+    parentOrigin,
+    redacts: redacts || (kind !== 'embed' && redactedRoles.includes(role)),
+  };
 }

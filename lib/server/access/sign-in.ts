@@ -7,12 +7,13 @@ import { LOCAL_SESSION_MS } from './access-settings';
 import { describeAction, recordAction } from './audit';
 import { type Authenticator, authenticate, sessionPrincipal } from './authenticate';
 import { clientAddress } from './client-address';
-import { type CredentialCache, principalOf } from './credential-cache';
+import type { CredentialCache } from './credential-cache';
 import {
   addDerivedCredential,
   CREDENTIAL_COLUMNS,
   credentialFromRow,
   isLive,
+  principalOf,
   revokeCredentials,
 } from './credential-rows';
 import { LOCAL_ADMIN, OWNER, type Principal } from './principal';
