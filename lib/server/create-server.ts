@@ -130,7 +130,10 @@ export function createServer(
     provider: () => {
       const signIn = memory.provider();
       if (signIn !== null) return signIn;
-      throw new AppError('not_found', 'No identity provider is set here. See docs/sign-in.md, or sign in with a link.');
+      throw new AppError(
+        'not_found',
+        'No identity provider is configured. See docs/sign-in.md, or sign in with a link.',
+      );
     },
     providerSignOutUrl: async () => (await memory.provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
   };

@@ -76,7 +76,7 @@ async function responseOf(
 function cannotRedact(): AppError {
   return new AppError(
     'forbidden',
-    'This answer can’t be cleared of secrets, and this credential is told none. Ask with one that may see them.',
+    'This response can’t be redacted, and this credential only gets redacted responses. Use one that may see secrets.',
   );
 }
 

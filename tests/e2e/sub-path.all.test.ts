@@ -300,7 +300,7 @@ test('a sign-in with the identity provider returns beneath the path', async () =
   expect(cookies.map(({ name, path }) => [name, path])).toEqual([['interlude', BASE]]);
   // the provider decides nothing of where: a forged answer is told on a page that leads back in
   await page.goto(`${publicUrl}/sign-in/callback?state=forged&code=x`);
-  await page.getByRole('link', { name: 'To the sign-in page' }).click();
+  await page.getByRole('link', { name: 'Go to the sign-in page' }).click();
   await page.waitForURL(`${publicUrl}/signed-out`);
 });
 

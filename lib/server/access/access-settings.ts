@@ -101,7 +101,7 @@ function localName(setting: string): string | null {
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return `${name}.localhost`;
   throw new AppError(
     'unavailable',
-    `INTERLUDE_LOCAL_NAME is ${JSON.stringify(setting)}. Give letters, digits and hyphens, for http://<name>.localhost, or nothing to go without.`,
+    `INTERLUDE_LOCAL_NAME is ${JSON.stringify(setting)}. Use letters, digits and hyphens (for http://<name>.localhost), or leave it empty.`,
   );
 }
 
@@ -111,7 +111,7 @@ export function sessionIdleMs(env: Record<string, string | undefined>): number {
     byDefault: IDLE_HOURS,
     least: 1,
     most: 30 * 24,
-    otherwise: 'a sign-in lasts for a week without being used',
+    otherwise: 'sign-ins expire after a week without use',
   });
   return hours * HOUR_MS;
 }
@@ -122,7 +122,7 @@ export function sessionMs(env: Record<string, string | undefined>): number {
     byDefault: SESSION_HOURS,
     least: 1,
     most: 30 * 24,
-    otherwise: `a member's sign-in lasts for ${SESSION_HOURS} hours`,
+    otherwise: `members' sign-ins expire after ${SESSION_HOURS} hours`,
   });
   return hours * HOUR_MS;
 }
@@ -143,7 +143,7 @@ export function redactedRoles(env: Record<string, string | undefined>): Role[] {
       if (role !== undefined) return role;
       throw new AppError(
         'unavailable',
-        `INTERLUDE_REDACT_ROLES names ${JSON.stringify(name)}. Give viewer, operator, or both with a comma between; admins see everything.`,
+        `INTERLUDE_REDACT_ROLES contains ${JSON.stringify(name)}. Use viewer, operator or both, separated by a comma; admins see everything.`,
       );
     });
 }
@@ -171,7 +171,7 @@ export function numberSetting(
   const bound = most === Number.MAX_VALUE ? '' : ` and up to ${most}`;
   serverLog(
     'warn',
-    `${name}=${text} is not a number ${least > 0 ? `from ${least}` : 'above 0'}${bound}; ${otherwise}. Set it to one, or leave it out.`,
+    `${name}=${text} is not a number ${least > 0 ? `from ${least}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
   );
   return byDefault;
 }

@@ -218,5 +218,5 @@ async function requireLiveCredential(
   // last-used times are persisted later
   if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();
   if (credential.role === role) return;
-  throw new AppError('forbidden', 'Your role changed while this was on its way. Look again, and repeat it if you may.');
+  throw new AppError('forbidden', 'Your role changed during this request. Reload, and retry if you still may.');
 }

@@ -50,11 +50,11 @@ async function findPrincipal(request: Request, door: Authenticator): Promise<Pri
     // a session secret is not a bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
     if (!isOurs) door.throttle.recordFailure(address);
-    throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
+    throw unauthenticated('The bearer token is invalid, revoked or expired.');
   }
   const isUse = request.headers.get(PAGE_HEADER) === USED_PAGE;
   const principal = await sessionPrincipal(request.headers, door, { isUse });
-  if (principal === null) throw unauthenticated('This request carries no sign-in.');
+  if (principal === null) throw unauthenticated('This request has no credential.');
   checkSameOrigin(request);
   return principal;
 }
@@ -65,7 +65,7 @@ async function findPrincipal(request: Request, door: Authenticator): Promise<Pri
 export async function authenticateProgram(request: Request, door: Authenticator): Promise<Principal> {
   checkHost(request, door.settings());
   if (request.headers.get('authorization') === null && (await sessionPrincipal(request.headers, door)) !== null) {
-    throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
+    throw unauthenticated('This route is for runners and accepts no sign-in cookie.');
   }
   return authenticate(request, door);
 }

@@ -31,7 +31,7 @@ export async function postEmbedToken(
   if (!embedOrigins.includes(parentOrigin)) {
     throw new AppError(
       'invalid_argument',
-      `Nothing may be embedded in ${JSON.stringify(parentOrigin)}. An admin allows it by naming that origin, exactly so, in INTERLUDE_EMBED_ORIGINS.`,
+      `${JSON.stringify(parentOrigin)} may not embed Interlude. Add exactly this origin to INTERLUDE_EMBED_ORIGINS.`,
       { details: { parentOrigin } },
     );
   }
@@ -42,7 +42,7 @@ export async function postEmbedToken(
         args: [scope.sessionId],
       });
       if (rows.length === 0) {
-        const message = `There is no session ${JSON.stringify(body.sessionId)}. GET /api/v1/sessions lists what there is.`;
+        const message = `There is no session ${JSON.stringify(body.sessionId)}. GET /api/v1/sessions lists them.`;
         throw new AppError('not_found', message);
       }
     }
@@ -74,10 +74,7 @@ function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope):
   if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };
   if (agentId === undefined) return { kind: 'fleet', within: own };
   if (reachesLog(own, columnText(agentId))) return { kind: 'log', agentId: columnText(agentId) };
-  throw new AppError(
-    'not_found',
-    `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists what there is.`,
-  );
+  throw new AppError('not_found', `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`);
 }
 
 /** Set by the proxy for embed pages. */
@@ -109,6 +106,6 @@ function parseOrigin(named: string): string {
   }
   throw new AppError(
     'unavailable',
-    `INTERLUDE_EMBED_ORIGINS names ${JSON.stringify(named)}, which is no origin. Write each as in "https://console.example.com:8443", with commas between, and start again.`,
+    `INTERLUDE_EMBED_ORIGINS contains ${JSON.stringify(named)}, which is not an origin. Use origins such as https://console.example.com:8443, separated by commas, and restart.`,
   );
 }

@@ -86,12 +86,12 @@ export async function postToken(
 function scopeOf({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewTokenRequest): Scope {
   const isNarrow = agent !== undefined || agentPrefix !== undefined;
   if (anyAgent && (role !== 'runner' || isNarrow)) {
-    throw new AppError('invalid_argument', '"anyAgent" is for a runner, and stands without "agent" and "agentPrefix".');
+    throw new AppError('invalid_argument', '"anyAgent" is for runners only, and excludes "agent" and "agentPrefix".');
   }
   if (role === 'runner' && !isNarrow && !anyAgent) {
     throw new AppError(
       'invalid_argument',
-      'A runner’s token is for an agent: give "agent" with its id, or "agentPrefix" with how the ids of its agents begin.',
+      'A runner’s token needs "agent" with an id, or "agentPrefix" with the prefix of its agents’ ids.',
     );
   }
   if (isNarrow && role === 'admin') {
@@ -140,7 +140,7 @@ export async function postSignInCode(
   if (!isLocal(principal)) {
     throw new AppError(
       'forbidden',
-      'Links to sign in are made on the machine itself, with "interlude sign-in": what they let in belongs to no member, and no admin could end it with you.',
+      'Sign-in links can only be created on the server’s machine, with "interlude sign-in": they belong to no member, so blocking you would not revoke them.',
     );
   }
   const expiresAt = now() + CODE_LIFETIME_MS;
@@ -204,14 +204,14 @@ export async function deleteOwnSignIns(
   { database, now, credentials }: CredentialContext,
 ): Promise<OwnSignIns> {
   if (principal.credentialKind !== 'session') {
-    throw new AppError('forbidden', 'Only somebody who is signed in has other sign-ins.');
+    throw new AppError('forbidden', 'Only a signed-in browser can end its other sign-ins.');
   }
   const { sql, args } = samePerson(principal);
   await database.writes.run(async (transaction) => {
     transaction.touch('access');
     const which = { sql: `${sql} AND id <> ?`, args: [...args, principal.credentialId] };
     const ended = await revokeCredentials(transaction, which, now(), { keptId: principal.credentialId });
-    if (ended.length === 0) throw new AppError('conflict', 'You are signed in nowhere else: there is nothing to end.');
+    if (ended.length === 0) throw new AppError('conflict', 'You are not signed in anywhere else.');
   });
   await credentials.invalidate();
   return readOwnSignIns(database, principal, now());

@@ -150,10 +150,7 @@ async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Mem
   const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${ARE_ADMINS} LIMIT 1`);
   if (rows.length > 0) return;
   const whom = asker.id === id ? 'You are' : `${name} is`;
-  throw new AppError(
-    'conflict',
-    `${whom} the only admin: without one, nobody could let people in any more. Make somebody else an admin first.`,
-  );
+  throw new AppError('conflict', `${whom} the only admin. Make another member an admin first.`);
 }
 
 async function readMember(transaction: WriteTransaction, memberId: string): Promise<Member> {
@@ -163,10 +160,7 @@ async function readMember(transaction: WriteTransaction, memberId: string): Prom
   });
   const [row] = rows;
   if (row !== undefined) return ROW.read(row);
-  throw new AppError(
-    'not_found',
-    `There is no member ${JSON.stringify(memberId)}. GET /api/v1/members lists those who have signed in.`,
-  );
+  throw new AppError('not_found', `There is no member ${JSON.stringify(memberId)}. GET /api/v1/members lists them.`);
 }
 
 function selectMembers(which: string): string {

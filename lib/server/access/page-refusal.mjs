@@ -19,7 +19,7 @@ const BODY = {
 const LONG = {
   status: 414,
   code: 'too_large',
-  message: `The URL of a page may have ${MAX_ADDRESS.toLocaleString('en')} characters. Shorten it.`,
+  message: `The URL of a page may have at most ${MAX_ADDRESS.toLocaleString('en')} characters. Shorten it.`,
 };
 
 /**

@@ -94,15 +94,15 @@ export function requirePermission(principal: Principal, permission: Permission):
 }
 
 const FORBIDDEN: Record<Permission, string> = {
-  self: 'This credential opens nothing.',
-  read: 'This is for people and programs that may read the dashboard.',
-  attend: 'This is for an agent’s runner, and for those who may read the dashboard.',
-  act: 'This is for operators: ask an admin for that role.',
-  administer: 'This is for admins: ask one of them.',
-  speak: 'This is for runners. Make a token for one with "interlude tokens create --agent <id>".',
-  issue: 'This is for admins, and for a token that was made for embeds.',
-  tend: 'This is for the host’s timer, with INTERLUDE_CRON_SECRET, and for admins.',
-  observe: 'This is for whoever watches the server, with INTERLUDE_METRICS_TOKEN, and for admins.',
+  self: 'This credential has no permissions.',
+  read: 'This requires read access to the dashboard.',
+  attend: 'This requires a runner’s token or read access to the dashboard.',
+  act: 'This requires the operator role. Ask an admin for it.',
+  administer: 'This requires the admin role. Ask an admin.',
+  speak: 'This requires a runner’s token. Create one with "interlude tokens create --agent <id>".',
+  issue: 'This requires the admin role or a token for embeds.',
+  tend: 'This requires INTERLUDE_CRON_SECRET or the admin role.',
+  observe: 'This requires INTERLUDE_METRICS_TOKEN or the admin role.',
 };
 
 /** Display name of local sign-ins. */
@@ -151,6 +151,6 @@ export async function requireScope(
 function unknown(what: string, id: string): AppError {
   return new AppError(
     'not_found',
-    `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
+    `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /api/v1/agents list them.`,
   );
 }

@@ -121,10 +121,7 @@ async function upsertMember(
   });
   const [row] = rows;
   if (row === undefined || row.blocked_at !== null) {
-    throw new AppError(
-      'forbidden',
-      'An admin of this Interlude has shut you out. Ask one of them to let you in again.',
-    );
+    throw new AppError('forbidden', 'An admin has blocked you. Ask an admin to unblock you.');
   }
   const member = { id: String(row.id), role: String(row.role) as Role };
   await setMemberRole(transaction, member, now);
@@ -141,7 +138,7 @@ async function withErrorPage(answer: () => Promise<Response>): Promise<Response>
     return plainPage(
       'You are not signed in',
       error.message,
-      { href: placed('/signed-out'), text: 'To the sign-in page' },
+      { href: placed('/signed-out'), text: 'Go to the sign-in page' },
       status,
     );
   }

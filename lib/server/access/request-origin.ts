@@ -19,7 +19,7 @@ export function checkHost(request: Request, settings: AccessSettings): void {
   if (settings.allowAddresses && isAddress(name)) return;
   throw new AppError(
     'misdirected_host',
-    `This server does not answer under the name ${JSON.stringify(name)}. Use http://localhost, or add the name to INTERLUDE_ALLOWED_HOSTS and start again.`,
+    `This server doesn’t accept the host name ${JSON.stringify(name)}. Use http://localhost, or add the name to INTERLUDE_ALLOWED_HOSTS and restart.`,
   );
 }
 
@@ -58,7 +58,7 @@ export function checkSameOrigin(request: Request): void {
   if (isSameOrigin(request)) return;
   throw new AppError(
     'cross_origin',
-    'A request that is signed in by cookie must come from the dashboard’s own pages. From a program, send "Authorization: Bearer <token>" instead.',
+    'Requests with a sign-in cookie must come from the dashboard’s own pages. From a program, send "Authorization: Bearer <token>" instead.',
   );
 }
 
@@ -71,10 +71,7 @@ export function checkSameOrigin(request: Request): void {
 export function checkFormOrigin(request: Request): void {
   const { headers } = request;
   if (isSameOrigin(request) || (headers.get('sec-fetch-site') ?? headers.get('origin')) === null) return;
-  throw new AppError(
-    'cross_origin',
-    'This form was sent by a page of another site. Open Interlude by its own address, and sign in there.',
-  );
+  throw new AppError('cross_origin', 'Another site sent this form. Open Interlude at its own URL and sign in there.');
 }
 
 function isSameOrigin(request: Request): boolean {

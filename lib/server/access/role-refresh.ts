@@ -81,11 +81,9 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
       else await applyRefresh(transaction, credentialId, person, now());
     });
   } catch (error) {
-    serverLog(
-      'warn',
-      `could not ask the identity provider for the role of sign-in ${credentialId} again; it keeps its role, and is asked for later`,
-      { error: inShort(error) },
-    );
+    serverLog('warn', `Can’t refresh the role of sign-in ${credentialId}; it keeps its role until a retry succeeds:`, {
+      error: inShort(error),
+    });
   }
 }
 

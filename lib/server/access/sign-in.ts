@@ -84,8 +84,8 @@ async function confirmationPage(
 ): Promise<Response> {
   const current = await sessionPrincipal(request.headers, server);
   const name = current === null ? null : withoutQuotes(current.name);
-  const instead = name === null ? '' : ` It is signed in as “${name}” now, and would be no more.`;
-  const text = `A link would sign this browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Do that only if you asked for the link yourself: “npm start” and “interlude sign-in” print such links.`;
+  const instead = name === null ? '' : ` This signs out “${name}”.`;
+  const text = `This link signs your browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Continue only if you requested the link yourself, with “npm start” or “interlude sign-in”.`;
   // browsers discard a failed prefetch and request the page again
   const status = who === 'ahead' ? 503 : 200;
   return plainPage('Sign in?', text, { action: '/sign-in', fields, text: 'Sign in' }, status);
@@ -105,7 +105,7 @@ export async function signOut(request: Request, server: SignInContext): Promise<
   if (principal.credentialKind !== 'session') {
     throw new AppError(
       'forbidden',
-      'Only a sign-in is signed out. Revoke a token with "interlude tokens revoke <id>".',
+      'Only a sign-in can be signed out. To revoke a token, run "interlude tokens revoke <id>".',
     );
   }
   const composedBy = new URLSearchParams(await readForm(request, 'sign-out', MAX_FORM_BYTES)).get('principal');
@@ -135,8 +135,8 @@ const CLEARED_STORAGE: Record<string, string> = BASE_PATH === '' ? { 'clear-site
 
 /** Our form policy forbids leaving this server, redirects included; a page may refresh to another one. */
 function providerSignOutPage(address: string, headers: Record<string, string>): Response {
-  const link = { href: address, text: 'Sign out at your identity provider, too' };
-  const page = plainPage('You are signed out', 'You are led on to your identity provider.', link, 200);
+  const link = { href: address, text: 'Sign out at your identity provider too' };
+  const page = plainPage('You are signed out', 'Redirecting to your identity provider…', link, 200);
   page.headers.set('refresh', `0; url=${address}`);
   for (const [name, value] of Object.entries(headers)) page.headers.set(name, value);
   return page;

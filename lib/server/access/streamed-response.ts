@@ -100,7 +100,7 @@ export function abortableBody(
       async pull(controller) {
         // only once it is read: an unread body would never stop watching
         stop ??= whenOver(() => {
-          controller.error(brokenOff('Whoever reads it may not any more.'));
+          controller.error(brokenOff('The reader lost access.'));
           reader.cancel().catch(() => {});
         });
         try {

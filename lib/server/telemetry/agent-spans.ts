@@ -53,7 +53,7 @@ export class AgentSpans implements Telemetry {
       }
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) serverLog('warn', 'what agents did is not traced:', { error });
+      if (!this.#isFailing) serverLog('warn', 'Can’t export traces of agents:', { error });
       this.#isFailing = true;
     }
   }

@@ -62,7 +62,7 @@ export class Metrics {
   }
 }
 
-const NOT_COUNTED = '# This process does not last between requests: what it has done is not counted.\n';
+const NOT_COUNTED = '# This process freezes between requests, so it has no counters.\n';
 
 /** A gauge sampled at scrape time. */
 export interface Gauge {
@@ -116,14 +116,14 @@ const READINGS: readonly Reading[] = [
       (state) => `SELECT '${state}' AS label, count(*) AS value FROM
         (SELECT 1 FROM sessions WHERE state = '${state}' LIMIT ${MOST_COUNTED})`,
     ).join(' UNION ALL '),
-    toGauges: labelled('interlude_sessions', 'state', 'Sessions in each state.'),
+    toGauges: labelled('interlude_sessions', 'state', 'Sessions by state.'),
   },
   {
     sql: INBOX_KINDS.map(
       (kind) => `SELECT '${kind}' AS label, count(*) AS value FROM
         (SELECT 1 FROM inbox WHERE done_at IS NULL AND kind = '${kind}' LIMIT ${MOST_COUNTED})`,
     ).join(' UNION ALL '),
-    toGauges: labelled('interlude_inbox_items', 'kind', 'What needs a person, by kind.'),
+    toGauges: labelled('interlude_inbox_items', 'kind', 'Open inbox items by kind.'),
   },
   {
     sql: `SELECT (SELECT count(*) FROM agents) AS agents,
@@ -134,12 +134,12 @@ const READINGS: readonly Reading[] = [
       (SELECT position FROM counter) AS position`,
     args: (now) => [now],
     toGauges: ([row]) => [
-      single('interlude_agents', 'Agents that were ever heard of.', row?.agents),
-      single('interlude_runners_connected', 'Runners that listen for commands.', row?.runners),
-      single('interlude_tasks_running', 'Background tasks that run.', row?.tasks),
-      single('interlude_replies_owed', 'Messages that wait for a reply.', row?.owed),
-      single('interlude_commands_open', 'Commands that no runner has done yet.', row?.open),
-      single('interlude_position', 'The newest position in the database.', row?.position),
+      single('interlude_agents', 'Known agents.', row?.agents),
+      single('interlude_runners_connected', 'Connected runners.', row?.runners),
+      single('interlude_tasks_running', 'Running background tasks.', row?.tasks),
+      single('interlude_replies_owed', 'Messages waiting for a reply.', row?.owed),
+      single('interlude_commands_open', 'Commands not yet acknowledged by a runner.', row?.open),
+      single('interlude_position', 'Newest position in the database.', row?.position),
     ],
   },
   {
@@ -148,10 +148,10 @@ const READINGS: readonly Reading[] = [
         max(body->>'$.status.outbox.oldestAgeMs') / 1000.0 AS age, sum(body->>'$.status.outbox.poisoned') AS poisoned
       FROM agents INDEXED BY agents_by_silence WHERE NOT is_silent`,
     toGauges: ([row]) => [
-      single('interlude_outbox_records', 'Records that wait in outboxes, as their runners last said.', row?.depth),
+      single('interlude_outbox_records', 'Unsent records in outboxes, as last reported by runners.', row?.depth),
       single('interlude_outbox_deepest_records', 'Records in the fullest outbox.', row?.deepest),
       single('interlude_outbox_oldest_age_seconds', 'Age of the oldest record in any outbox.', row?.age),
-      single('interlude_outbox_poisoned_records', 'Records that outboxes have set aside.', row?.poisoned),
+      single('interlude_outbox_poisoned_records', 'Records set aside by outboxes.', row?.poisoned),
     ],
   },
   {
@@ -160,7 +160,7 @@ const READINGS: readonly Reading[] = [
     toGauges: ([row]) => [
       {
         name: 'interlude_stored_records_total',
-        help: 'What became of all records that were ever sent to this database: sums over all instances.',
+        help: 'All records ever sent to this database, by outcome, over all instances.',
         type: 'counter',
         samples: ['accepted', 'duplicate', 'gap', 'rejected', 'lost'].map((outcome) => ({
           labels: { outcome },
@@ -181,7 +181,7 @@ export async function readGauges({ reader }: Pick<Database, 'reader'>, now: numb
   const gauges = READINGS.flatMap(({ toGauges }, at) => toGauges(found[at]?.rows ?? []));
   const bytes = size?.rows[0]?.bytes;
   if (bytes === undefined || bytes === null) return gauges;
-  return [...gauges, single('interlude_database_bytes', 'Size of the database, without its log.', bytes)];
+  return [...gauges, single('interlude_database_bytes', 'Size of the database without its write-ahead log.', bytes)];
 }
 
 function labelled(name: string, label: string, help: string) {

@@ -34,7 +34,7 @@ export function otelSettings(env: Environment): OtelSettings | null {
     return null;
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    serverLog('error', 'Traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address.');
+    serverLog('error', 'Traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL.');
     return null;
   }
   return {

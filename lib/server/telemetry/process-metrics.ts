@@ -8,56 +8,56 @@ export const processMetrics: CountProcess = (state) => {
   const durations = { buckets: SECONDS, registers };
   const requests = new Histogram({
     name: 'interlude_request_duration_seconds',
-    help: 'How long requests took until their answer began.',
+    help: 'Time from a request to the start of its response.',
     labelNames: ['method', 'route', 'status'],
     ...durations,
   });
   const batches = new Counter({
     name: 'interlude_ingest_batches_total',
-    help: 'Batches that outboxes sent, by what became of them.',
+    help: 'Batches received from outboxes, by outcome.',
     labelNames: ['outcome'],
     registers,
   });
   const records = new Counter({
     name: 'interlude_ingest_records_total',
-    help: 'Records in batches that were stored, by what became of them.',
+    help: 'Records in stored batches, by outcome.',
     labelNames: ['outcome'],
     registers,
   });
   const bytes = new Counter({
     name: 'interlude_ingest_bytes_total',
-    help: 'Bytes of batches, unpacked.',
+    help: 'Uncompressed bytes of batches.',
     registers,
   });
   const took = new Histogram({
     name: 'interlude_ingest_duration_seconds',
-    help: 'From when a batch was there to when it was on disk.',
+    help: 'Time from receiving a batch to its commit.',
     ...durations,
   });
   const waited = new Histogram({
     name: 'interlude_ingest_wait_seconds',
-    help: 'How long batches waited for their turn to write.',
+    help: 'Time batches waited in the write queue.',
     ...durations,
   });
   const age = new Histogram({
     name: 'interlude_ingest_lag_seconds',
-    help: 'How old the newest record of a batch was when it came, by the clock of its runner.',
+    help: 'Age of a batch’s newest record on arrival, by its runner’s clock.',
     buckets: LAG_SECONDS,
     registers,
   });
   const rows = new Counter({
     name: 'interlude_fanout_rows_total',
-    help: 'Rows that went out to subscribers, counted once each.',
+    help: 'Rows sent to subscribers, each counted once.',
     registers,
   });
   const chunks = new Counter({
     name: 'interlude_fanout_chunks_total',
-    help: 'Chunks that were handed to subscribers.',
+    help: 'Chunks sent to subscribers.',
     registers,
   });
   const lag = new Histogram({
     name: 'interlude_fanout_lag_seconds',
-    help: 'How long rows were in the database before they went out.',
+    help: 'Time from a row’s commit to its fan-out.',
     buckets: LAG_SECONDS,
     registers,
   });
@@ -70,10 +70,10 @@ export const processMetrics: CountProcess = (state) => {
         this.set(read(state()));
       },
     });
-  gauge('interlude_subscribers', 'Streams that are open in this process.', ({ subscribers }) => subscribers);
-  gauge('interlude_write_queue_jobs', 'Writes that wait or run.', ({ writes }) => writes.jobs);
-  gauge('interlude_write_queue_bytes', 'Bytes of the requests behind them.', ({ writes }) => writes.bytes);
-  gauge('interlude_read_queue_jobs', 'Heavy reads that wait for their turn.', ({ reads }) => reads);
+  gauge('interlude_subscribers', 'Open streams of this process.', ({ subscribers }) => subscribers);
+  gauge('interlude_write_queue_jobs', 'Writes queued or running.', ({ writes }) => writes.jobs);
+  gauge('interlude_write_queue_bytes', 'Request bytes of queued and running writes.', ({ writes }) => writes.bytes);
+  gauge('interlude_read_queue_jobs', 'Heavy reads queued.', ({ reads }) => reads);
   return {
     telemetry: {
       answered({ method, route, status, tookMs }) {

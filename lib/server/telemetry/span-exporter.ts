@@ -32,7 +32,7 @@ export class SpanExporter {
   add(...spans: readonly Span[]): void {
     if (this.#over.signal.aborted) return;
     const room = this.#settings.mostWaiting - this.#waiting.length;
-    if (spans.length > room) this.#drop(spans.length - Math.max(room, 0), 'too many spans wait');
+    if (spans.length > room) this.#drop(spans.length - Math.max(room, 0), 'the queue is full');
     this.#waiting.push(...spans.slice(0, Math.max(room, 0)));
     if (this.#waiting.length >= this.#settings.mostAtOnce) void this.flush();
     else if (this.#timer === undefined && this.#waiting.length > 0) {
@@ -45,7 +45,7 @@ export class SpanExporter {
   close(): void {
     clearTimeout(this.#timer);
     this.#over.abort();
-    if (this.#waiting.length > 0) this.#drop(this.#waiting.splice(0).length, 'there was no time');
+    if (this.#waiting.length > 0) this.#drop(this.#waiting.splice(0).length, 'the server is shutting down');
   }
 
   /** Sends the queued spans. Never rejects. */
@@ -69,7 +69,7 @@ export class SpanExporter {
     for (let tries = 1; ; tries += 1) {
       const trouble = await this.#post(body);
       if (trouble === null) {
-        if (this.#isFailing) serverLog('info', `traces are taken again; ${this.#dropped} spans were lost`);
+        if (this.#isFailing) serverLog('info', `Traces are exported again; ${this.#dropped} spans were dropped`);
         this.#isFailing = false;
         this.#dropped = 0;
         return;
@@ -92,7 +92,7 @@ export class SpanExporter {
       if (response.ok) return null;
       const seconds = Number(response.headers.get('retry-after') ?? '0');
       const waitMs = seconds > 0 && seconds <= 10 ? seconds * 1_000 : FIRST_WAIT_MS;
-      return { why: `it answers ${response.status}`, isAgain: AGAIN.has(response.status), waitMs };
+      return { why: `it responded with ${response.status}`, isAgain: AGAIN.has(response.status), waitMs };
     } catch (error) {
       const { message, cause } = error as Error;
       const why = cause instanceof Error ? cause.message : message;
@@ -103,7 +103,7 @@ export class SpanExporter {
   #drop(count: number, why: string): void {
     this.#dropped += count;
     if (!this.#isFailing) {
-      serverLog('warn', `traces don’t get to the collector ${new URL(this.#settings.url).host}: ${why}`);
+      serverLog('warn', `Can’t export traces to ${new URL(this.#settings.url).host}: ${why}`);
     }
     this.#isFailing = true;
   }

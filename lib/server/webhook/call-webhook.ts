@@ -56,13 +56,13 @@ export async function webhookHeaders(
 const HEADLINES: Record<InboxKind, string> = {
   permission: 'asks for a permission',
   question: 'asks a question',
-  'overdue-reply': 'owes a reply for too long',
+  'overdue-reply': 'has an overdue reply',
   failure: 'has failed',
-  undelivered: 'has not been given the result of a task',
-  'lost-contact': 'is not heard of any more',
-  'hook-failure': 'has hooks that fail',
-  'delivery-gap': 'has records missing',
-  parked: 'has records that belong to no session',
+  undelivered: 'has not received a task’s result',
+  'lost-contact': 'has lost contact',
+  'hook-failure': 'has failing hooks',
+  'delivery-gap': 'has missing records',
+  parked: 'has unassigned records',
 };
 const MOST_OF_TITLE = 300;
 const MOST_OF_NAME = 100;
@@ -100,7 +100,7 @@ export async function postWebhookTest(
   const { webhook = null, now } = server;
   // the webhook covers the whole fleet, so it doesn't exist for a narrower scope
   if (webhook === null || principal.scope.kind !== 'everything') {
-    throw new AppError('conflict', 'No webhook is set. Set INTERLUDE_WEBHOOK_URL, and start the server again.', {
+    throw new AppError('conflict', 'No webhook is configured. Set INTERLUDE_WEBHOOK_URL and restart the server.', {
       details: { reason: 'no_webhook' },
     });
   }

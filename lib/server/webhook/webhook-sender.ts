@@ -101,7 +101,8 @@ export class WebhookSender {
       this.#hasFailed = false;
     } catch (error) {
       // log once, until it succeeds
-      if (!this.#hasFailed && !this.#isClosed) serverLog('error', 'The webhook waits for the database:', { error });
+      if (!this.#hasFailed && !this.#isClosed)
+        serverLog('error', 'Webhook deliveries are paused until the database answers:', { error });
       this.#hasFailed = true;
     } finally {
       this.#busy.delete(what);

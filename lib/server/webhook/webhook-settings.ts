@@ -23,15 +23,15 @@ const MIN_SECRET_BYTES = 16;
 export function webhookSetting(env: Record<string, string | undefined>): WebhookSetting {
   const address = env.INTERLUDE_WEBHOOK_URL?.trim() ?? '';
   if (address === '') return { webhook: null, problem: null };
-  if (!isHttp(address)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https address.');
+  if (!isHttp(address)) return refused('INTERLUDE_WEBHOOK_URL is not an http or https URL.');
   const { url, credentials } = withoutCredentials(address);
   if (credentials === 'bad') {
-    return refused('INTERLUDE_WEBHOOK_URL has a name or password that can’t be read. Write each % in it as %25.');
+    return refused('INTERLUDE_WEBHOOK_URL has a user name or password that can’t be decoded. Write each % as %25.');
   }
   const key = keyOf(env.INTERLUDE_WEBHOOK_SECRET?.trim() ?? '');
   if (key === 'bad') {
     return refused(
-      `INTERLUDE_WEBHOOK_SECRET is neither whsec_ and base64 nor at least ${MIN_SECRET_BYTES} characters.`,
+      `INTERLUDE_WEBHOOK_SECRET must be whsec_ followed by base64, or at least ${MIN_SECRET_BYTES} characters.`,
     );
   }
   const names = (env.INTERLUDE_WEBHOOK_KINDS ?? '').split(',').map((name) => name.trim());
@@ -39,16 +39,16 @@ export function webhookSetting(env: Record<string, string | undefined>): Webhook
   const kinds = INBOX_KINDS.filter((kind) => wanted.length === 0 || wanted.includes(kind));
   const unknown = wanted.find((name) => !(INBOX_KINDS as readonly string[]).includes(name));
   if (unknown !== undefined) {
-    return refused(`INTERLUDE_WEBHOOK_KINDS names ${JSON.stringify(unknown)}. There are: ${INBOX_KINDS.join(', ')}.`);
+    return refused(`INTERLUDE_WEBHOOK_KINDS contains ${JSON.stringify(unknown)}. Use: ${INBOX_KINDS.join(', ')}.`);
   }
   const publicUrl = env.INTERLUDE_PUBLIC_URL?.trim().replace(/\/+$/, '') ?? '';
-  if (publicUrl !== '' && !isHttp(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https address.');
+  if (publicUrl !== '' && !isHttp(publicUrl)) return refused('INTERLUDE_PUBLIC_URL is not an http or https URL.');
   if (publicUrl !== '' && withoutCredentials(publicUrl).credentials !== null) {
-    return refused('INTERLUDE_PUBLIC_URL has a name or password in it, which would be told to the webhook.');
+    return refused('INTERLUDE_PUBLIC_URL contains a user name or password, which would be sent to the webhook.');
   }
   const basePath = env.INTERLUDE_BASE_PATH ?? '';
   if (publicUrl !== '' && !isBeneath(publicUrl, basePath)) {
-    return refused(`INTERLUDE_PUBLIC_URL does not end in ${basePath}, as INTERLUDE_BASE_PATH says.`);
+    return refused(`INTERLUDE_PUBLIC_URL does not end in ${basePath}, the INTERLUDE_BASE_PATH.`);
   }
   const authorization = credentials === null ? null : `Basic ${base64(credentials)}`;
   return { webhook: { url, authorization, key, kinds, publicUrl: publicUrl === '' ? null : publicUrl }, problem: null };
@@ -73,7 +73,7 @@ function base64(text: string): string {
 }
 
 function refused(problem: string): WebhookSetting {
-  serverLog('warn', `${problem} No webhook is called until it is set right.`);
+  serverLog('warn', `${problem} The webhook is disabled until you correct it.`);
   return { webhook: null, problem };
 }
 

@@ -26,7 +26,7 @@ test.each([
   'data:text/html,x',
   'null',
 ])('%s is no origin, and nothing is embedded by guess', (named) => {
-  expect(() => of(named)).toThrow('which is no origin');
+  expect(() => of(named)).toThrow('which is not an origin');
 });
 
 test.each(['/embed/sessions/a%2Fb', '/embed/agents/x/logs', '/embed/fleet'])('%s is an embed', (path) => {

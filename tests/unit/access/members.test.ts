@@ -107,7 +107,7 @@ describe('a member', () => {
       const refused = await ask(lena, 'PUT', '/members/lena', body);
       expect(refused.status).toBe(409);
       expect((await refused.json()).error.message).toMatch(
-        /^You are the only admin: .*Make somebody else an admin first/,
+        /^You are the only admin. Make another member an admin first/,
       );
     }
     expect(await whatMayDo(lena)).toBe('admin');

@@ -103,7 +103,7 @@ describe('the settings of an identity provider', () => {
   });
 
   test('let nobody be shut out by chance', () => {
-    expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: ' , ' })).toContain('nobody could come in');
+    expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: ' , ' })).toContain('no one could sign in');
     expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: '', INTERLUDE_FIRST_ADMIN: 'ada' })).toBeNull();
   });
 });

@@ -17,7 +17,7 @@ describe('who is told no secrets', () => {
 
   it('is never left open by a role that is written wrong', () => {
     for (const INTERLUDE_REDACT_ROLES of ['viewers', 'admin', 'viewer operator']) {
-      expect(() => redactedRoles({ INTERLUDE_REDACT_ROLES })).toThrow('INTERLUDE_REDACT_ROLES names');
+      expect(() => redactedRoles({ INTERLUDE_REDACT_ROLES })).toThrow('INTERLUDE_REDACT_ROLES contains');
     }
   });
 

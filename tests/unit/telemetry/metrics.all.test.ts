@@ -14,7 +14,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('/metrics of a per-request se
       const text = await response.text();
       expect(response.status).toBe(200);
       expect(text).toMatch(/^interlude_agents 0$/m);
-      expect(text).toContain('# This process does not last between requests');
+      expect(text).toContain('# This process freezes between requests');
       expect(text).not.toMatch(/interlude_(ingest|fanout|request|write)|process_cpu|subscribers/);
     } finally {
       await target.close();

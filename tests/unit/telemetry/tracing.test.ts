@@ -202,8 +202,8 @@ describe('a collector that does not take them', () => {
     await send([custom('note', {})], 14);
     await expect.poll(() => said.mock.calls.length).toBe(2);
     const [trouble, over] = said.mock.calls.map(([line]) => String(line));
-    expect(trouble).toMatch(/traces don’t get to the collector 127\.0\.0\.1:\d+: it answers 400/);
-    expect(over).toContain('traces are taken again; 4 spans were lost');
+    expect(trouble).toMatch(/Can’t export traces to 127\.0\.0\.1:\d+: it responded with 400/);
+    expect(over).toContain('Traces are exported again; 4 spans were dropped');
   });
 });
 
@@ -216,7 +216,7 @@ test('closes without the spans when the collector never answers', async () => {
   await stage.close();
   // it was not waited for until it was tried again
   expect([collector.headers.length, collector.spans]).toEqual([1, []]);
-  expect(said.mock.calls.flat().join()).toMatch(/^\[interlude\] traces don’t get to the collector/);
+  expect(said.mock.calls.flat().join()).toMatch(/^\[interlude\] Can’t export traces to/);
 });
 
 describe('the settings', () => {

@@ -62,13 +62,13 @@ export class LogoutTokens {
     const claims = await this.#verified(token, configuration);
     const { sub, sid, jti, iat } = claims;
     if (typeof jti !== 'string' || jti === '') throw refused('it has no jti');
-    if (Object.hasOwn(claims, 'nonce')) throw refused('it has a nonce, as a sign-in does');
+    if (Object.hasOwn(claims, 'nonce')) throw refused('it has a nonce, like an ID token');
     const { events } = claims;
     const event = isObject(events) && Object.hasOwn(events, EVENT) ? events[EVENT] : null;
-    if (!isObject(event)) throw refused('it tells of no logout');
+    if (!isObject(event)) throw refused('it has no logout event');
     const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value !== '');
     if (!isText(sub) || !isText(sid) || (sub === undefined && sid === undefined)) {
-      throw refused('it does not say who');
+      throw refused('it has neither sub nor sid');
     }
     this.#remember(jti);
     try {
@@ -97,7 +97,7 @@ export class LogoutTokens {
         currentDate: new Date(this.#now()),
       });
       const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '');
-      if (!TYPES.includes(type)) throw refused(`it is a ${JSON.stringify(protectedHeader.typ)}`);
+      if (!TYPES.includes(type)) throw refused(`its type is ${JSON.stringify(protectedHeader.typ)}`);
       return payload;
     } catch (error) {
       if (error instanceof AppError) throw error;
@@ -121,7 +121,7 @@ export class LogoutTokens {
       if (until > now && this.#taken.size < MAX_REMEMBERED) break;
       this.#taken.delete(id);
     }
-    if (this.#taken.has(jti)) throw refused('it was taken already');
+    if (this.#taken.has(jti)) throw refused('it was already used');
     this.#taken.set(jti, now + MEMORY_MS);
   }
 }
@@ -141,7 +141,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refused(why: string, cause?: unknown): AppError {
-  return new AppError('malformed', `This logout token is not taken: ${why}.`, { cause });
+  return new AppError('malformed', `This logout token is rejected: ${why}.`, { cause });
 }
 
 /** Logout tokens are smaller than 2 KiB. */

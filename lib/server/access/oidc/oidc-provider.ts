@@ -73,7 +73,7 @@ export class OidcProvider {
     if (!URL.canParse(itself) || new URL(itself).href !== server.href) {
       throw new AppError(
         'unavailable',
-        `The identity provider calls itself ${JSON.stringify(itself)}. Whoever runs Interlude has to set INTERLUDE_OIDC_ISSUER to the issuer of your own tenant.`,
+        `The identity provider reports the issuer ${JSON.stringify(itself)}. An administrator must set INTERLUDE_OIDC_ISSUER to the issuer of your tenant.`,
       );
     }
     this.#known = { configuration, at: this.#now() };
@@ -118,12 +118,13 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
   if (error instanceof ResponseBodyError) {
     if (error.error === 'invalid_client' || error.error === 'unauthorized_client') return clientRejected(error);
     if (error.error !== 'invalid_grant') return providerUnavailable(issuer, error);
-    const what = 'The identity provider does not take this sign-in: it was used already, is too old, or is another’s.';
+    const what =
+      'The identity provider rejected this sign-in: it was already used, has expired, or belongs to another client.';
     return new AppError('malformed', `${what} ${again}`, { cause: error });
   }
   if (error instanceof ClientError && MISMATCHES.includes(error.code ?? '')) {
     const why = error.cause instanceof Error ? error.cause.message : error.message;
-    return new AppError('malformed', `This is no answer to a sign-in that was begun here (${why}). ${again}`, {
+    return new AppError('malformed', `This response doesn’t match a sign-in started here (${why}). ${again}`, {
       cause: error,
     });
   }
@@ -132,10 +133,10 @@ export function signInRefusal(error: unknown, issuer: string, publicUrl: string)
 
 /** The provider doesn't answer, or answers unusably. Only the log gets the cause. */
 export function providerUnavailable(issuer: string, cause: unknown): AppError {
-  serverLog('error', `the identity provider ${issuer} does not answer as it should: ${causesOf(cause)}`);
+  serverLog('error', `The identity provider ${issuer} failed: ${causesOf(cause)}`);
   return new AppError(
     'unavailable',
-    `The identity provider ${issuer} can’t be reached, or does not answer as it should. Try again in a minute. If that does not help, tell whoever runs Interlude: its log has the cause.`,
+    `The identity provider ${issuer} is unreachable or sent an invalid response. Try again in a minute. If the problem persists, ask an administrator to check Interlude’s log.`,
     { cause, headers: { 'retry-after': '30' } },
   );
 }
@@ -147,13 +148,13 @@ function refusedByProvider(error: AuthorizationResponseError, issuer: string, ag
   if (code !== 'access_denied') {
     serverLog(
       'error',
-      `the identity provider ${issuer} refuses a sign-in: ${code} ${inOneLine(error.error_description ?? '')}`,
+      `The identity provider ${issuer} refused a sign-in: ${code} ${inOneLine(error.error_description ?? '')}`,
     );
   }
   const why =
     code === 'access_denied'
-      ? 'you or the provider declined. If you did not, ask whoever runs the provider to let you use Interlude'
-      : 'if it goes on, tell whoever runs Interlude';
+      ? 'you or the provider declined. If you didn’t, ask the provider’s administrator for access to Interlude'
+      : 'if the problem persists, tell an administrator of Interlude';
   return new AppError('forbidden', `The identity provider did not sign you in (${code}): ${why}. ${again}`, {
     cause: error,
   });
@@ -162,11 +163,11 @@ function refusedByProvider(error: AuthorizationResponseError, issuer: string, ag
 function clientRejected(cause: unknown): AppError {
   serverLog(
     'error',
-    `the identity provider does not take this server’s client id and secret: ${causesOf(cause)}. Check INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET and INTERLUDE_OIDC_CLIENT_AUTH.`,
+    `The identity provider rejects this server’s client id and secret: ${causesOf(cause)}. Check INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET and INTERLUDE_OIDC_CLIENT_AUTH.`,
   );
   return new AppError(
     'unavailable',
-    'The identity provider does not take this server’s client id and secret. Whoever runs Interlude has to set INTERLUDE_OIDC_CLIENT_ID and INTERLUDE_OIDC_CLIENT_SECRET right, or INTERLUDE_OIDC_CLIENT_AUTH to how the provider wants them.',
+    'The identity provider rejects this server’s client id and secret. An administrator must correct INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET or INTERLUDE_OIDC_CLIENT_AUTH.',
     { cause },
   );
 }

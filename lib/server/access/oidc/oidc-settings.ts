@@ -37,7 +37,7 @@ export function oidcSettings(env: Env): OidcSettings | null {
   if (issuer === '') {
     const other = Object.keys(env).find((name) => name.startsWith('INTERLUDE_OIDC_') && text(env, name) !== '');
     if (other === undefined) return null;
-    throw refused('INTERLUDE_OIDC_ISSUER', `is not set, but ${other} is. Set it to the address of your provider`);
+    throw refused('INTERLUDE_OIDC_ISSUER', `is not set, but ${other} is. Set it to the URL of your provider`);
   }
   checkIssuer(issuer);
   const settings: OidcSettings = {
@@ -55,7 +55,10 @@ export function oidcSettings(env: Env): OidcSettings | null {
   };
   const { adminGroups, operatorGroups, viewerGroups, firstAdmin } = settings;
   if (firstAdmin === null && adminGroups.length + operatorGroups.length + viewerGroups.length === 0) {
-    throw refused('INTERLUDE_OIDC_ADMIN_GROUPS', 'and its like are not set, so nobody could come in. Set one of them');
+    throw refused(
+      'INTERLUDE_OIDC_ADMIN_GROUPS',
+      'and the other group settings are not set, so no one could sign in. Set at least one',
+    );
   }
   return settings;
 }
@@ -69,26 +72,23 @@ function checkIssuer(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : null;
   const isSafe = url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url)));
   if (!isSafe) {
-    throw refused('INTERLUDE_OIDC_ISSUER', 'is not an https address (http is taken on this machine only). Correct it');
+    throw refused('INTERLUDE_OIDC_ISSUER', 'is not an https URL (http is allowed on this machine only). Correct it');
   }
   if (url.pathname.includes('/.well-known/')) {
-    throw refused('INTERLUDE_OIDC_ISSUER', 'names a document. Leave off /.well-known/ and what follows');
+    throw refused('INTERLUDE_OIDC_ISSUER', 'is a discovery document. Remove /.well-known/ and everything after it');
   }
   if (hasMoreThanPath(issuer, url)) {
-    throw refused('INTERLUDE_OIDC_ISSUER', 'has a name, a password, a query or a fragment in it. Leave that off');
+    throw refused('INTERLUDE_OIDC_ISSUER', 'contains a user name, password, query or fragment. Remove it');
   }
 }
 
 function publicUrlOf(address: string, basePath: string): string {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || hasMoreThanPath(address, url)) {
-    throw refused('INTERLUDE_PUBLIC_URL', 'is not an address such as https://interlude.example.com. Correct it');
+    throw refused('INTERLUDE_PUBLIC_URL', 'is not a URL such as https://interlude.example.com. Correct it');
   }
   if (!isBeneath(address, basePath)) {
-    throw refused(
-      'INTERLUDE_PUBLIC_URL',
-      `does not end in ${basePath}, as INTERLUDE_BASE_PATH says. Correct one of them`,
-    );
+    throw refused('INTERLUDE_PUBLIC_URL', `does not end in ${basePath}, the INTERLUDE_BASE_PATH. Correct one of them`);
   }
   // normalized as browsers do: the provider compares redirect URIs character by character
   return url.href.replace(/\/+$/, '');
@@ -101,18 +101,18 @@ function hasMoreThanPath(address: string, url: URL): boolean {
 function clientAuthOf(value: string): OidcSettings['clientAuth'] {
   if (value === '') return null;
   if (value === 'basic' || value === 'post') return value;
-  throw refused('INTERLUDE_OIDC_CLIENT_AUTH', 'is neither "basic" nor "post". Leave it out, or set it to one of them');
+  throw refused('INTERLUDE_OIDC_CLIENT_AUTH', 'is neither "basic" nor "post". Set it to one of them, or remove it');
 }
 
 function scopesOf(value: string): string {
   const scopes = value.split(/[\s,]+/);
   if (scopes.includes('openid')) return scopes.join(' ');
-  throw refused('INTERLUDE_OIDC_SCOPES', 'lacks openid, without which the provider does not say who came. Add it');
+  throw refused('INTERLUDE_OIDC_SCOPES', 'lacks openid, without which the provider sends no identity. Add it');
 }
 
 function required(env: Env, name: string): string {
   const value = text(env, name);
-  if (value === '') throw refused(name, 'is not set. INTERLUDE_OIDC_ISSUER is, and needs it');
+  if (value === '') throw refused(name, 'is not set, but INTERLUDE_OIDC_ISSUER requires it. Set it');
   return value;
 }
 

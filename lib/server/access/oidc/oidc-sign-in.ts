@@ -111,7 +111,10 @@ export class OidcSignIn {
     callback.search = new URL(request.url).search;
     const state = callback.searchParams.get('state');
     if (state === null) {
-      throw new AppError('malformed', `This is no answer to a sign-in: it has no state. Start again at ${publicUrl}.`);
+      throw new AppError(
+        'malformed',
+        `This is not a response to a sign-in: it has no state. Start again at ${publicUrl}.`,
+      );
     }
     const sealed = this.#pendingBy(key);
     const pending = await sealed.find(state, request.headers);
@@ -221,6 +224,6 @@ export class OidcSignIn {
 export function noRoleError({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
   return new AppError(
     'forbidden',
-    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there may use Interlude. Ask for one that may, then sign in again. (Whoever runs Interlude: INTERLUDE_OIDC_GROUPS_CLAIM names the claim with the groups.)`,
+    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there has access to Interlude. Ask for one that has, then sign in again. (Administrators: INTERLUDE_OIDC_GROUPS_CLAIM names the claim with the groups.)`,
   );
 }

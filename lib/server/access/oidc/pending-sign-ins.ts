@@ -59,7 +59,7 @@ export class PendingSignIns {
   async find(state: string, headers: Headers): Promise<PendingSignIn> {
     const value = this.#cookies(headers).get(`${this.#prefix}${state}`);
     if (value === undefined) {
-      throw this.#refused('This browser did not begin this sign-in, or it is over already.');
+      throw this.#refused('This browser has no such sign-in in progress.');
     }
     try {
       const payload = await this.#open(value);

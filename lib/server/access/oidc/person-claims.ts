@@ -114,7 +114,10 @@ export async function fetchClaims(
   const { subject, idToken, accessToken } = tokens;
   // stored subjects must stay distinct
   if (subject.length > MAX_SUBJECT_LENGTH || !subject.isWellFormed()) {
-    throw new AppError('malformed', 'The identity provider names you by a subject that nobody could be known by.');
+    throw new AppError(
+      'malformed',
+      'The identity provider sent an invalid subject for you. Report this to its administrator.',
+    );
   }
   const { issuer, userinfo_endpoint } = configuration.serverMetadata();
   if (idToken !== undefined && idToken.sub !== subject)
