@@ -9,7 +9,7 @@ import { copyDatabase } from './copy-database';
 import { type DatabaseLocation, LOCK_TIMEOUT_MS, locationName, openFile } from './database-location';
 import { formatBytes, formatDuration, Progress } from './progress';
 
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 /**
  * Copies the database at one moment into a new file, while writers continue.
@@ -19,11 +19,11 @@ const LOOK_MS = 200;
  * schema-write access to load (search tables are dumped as bare rows).
  */
 export async function backup(place: DatabaseLocation, file: string): Promise<ExitCode> {
-  const begunAt = performance.now();
+  const startedAt = performance.now();
   await makeNewFile(file, (draft) => (place.kind === 'file' ? copyFile(place, draft) : copyServer(place, draft)));
   const { size } = await stat(file);
   print(
-    `${file}: ${formatBytes(size)} in ${formatDuration(performance.now() - begunAt)}, a copy of ${locationName(place)}`,
+    `${file}: ${formatBytes(size)} in ${formatDuration(performance.now() - startedAt)}, a copy of ${locationName(place)}`,
   );
   return EXIT.done;
 }
@@ -31,10 +31,10 @@ export async function backup(place: DatabaseLocation, file: string): Promise<Exi
 async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: string): Promise<void> {
   const connection = await openFile(place);
   const progress = new Progress();
-  const look = setInterval(async () => {
+  const poll = setInterval(async () => {
     const done = await stat(draft).catch(() => null);
     if (done !== null) progress.report(() => `${formatBytes(done.size)} of at most ${formatBytes(atMost)}`);
-  }, LOOK_MS);
+  }, POLL_MS);
   let atMost = 0;
   try {
     const pages = await connection.execute(
@@ -44,15 +44,15 @@ async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: strin
     atMost = Number(pages.rows[0]?.bytes ?? 0);
     await connection.execute({ sql: 'VACUUM INTO ?', args: [draft] }, 'thread');
   } finally {
-    clearInterval(look);
+    clearInterval(poll);
     progress.clear();
     connection.close();
   }
-  await beginLog(draft);
+  await enableWal(draft);
 }
 
 /** Enables WAL in the copy's header, so that the first start needs no exclusive lock to do so. */
-async function beginLog(draft: string): Promise<void> {
+async function enableWal(draft: string): Promise<void> {
   const copy = new LocalConnection(draft, LOCK_TIMEOUT_MS);
   try {
     await copy.run('PRAGMA journal_mode = WAL', 'thread');
@@ -67,7 +67,7 @@ async function copyServer(place: DatabaseLocation, draft: string): Promise<void>
 
 const UNFINISHED = '.unfinished';
 /** Age at which an abandoned draft may be deleted. */
-const LEFT_MS = 60 * 60_000;
+const STALE_MS = 60 * 60_000;
 
 /**
  * Creates a private file next to its destination and moves it there once it is complete and synced.
@@ -83,7 +83,7 @@ async function makeNewFile(path: string, make: (draft: string) => Promise<void>)
   try {
     await make(draft);
     await sync(draft);
-    await putInPlace(draft, path);
+    await moveIntoPlace(draft, path);
     await sync(dirname(path));
   } finally {
     await removeDatabase(draft);
@@ -96,12 +96,12 @@ async function removeStaleDrafts(path: string): Promise<void> {
     if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(UNFINISHED)) continue;
     const draft = join(folder, name);
     const touched = await stat(draft).catch(() => null);
-    if (touched !== null && Date.now() - touched.mtimeMs > LEFT_MS) await removeDatabase(draft);
+    if (touched !== null && Date.now() - touched.mtimeMs > STALE_MS) await removeDatabase(draft);
   }
 }
 
 function requireAbsent(path: string): void {
-  if (existsSync(path)) throw fileExists(path);
+  if (existsSync(path)) throw existsAlready(path);
 }
 
 /** Includes SQLite's companion files. */
@@ -113,18 +113,18 @@ async function removeDatabase(path: string): Promise<void> {
  * Links instead of renaming, which would overwrite a file created meanwhile. Without hard links, an existence check
  * must do.
  */
-async function putInPlace(draft: string, path: string): Promise<void> {
+async function moveIntoPlace(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    if (errorCode(error) === 'EEXIST') throw fileExists(path);
+    if (errorCode(error) === 'EEXIST') throw existsAlready(path);
     requireAbsent(path);
     await rename(draft, path);
   }
 }
 
-function fileExists(path: string): CliError {
-  return new CliError(EXIT.failed, `${path} is there already, and is not written over; name another file`);
+function existsAlready(path: string): CliError {
+  return new CliError(EXIT.failed, `${path} is there already; name another file`);
 }
 
 async function sync(path: string): Promise<void> {

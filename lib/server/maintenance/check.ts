@@ -11,8 +11,8 @@ import { quoted, tablesOf } from './copy-database';
 import { type DatabaseLocation, locationName, openToRead } from './database-location';
 import { formatDuration, Progress } from './progress';
 
-const RESTORE = 'put a backup in its place, or copy what can be read with "interlude db copy"';
-const TELL = 'rows are not as Interlude writes them: keep a backup of this state and report it';
+const RESTORE = 'restore a backup, or save what is readable with "interlude db copy"';
+const REPORT = 'Interlude never writes such rows: back up this state and report it';
 
 /**
  * Verifies the database and prints one line per finding.
@@ -21,21 +21,21 @@ const TELL = 'rows are not as Interlude writes them: keep a backup of this state
  * no writer waits. Concurrent commits are safe, because every invariant holds after each commit.
  */
 export async function check(place: DatabaseLocation): Promise<ExitCode> {
-  const begunAt = performance.now();
+  const startedAt = performance.now();
   const { reader, close } = await openToRead(place);
   const progress = new Progress();
   let count = 0;
-  const say = (line: string) => {
+  const finding = (line: string) => {
     progress.clear();
     count += 1;
     print(line);
   };
   try {
-    const { tables, entries } = await findAll(reader, say, (what) => progress.report(() => what));
+    const { tables, entries } = await findAll(reader, finding, (what) => progress.report(() => what));
     progress.clear();
-    const looked = `${tables} tables, ${entries} entries of the audit; ${formatDuration(performance.now() - begunAt)}`;
-    if (count === 0) print(`${locationName(place)} is sound: ${looked}`);
-    else print(`${locationName(place)} has ${count} finding${count === 1 ? '' : 's'}: ${looked}`);
+    const scope = `${tables} tables, ${entries} audit entries; ${formatDuration(performance.now() - startedAt)}`;
+    if (count === 0) print(`${locationName(place)} is sound: ${scope}`);
+    else print(`${locationName(place)} has ${count} finding${count === 1 ? '' : 's'}: ${scope}`);
     return count === 0 ? EXIT.done : EXIT.failed;
   } finally {
     progress.clear();
@@ -43,39 +43,39 @@ export async function check(place: DatabaseLocation): Promise<ExitCode> {
   }
 }
 
-type Say = (line: string) => void;
+type Print = (line: string) => void;
 
-async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: number; entries: string }> {
+async function findAll(reader: Reader, finding: Print, progress: Print): Promise<{ tables: number; entries: string }> {
   const state = await schemaState(reader);
   const advice = SCHEMA[state];
-  if (advice !== null) say(`schema: ${advice}`);
+  if (advice !== null) finding(`schema: ${advice}`);
   const tables = await tablesOf(reader);
   let isDamaged = false;
   for (const name of ['sqlite_schema', ...tables.map((table) => table.name), ...(await searchTables(reader))]) {
-    told(`pages of ${name}`);
-    for (const what of await damageOf(reader, name)) {
+    progress(`pages of ${name}`);
+    for (const what of await integrityErrors(reader, name)) {
       isDamaged = true;
-      say(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
+      finding(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
     }
   }
   // rows of a damaged file prove nothing, and other versions have other invariants
   if (isDamaged || (state !== 'current' && state !== 'ahead')) return { tables: tables.length, entries: 'no' };
   const broken = await reader.execute('PRAGMA foreign_key_check');
-  if (broken.rows.length > 0) say(`foreign keys: ${broken.rows.length} rows point at nothing; ${TELL}`);
+  if (broken.rows.length > 0) finding(`foreign keys: ${broken.rows.length} rows reference missing rows; ${REPORT}`);
   for (const invariant of INVARIANTS) {
-    await checkInvariant(reader, invariant, say, told);
+    await checkInvariant(reader, invariant, finding, progress);
   }
-  told('the audit');
+  progress('audit chain');
   const { entries, brokenAt, removed } = await checkAudit({ reader, reads: new ReadQueue() });
   if (brokenAt !== null) {
-    say(
-      `audit: entry ${brokenAt} does not follow from the one before: it was changed, or one was taken out. Compare it with an export that was kept elsewhere`,
+    finding(
+      `audit: entry ${brokenAt} doesn't match its predecessor: an entry was changed or deleted. Compare it with an export stored elsewhere`,
     );
   }
   const counted = entries.toLocaleString('en');
   return {
     tables: tables.length,
-    entries: removed === null ? counted : `from number ${removed.upTo + 1} on ${counted}`,
+    entries: removed === null ? counted : `${counted} (from number ${removed.upTo + 1})`,
   };
 }
 
@@ -83,9 +83,9 @@ const SCHEMA = {
   current: null,
   ahead: null,
   behind: 'tables of this version are missing; start Interlude once, or run "npm run db:migrate"',
-  newer: 'it was written by a newer Interlude; update this one',
-  foreign: 'it was written by an earlier Interlude, whose tables this one can’t take over; begin with a new database',
-  unfinished: 'it is a copy that was cut off; copy to it again, or remove it',
+  newer: 'written by a newer Interlude; update this one',
+  foreign: 'written by an earlier Interlude that this one can’t migrate; start with a new database',
+  unfinished: 'an interrupted copy (cut off); copy to it again, or delete it',
 } as const;
 
 async function searchTables(reader: Reader): Promise<string[]> {
@@ -96,7 +96,7 @@ async function searchTables(reader: Reader): Promise<string[]> {
 }
 
 /** Findings of the integrity check for a table and its indexes. An unreadable page ends the statement. */
-async function damageOf(reader: Reader, table: string): Promise<string[]> {
+async function integrityErrors(reader: Reader, table: string): Promise<string[]> {
   try {
     const { rows } = await reader.execute(`PRAGMA integrity_check(${quoted(table)})`);
     return rows
@@ -104,31 +104,31 @@ async function damageOf(reader: Reader, table: string): Promise<string[]> {
       .filter((found) => found !== 'ok');
   } catch (error) {
     if (databaseFault(error) !== 'damaged') throw error;
-    return [`it can't be read (${databaseErrorCode(error)}, ${firstLine(error)})`];
+    return [`can't be read (${databaseErrorCode(error)}, ${firstLine(error)})`];
   }
 }
 
 /** Findings printed per invariant. */
-const MAX_TOLD = 5;
+const MAX_PRINTED = 5;
 
-async function checkInvariant(reader: Reader, invariant: Invariant, say: Say, told: Say): Promise<void> {
+async function checkInvariant(reader: Reader, invariant: Invariant, finding: Print, progress: Print): Promise<void> {
   const { name, sql, next, what } = invariant;
   let found = 0;
   for (let after: number | null = -1; after !== null; ) {
-    told(`${name}, after ${after}`);
-    const bound: number | null = next === null ? null : await endOf(reader, next, after);
+    progress(`${name}, after ${after}`);
+    const bound: number | null = next === null ? null : await pieceEnd(reader, next, after);
     const { rows } = await reader.execute(next === null ? sql : { sql, args: { after, until: bound } });
     for (const row of rows) {
       found += 1;
-      if (found <= MAX_TOLD) say(`${name}: ${what(row)}; ${TELL}`);
+      if (found <= MAX_PRINTED) finding(`${name}: ${what(row)}; ${REPORT}`);
     }
     after = bound;
   }
-  if (found > MAX_TOLD) say(`${name}: ${(found - MAX_TOLD).toLocaleString('en')} more like it`);
+  if (found > MAX_PRINTED) finding(`${name}: ${(found - MAX_PRINTED).toLocaleString('en')} more`);
 }
 
 /** @returns the last key of the piece; null for none */
-async function endOf(
+async function pieceEnd(
   reader: Reader,
   { table, key, rows: count }: NonNullable<Invariant['next']>,
   after: number,
@@ -156,7 +156,7 @@ const ROWS = 2_000;
 
 const inRange = (key: string) => `${key} > :after AND ${key} <= :until`;
 const by = (table: string, key = 'position', rows = ROWS) => ({ table, key, rows });
-const told = (value: unknown) => JSON.stringify(value);
+const quote = (value: unknown) => JSON.stringify(value);
 
 /** Tables with a position, or with the position of each row's last change; all indexed except a few small ones. */
 const POSITIONED: readonly (readonly [table: string, column: string])[] = [
@@ -174,18 +174,17 @@ const POSITIONED: readonly (readonly [table: string, column: string])[] = [
 
 export const INVARIANTS: readonly Invariant[] = [
   {
-    name: 'removed entries of the audit',
+    name: 'removed audit entries',
     sql: 'SELECT number FROM audit WHERE number <= (SELECT max(number) FROM audit_start) ORDER BY number LIMIT 1',
     next: null,
-    what: ({ number }) => `entry ${number} of the audit was removed, and is there`,
+    what: ({ number }) => `audit entry ${number} is recorded as removed but exists`,
   },
   {
     name: 'asks',
     sql: `SELECT a.session_id AS session, a.command_id AS id FROM asks AS a LEFT JOIN commands AS c ON c.id = a.command_id
       WHERE ${inRange('a.rowid')} AND a.command_id IS NOT NULL AND c.id IS NULL`,
     next: by('asks', 'rowid'),
-    what: ({ session, id }) =>
-      `the command ${told(id)} that was asked for in the session ${told(session)} is not there`,
+    what: ({ session, id }) => `command ${quote(id)} requested in session ${quote(session)} is missing`,
   },
   {
     name: 'counter',
@@ -194,14 +193,14 @@ export const INVARIANTS: readonly Invariant[] = [
         `SELECT '${table}' AS name, max(${column}) AS newest, (SELECT ifnull(max(position), 0) FROM counter) AS counted FROM ${table}`,
     ).join(' UNION ALL ')}) WHERE newest > counted`,
     next: null,
-    what: ({ name, newest, counted }) => `${name} has position ${newest}, and the counter is at ${counted}`,
+    what: ({ name, newest, counted }) => `${name} has position ${newest}, but the counter is at ${counted}`,
   },
   ...(['log_lines', 'quarantine'] as const).map((other) => ({
     name: 'positions',
     sql: `SELECT one.position AS position FROM ${other} AS one JOIN events AS other ON other.position = one.position
       WHERE ${inRange('one.position')}`,
     next: by(other),
-    what: ({ position }: Row) => `position ${position} is both of an event and of a row of ${other}`,
+    what: ({ position }: Row) => `position ${position} is used by an event and a row of ${other}`,
   })),
   {
     name: 'producers',
@@ -212,22 +211,22 @@ export const INVARIANTS: readonly Invariant[] = [
     next: by('events'),
     what: ({ id, seq, epoch, last_seq: last, newest }) =>
       last === null
-        ? `the outbox ${told(id)} has events and is not known`
-        : `the outbox ${told(id)} has event ${seq} of epoch ${epoch}, and is known up to ${last} of ${newest}: it would send what is there once more`,
+        ? `outbox ${quote(id)} has events but no producer row`
+        : `outbox ${quote(id)} has event ${seq} of epoch ${epoch}, but its producer row ends at ${last} of ${newest}: events would be stored twice`,
   },
   {
     name: 'sessions',
     sql: `SELECT s.id AS id, s.agent_id AS agent FROM sessions AS s LEFT JOIN agents AS a ON a.id = s.agent_id
       WHERE ${inRange('s.number')} AND a.id IS NULL`,
     next: by('sessions', 'number'),
-    what: ({ id, agent }) => `the agent ${told(agent)} of the session ${told(id)} is not there`,
+    what: ({ id, agent }) => `agent ${quote(agent)} of session ${quote(id)} is missing`,
   },
   {
     name: 'events',
     sql: `SELECT e.session_id AS id, count(*) AS count FROM events AS e LEFT JOIN sessions AS s ON s.id = e.session_id
       WHERE ${inRange('e.position')} AND s.id IS NULL GROUP BY e.session_id`,
     next: by('events'),
-    what: ({ id, count }) => `the session ${told(id)} of ${count} events is not there`,
+    what: ({ id, count }) => `session ${quote(id)} of ${count} events is missing`,
   },
   {
     name: 'turns of events',
@@ -240,21 +239,21 @@ export const INVARIANTS: readonly Invariant[] = [
       GROUP BY e.session_id, e.turn_id`,
     next: by('events'),
     what: ({ session, turn, count }) =>
-      `the turn ${told(turn)} of ${count} events of the session ${told(session)} is not there`,
+      `turn ${quote(turn)} of ${count} events in session ${quote(session)} is missing`,
   },
   ...(['turns', 'tasks', 'obligations'] as const).map((table) => ({
     name: table,
     sql: `SELECT t.session_id AS id, count(*) AS count FROM ${table} AS t LEFT JOIN sessions AS s ON s.id = t.session_id
       WHERE ${inRange('t.rowid')} AND s.id IS NULL GROUP BY t.session_id`,
     next: by(table, 'rowid'),
-    what: ({ id, count }: Row) => `the session ${told(id)} of ${count} ${table} is not there`,
+    what: ({ id, count }: Row) => `session ${quote(id)} of ${count} ${table} is missing`,
   })),
   {
     name: 'removed turns',
     sql: `SELECT t.session_id AS session, count(*) AS count FROM turns AS t JOIN sessions AS s ON s.id = t.session_id
       WHERE ${inRange('t.rowid')} AND t.position <= s.removed_up_to GROUP BY t.session_id`,
     next: by('turns', 'rowid'),
-    what: ({ session, count }) => `${count} turns of the session ${told(session)} were removed, and are there`,
+    what: ({ session, count }) => `${count} turns of session ${quote(session)} are recorded as removed but exist`,
   },
   {
     name: 'turns of tasks',
@@ -263,8 +262,7 @@ export const INVARIANTS: readonly Invariant[] = [
       LEFT JOIN turns AS t ON t.session_id = k.session_id AND t.id = e.value
       WHERE ${inRange('k.rowid')} AND e.value IS NOT NULL AND t.id IS NULL`,
     next: by('tasks', 'rowid', 500),
-    what: ({ session, id, turn }) =>
-      `the turn ${told(turn)} of the task ${told(id)} of the session ${told(session)} is not there`,
+    what: ({ session, id, turn }) => `turn ${quote(turn)} of task ${quote(id)} in session ${quote(session)} is missing`,
   },
   {
     name: 'log lines',
@@ -272,14 +270,14 @@ export const INVARIANTS: readonly Invariant[] = [
       LEFT JOIN agent_logs AS g ON g.agent_id = l.agent_id
       WHERE ${inRange('l.position')} AND (g.agent_id IS NULL OR l.line > g.last_line) GROUP BY l.agent_id`,
     next: by('log_lines'),
-    what: ({ id, line, last }) => `the log of ${told(id)} has line ${line}, and is known to end at ${last}`,
+    what: ({ id, line, last }) => `the log of ${quote(id)} has line ${line}, but should end at ${last}`,
   },
   {
     name: 'log index',
     sql: `SELECT c.id AS id FROM log_chunks AS c LEFT JOIN log_search_docsize AS d ON d.id = c.id
       WHERE ${inRange('c.id')} AND d.id IS NULL`,
     next: by('log_chunks', 'id'),
-    what: ({ id }) => `the lines of chunk ${id} can't be found by their text`,
+    what: ({ id }) => `chunk ${id} is missing from the search index`,
   },
   {
     name: 'attachments',
@@ -288,6 +286,6 @@ export const INVARIANTS: readonly Invariant[] = [
       WHERE ${inRange('a.rowid')} GROUP BY a.session_id, a.hash HAVING kept <> a.bytes`,
     next: by('attachments', 'rowid', 100),
     what: ({ session, hash, bytes, kept }) =>
-      `of the file ${told(hash)} of the session ${told(session)} ${kept} of ${bytes} bytes are there`,
+      `attachment ${quote(hash)} of session ${quote(session)} has ${kept} of ${bytes} bytes`,
   },
 ];

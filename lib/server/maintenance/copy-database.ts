@@ -18,17 +18,17 @@ import { formatDuration, Progress } from './progress';
  * copy is refused by every reader and as a source; copying to it again starts over.
  */
 export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {
-  const begunAt = performance.now();
+  const startedAt = performance.now();
   const { tables, rows } = await copyDatabase(from, to);
   print(
-    `${locationName(to)}: ${rows.toLocaleString('en')} rows of ${tables} tables in ${formatDuration(performance.now() - begunAt)}, a copy of ${locationName(from)}`,
+    `${locationName(to)}: ${rows.toLocaleString('en')} rows of ${tables} tables in ${formatDuration(performance.now() - startedAt)}, a copy of ${locationName(from)}`,
   );
   return EXIT.done;
 }
 
 /** Tables written last, together with the removal of the mark. */
 const LEDGER = '__drizzle_migrations';
-const LAST: readonly string[] = [LEDGER, 'compatibility'];
+const WRITTEN_LAST: readonly string[] = [LEDGER, 'compatibility'];
 
 export async function copyDatabase(
   from: DatabaseLocation,
@@ -61,10 +61,10 @@ async function requireCurrent(reader: Reader, place: DatabaseLocation): Promise<
   if (state === 'current') return;
   const why = {
     behind: 'lacks tables of this version. Start it once with this version, or run: npm run db:migrate',
-    ahead: 'was migrated by a newer Interlude. Copy it with that one',
-    newer: 'was written by a newer Interlude. Copy it with that one',
-    foreign: 'was written by an earlier Interlude, whose tables this one can’t copy',
-    unfinished: 'is itself a copy that was cut off. Copy what it was copied from',
+    ahead: 'was migrated by a newer Interlude. Copy it with that version',
+    newer: 'was written by a newer Interlude. Copy it with that version',
+    foreign: 'was written by an earlier Interlude, which this one can’t copy',
+    unfinished: 'is an interrupted copy. Copy its original source instead',
   }[state];
   throw new CliError(EXIT.failed, `the database ${locationName(place)} ${why}`);
 }
@@ -80,8 +80,7 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   if (isNew) await target.migrate();
   else if (state !== 'current' && state !== 'unfinished') throw notEmpty(place);
   const tables = await tablesOf(target);
-  if (state === 'unfinished' && !isOurDraft)
-    say(`${locationName(place)} holds a copy that was cut off; it begins anew`);
+  if (state === 'unfinished' && !isOurDraft) say(`${locationName(place)} holds an interrupted copy; starting over`);
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
@@ -96,14 +95,14 @@ async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: 
   } catch (error) {
     throw databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT') ? notEmpty(place) : error;
   }
-  for (const { name } of tables) if (!LAST.includes(name)) await target.write([`DELETE FROM ${quoted(name)}`]);
+  for (const { name } of tables) if (!WRITTEN_LAST.includes(name)) await target.write([`DELETE FROM ${quoted(name)}`]);
   return mark;
 }
 
 /** Coordination state of running processes; meaningless in a copy. */
-const PROCESSES: readonly string[] = ['commits', 'leases', 'touched'];
-/** Tables that may have rows in an empty database: seeded by migrations, or in PROCESSES. */
-const SEEDED: readonly string[] = [...LAST, ...PROCESSES, 'access', 'counter'];
+const PROCESS_TABLES: readonly string[] = ['commits', 'leases', 'touched'];
+/** Tables that may have rows in an empty database: seeded by migrations, or in PROCESS_TABLES. */
+const SEEDED: readonly string[] = [...WRITTEN_LAST, ...PROCESS_TABLES, 'access', 'counter'];
 
 /** Fails if a table has a row, within the marking transaction: a dashboard may have started on the target meanwhile. */
 function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
@@ -112,10 +111,7 @@ function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
 }
 
 function notEmpty(place: DatabaseLocation): CliError {
-  return new CliError(
-    EXIT.failed,
-    `the database ${locationName(place)} is not empty, and is not written over; copy to a new one`,
-  );
+  return new CliError(EXIT.failed, `the database ${locationName(place)} is not empty; copy to a new one`);
 }
 
 async function copyAll(
@@ -125,20 +121,23 @@ async function copyAll(
 ): Promise<{ tables: number; rows: number }> {
   const tables = await tablesOf(snapshot);
   const there = new Set((await tablesOf(target)).map(({ name }) => name));
-  const strange = tables.find(({ name }) => !there.has(name));
-  if (strange !== undefined)
-    throw new CliError(EXIT.failed, `the table ${strange.name} is none of Interlude’s; remove it, then copy again`);
+  const foreign = tables.find(({ name }) => !there.has(name));
+  if (foreign !== undefined)
+    throw new CliError(
+      EXIT.failed,
+      `the table ${foreign.name} does not belong to Interlude; remove it, then copy again`,
+    );
   const progress = new Progress();
   let total = 0;
   try {
     for (const table of tables) {
-      if (LAST.includes(table.name) || PROCESSES.includes(table.name)) continue;
-      const told = (rows: number) =>
+      if (WRITTEN_LAST.includes(table.name) || PROCESS_TABLES.includes(table.name)) continue;
+      const report = (rows: number) =>
         progress.report(
           () =>
             `${table.name}: ${rows.toLocaleString('en')} rows copied (${(total + rows).toLocaleString('en')} in all)`,
         );
-      total += await copyTable(snapshot, target, table, told);
+      total += await copyTable(snapshot, target, table, report);
     }
   } finally {
     progress.clear();
@@ -153,7 +152,7 @@ async function copyTable(
   snapshot: Snapshot,
   target: CopyTarget,
   table: CopiedTable,
-  told: (rows: number) => void,
+  report: (rows: number) => void,
 ): Promise<number> {
   let copied = 0;
   for (let page = await readPage(snapshot, table, null); page.rows.length > 0; ) {
@@ -163,7 +162,7 @@ async function copyTable(
       readPage(snapshot, table, page.next),
     ]);
     copied += page.rows.length;
-    told(copied);
+    report(copied);
     page = next;
   }
   const [here, there] = [await countOf(snapshot, table), await countOf(target, table)];
@@ -171,7 +170,7 @@ async function copyTable(
     const what = `${here} rows at the source, ${copied} read, ${there} at the target`;
     throw new CliError(
       EXIT.failed,
-      `${table.name} was not copied whole: ${what}; somebody else writes to the target. Copy to another one`,
+      `${table.name} was not copied completely: ${what}; another process writes to the target. Copy to another one`,
     );
   }
   return copied;
@@ -192,7 +191,7 @@ async function finish(
   const triggers = await snapshot.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid");
   const last: InStatement[] = [];
   let rows = 0;
-  for (const table of tables.filter(({ name }) => LAST.includes(name))) {
+  for (const table of tables.filter(({ name }) => WRITTEN_LAST.includes(name))) {
     const page = await readPage(snapshot, table, null);
     rows += page.rows.length;
     last.push(`DELETE FROM ${quoted(table.name)}`, ...insertRows(table, page.rows));
@@ -203,7 +202,7 @@ async function finish(
     await target.write([ours, ...last, ...triggers.rows.map(({ sql }) => String(sql))]);
   } catch (error) {
     if (!databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw error;
-    throw new CliError(EXIT.failed, 'another copy to the same place began meanwhile; copy to another one');
+    throw new CliError(EXIT.failed, 'another copy to the same target has started; copy to another one');
   }
   return rows;
 }
@@ -293,7 +292,7 @@ function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[
   const beyond = after === null ? '' : `WHERE (${names}) > (${key.map(() => '?').join(', ')})`;
   return {
     sql: `SELECT ${keys}, ${selected(name, columns)} FROM ${quoted(name)} ${beyond} ORDER BY ${names} LIMIT ${MAX_ROWS}`,
-    args: after === null ? [] : after.map(asKept),
+    args: after === null ? [] : after.map(bindable),
   };
 }
 
@@ -312,7 +311,7 @@ function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InSta
     const several = rows.slice(page * atOnce, (page + 1) * atOnce);
     return {
       sql: into + several.map(() => `(${places})`).join(', '),
-      args: several.flatMap((row) => columns.map((_, at) => asKept(row[`c${at}`] as InValue))),
+      args: several.flatMap((row) => columns.map((_, at) => bindable(row[`c${at}`] as InValue))),
     };
   });
 }
@@ -323,7 +322,7 @@ function isIdOfData(table: string, column: string): boolean {
 }
 
 /** Untyped columns would store a number as REAL, and local files only bind buffers. */
-function asKept(value: InValue): InValue {
+function bindable(value: InValue): InValue {
   if (value instanceof ArrayBuffer) return Buffer.from(value);
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value;

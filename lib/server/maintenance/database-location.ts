@@ -48,7 +48,7 @@ export function dashboardLocation(env: Environment): DatabaseLocation {
  */
 export function parseLocation(text: string, authToken: string | undefined): DatabaseLocation {
   if (SERVER.test(text)) {
-    if (!URL.canParse(text)) throw new CliError(EXIT.usage, 'that is no address of a server');
+    if (!URL.canParse(text)) throw new CliError(EXIT.usage, 'that is not a server URL');
     return { kind: 'server', url: text, authToken };
   }
   if (text.startsWith('file:'))
@@ -127,10 +127,10 @@ function fileTarget(path: string): CopyTarget {
   makePrivate(path);
   const connection = new LocalConnection(path, LOCK_TIMEOUT_MS);
   const source = transactionsOf(connection);
-  let isBegun = false;
-  const begin = async () => {
-    if (isBegun) return;
-    isBegun = true;
+  let isConfigured = false;
+  const configure = async () => {
+    if (isConfigured) return;
+    isConfigured = true;
     // no process uses the file before the copy is complete (copy-database.ts)
     await retryWhileBusy(
       () =>
@@ -144,7 +144,7 @@ function fileTarget(path: string): CopyTarget {
   return {
     execute: (statement) => connection.execute(statement, 'thread'),
     write: async (statements) => {
-      await begin();
+      await configure();
       const transaction = await retryWhileBusy(() => source.transaction('write'), BUSY_MS);
       try {
         const answers = await transaction.batch(statements);
@@ -155,7 +155,7 @@ function fileTarget(path: string): CopyTarget {
       }
     },
     migrate: async () => {
-      await begin();
+      await configure();
       await makeTables(source);
     },
     settle: async () => connection.run('PRAGMA synchronous = FULL', 'thread'),

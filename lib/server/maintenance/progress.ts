@@ -5,16 +5,16 @@ const FILE_MS = 5_000;
 
 /** Shows progress: in place on a terminal, otherwise a line every few seconds. */
 export class Progress {
-  readonly #moves = process.stderr.isTTY === true;
-  #toldAt = performance.now();
+  readonly #isTerminal = process.stderr.isTTY === true;
+  #reportedAt = performance.now();
   #isShown = false;
 
   /** @param line evaluated only when due */
   report(line: () => string): void {
     const now = performance.now();
-    if (now - this.#toldAt < (this.#moves ? TERMINAL_MS : FILE_MS)) return;
-    this.#toldAt = now;
-    if (!this.#moves) {
+    if (now - this.#reportedAt < (this.#isTerminal ? TERMINAL_MS : FILE_MS)) return;
+    this.#reportedAt = now;
+    if (!this.#isTerminal) {
       say(line());
       return;
     }

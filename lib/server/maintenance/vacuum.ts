@@ -15,7 +15,7 @@ const FIRST_PIECE_PAGES = 64;
 /** Retry limit while writers or readers hold locks. */
 const BUSY_MS = 10_000;
 /** `PRAGMA auto_vacuum` value that allows incremental vacuum. */
-const IN_PIECES = 2;
+const INCREMENTAL = 2;
 
 /**
  * Returns a file's free space to the disk.
@@ -27,20 +27,20 @@ const IN_PIECES = 2;
 export async function vacuum(place: DatabaseLocation, { full }: { full: boolean }): Promise<ExitCode> {
   if (place.kind === 'server') throw atServer(place);
   const connection = await openFile(place);
-  const begunAt = performance.now();
+  const startedAt = performance.now();
   try {
     const before = await spaceOf(connection);
     if (full) await rewrite(connection);
-    else if (before.autoVacuum !== IN_PIECES) throw notInPieces(place, before);
-    else await inPieces(connection, before.free);
+    else if (before.autoVacuum !== INCREMENTAL) throw notIncremental(place, before);
+    else await vacuumInPieces(connection, before.free);
     await shrinkFile(connection);
     const after = await spaceOf(connection);
-    const left = after.free === 0 ? '' : `, ${formatBytes(after.free * after.pageBytes)} of it free still`;
+    const left = after.free === 0 ? '' : `, ${formatBytes(after.free * after.pageBytes)} of it still free`;
     print(
-      `${locationName(place)}: ${formatBytes(before.bytes)} before, ${formatBytes(after.bytes)} now${left}; ${formatDuration(performance.now() - begunAt)}`,
+      `${locationName(place)}: ${formatBytes(before.bytes)} before, ${formatBytes(after.bytes)} now${left}; ${formatDuration(performance.now() - startedAt)}`,
     );
     const onDisk = statSync(place.path).size;
-    if (onDisk > after.bytes) print(`The file itself has ${formatBytes(onDisk)} until those who read it now are done.`);
+    if (onDisk > after.bytes) print(`The file keeps ${formatBytes(onDisk)} until its current readers finish.`);
     return EXIT.done;
   } finally {
     connection.close();
@@ -53,17 +53,17 @@ async function rewrite(connection: LocalConnection): Promise<void> {
     await retryWhileBusy(() => connection.run(sql, 'thread'), BUSY_MS);
 }
 
-async function inPieces(connection: LocalConnection, free: number): Promise<void> {
+async function vacuumInPieces(connection: LocalConnection, free: number): Promise<void> {
   const progress = new Progress();
   let [pages, left] = [FIRST_PIECE_PAGES, free];
   try {
     while (left > 0) {
-      const begunAt = performance.now();
+      const startedAt = performance.now();
       await retryWhileBusy(() => connection.run(`PRAGMA incremental_vacuum(${pages})`, 'thread'), BUSY_MS);
-      const tookMs = performance.now() - begunAt;
+      const tookMs = performance.now() - startedAt;
       const now = (await spaceOf(connection)).free;
       progress.report(
-        () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages given back`,
+        () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages returned`,
       );
       // include what the dashboard frees meanwhile, but stop if nothing shrinks
       if (now >= left) return;
@@ -109,17 +109,17 @@ async function spaceOf(connection: LocalConnection): Promise<Space> {
   };
 }
 
-function notInPieces(place: DatabaseLocation, { free, pageBytes, bytes }: Space): CliError {
+function notIncremental(place: DatabaseLocation, { free, pageBytes, bytes }: Space): CliError {
   const command = interludeCommand(['db', 'vacuum', '--full']);
   return new CliError(
     EXIT.failed,
-    `${locationName(place)} was made by a version that could not give space back in pieces (${formatBytes(free * pageBytes)} of ${formatBytes(bytes)} are free); run "${command}" once, best while the dashboard is stopped: writers wait until the file is rewritten`,
+    `${locationName(place)} was created by a version without incremental vacuum (${formatBytes(free * pageBytes)} of ${formatBytes(bytes)} are free); run "${command}" once, preferably with the dashboard stopped, because it blocks writers`,
   );
 }
 
 function atServer(place: DatabaseLocation): CliError {
   return new CliError(
     EXIT.failed,
-    `a libSQL server rewrites no database (${locationName(place)}): what is removed there is used again for what comes. To have a smaller one, stop the dashboards, copy to a new database with "${interludeCommand(['db', 'copy'])}", and point them at that`,
+    `a libSQL server can't be vacuumed (${locationName(place)}); it reuses free space. For a smaller database, stop the dashboards, copy to a new one with "${interludeCommand(['db', 'copy'])}", and point them at it`,
   );
 }
