@@ -6,12 +6,12 @@ import { serverLog } from '../protocol/server-log.mjs';
 import { DATA_POLICY, SECURITY_HEADERS } from '../server/access/response-headers.mjs';
 
 /** Smaller bodies hardly shrink. */
-const LEAST_PACKED_BYTES = 1024;
+const MIN_COMPRESSED_BYTES = 1024;
 
 const ALWAYS = Object.entries(SECURITY_HEADERS).flat();
 const OF_DATA = [...ALWAYS, ...Object.entries(DATA_POLICY).flat()];
 
-const packed = promisify(gzip);
+const compress = promisify(gzip);
 
 /** @typedef {import('node:http').IncomingMessage} IncomingMessage */
 /** @typedef {import('node:http').ServerResponse} ServerResponse */
@@ -33,10 +33,10 @@ export async function exchange(handle, incoming, response) {
   const list = [...(headers.has('content-security-policy') ? ALWAYS : OF_DATA)];
   for (const [name, value] of headers) list.push(name, value);
   const type = headers.get('content-type') ?? '';
-  const isPackable =
+  const isCompressible =
     /^(application\/json|text\/plain)\b/.test(type) && !/\bno-transform\b/.test(headers.get('cache-control') ?? '');
-  if (isPackable) list.push('vary', 'accept-encoding');
-  const takesPacked = isPackable && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
+  if (isCompressible) list.push('vary', 'accept-encoding');
+  const compresses = isCompressible && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
   if ('open' in answer) {
     response.writeHead(status, list);
     response.flushHeaders();
@@ -55,20 +55,20 @@ export async function exchange(handle, incoming, response) {
     response.writeHead(status, list).end();
   } else if (type.startsWith('application/json')) {
     let bytes = Buffer.from(await answer.arrayBuffer());
-    if (takesPacked && bytes.byteLength >= LEAST_PACKED_BYTES) {
-      bytes = await packed(bytes);
+    if (compresses && bytes.byteLength >= MIN_COMPRESSED_BYTES) {
+      bytes = await compress(bytes);
       list.push('content-encoding', 'gzip');
     }
     if (response.destroyed) return;
     list.push('content-length', String(bytes.byteLength));
     response.writeHead(status, list).end(bytes);
-  } else if (takesPacked) {
+  } else if (compresses) {
     response.writeHead(status, [...list, 'content-encoding', 'gzip']);
-    await carried(pipeline(Readable.fromWeb(/** @type {any} */ (body)), createGzip(), response));
+    await logBreak(pipeline(Readable.fromWeb(/** @type {any} */ (body)), createGzip(), response));
   } else {
     response.writeHead(status, list);
     response.flushHeaders();
-    await carried(pipe(body.getReader(), response));
+    await logBreak(pipe(body.getReader(), response));
   }
 }
 
@@ -139,10 +139,10 @@ async function pipe(reader, response) {
 /**
  * Logs a broken response, except an abort.
  *
- * @param {Promise<void>} carrying
+ * @param {Promise<void>} sending
  */
-async function carried(carrying) {
-  await carrying.catch((error) => {
+async function logBreak(sending) {
+  await sending.catch((error) => {
     const isGone = error?.name === 'AbortError' || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (!isGone) serverLog('error', 'an answer broke off', { error });
   });

@@ -33,7 +33,7 @@ const STRANGER_TIMEOUT_MS = 10_000;
 /** Timeout of a body with a valid credential. */
 const UPLOAD_TIMEOUT_MS = 300_000;
 /** Node's check interval for late requests. */
-const LOOK_EVERY_MS = 1_000;
+const CHECK_MS = 1_000;
 
 /**
  * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
@@ -57,7 +57,7 @@ export function frontDoor(
   const options = {
     headersTimeout: strangerTimeoutMs,
     requestTimeout: UPLOAD_TIMEOUT_MS,
-    connectionsCheckingInterval: LOOK_EVERY_MS,
+    connectionsCheckingInterval: CHECK_MS,
     // Node would refuse a request without Host with an empty body
     requireHostHeader: false,
   };
@@ -102,7 +102,7 @@ export function frontDoor(
     refuseRaw(socket, METHOD);
   });
   server.on('clientError', (error, socket) => {
-    const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
+    const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NOT_HTTP;
     if (refusal !== LATE) return refuseRaw(socket, refusal, unfinished.get(socket));
     // after a suspend, Node checks its timers before it reads what has arrived
     late.add(socket);
@@ -148,7 +148,7 @@ const METHOD = {
 /** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
-const NO_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
+const NOT_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
 /** @type {Refusal} */
 const LATE = { status: 408, code: 'malformed', message: 'The request did not arrive in time. Send it again.' };
 /** @type {Record<string, Refusal>} */
@@ -191,7 +191,7 @@ function stripBasePath(request, basePath) {
     // resolves ".." like everything downstream, so that it can't lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
     const inside = unplacedFrom(pathname + search, basePath);
-    if (inside === null) return elsewhere(basePath);
+    if (inside === null) return outsideBasePath(basePath);
     request.url = inside;
   }
   if (isApiPath(pathOf(request))) return null;
@@ -203,7 +203,7 @@ function stripBasePath(request, basePath) {
  * @param {string} basePath
  * @returns {Refusal}
  */
-function elsewhere(basePath) {
+function outsideBasePath(basePath) {
   return { status: 404, code: 'not_found', message: `There is nothing here: this Interlude is at ${basePath}.` };
 }
 

@@ -39,7 +39,7 @@ import { type ApiRoute, type Ids, ROUTES } from './routes';
 import { closeParts, createParts, type ServerParts, startParts, startWhileStreaming } from './server-parts';
 
 /** Retry interval for a database that was unavailable at start. */
-const OPEN_AGAIN_MS = 5_000;
+const REOPEN_MS = 5_000;
 
 /** Streams send `bye` before the host cuts them off, usually after five minutes. */
 const PER_REQUEST_STREAM_MS = 280_000;
@@ -112,17 +112,17 @@ export function createServer(
   kind: ContextKind = 'shared',
   memory = new ProcessMemory(env, kind),
 ): Server {
-  const lasts = kind === 'shared';
+  const isLongLived = kind === 'shared';
   redactServerLog((text) => redactedFor('server-log', text));
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
   /** Receives an event per response, once there is a database. */
-  let told: Telemetry | null = null;
+  let telemetry: Telemetry | null = null;
   let traces: Tracing | null = null;
 
   const settings = () => memory.settings();
-  const door: ProviderSignInContext = {
+  const authenticator: ProviderSignInContext = {
     settings,
     throttle: memory.throttle,
     credentials: async () => (await parts()).credentials,
@@ -151,24 +151,24 @@ export function createServer(
     // invalid sign-in settings fail at start, not at the first sign-in
     const oidc = memory.provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
-    const streamMaxMs = seconds > 0 ? seconds * 1000 : lasts ? null : PER_REQUEST_STREAM_MS;
+    const streamMaxMs = seconds > 0 ? seconds * 1000 : isLongLived ? null : PER_REQUEST_STREAM_MS;
     const { webhook, problem: webhookProblem } = webhookSetting(env);
     const opened = await openDatabase({
       ...databaseOptions(env),
       isKnown: memory.isSchemaKnown,
-      isAlone: !lasts,
+      isAlone: !isLongLived,
     });
-    memory.isSchemaKnown = !lasts;
+    memory.isSchemaKnown = !isLongLived;
     traces = await tracesOf(env, opened);
     const listeners = traces?.listeners ?? [];
-    const count = lasts ? processMetrics : () => null;
+    const count = isLongLived ? processMetrics : () => null;
     const all: ServerParts = createParts(
       {
         ...access,
         database: opened,
         kind,
         kept: memory.kept,
-        ...(lasts
+        ...(isLongLived
           ? {}
           : {
               streams: new OpenStreams(
@@ -190,24 +190,25 @@ export function createServer(
       { logs: logRetention(env), history: historyRetention(env) },
       { count, listeners },
     );
-    told = all.telemetry ?? null;
-    if (lasts && closing === null) startParts(all);
+    telemetry = all.telemetry ?? null;
+    if (isLongLived && closing === null) startParts(all);
     return all;
   }
 
   async function answer(request: Request, found: Found): Promise<Response> {
     if (found.kind === 'route') {
       const { route, ids } = found;
-      if (route.access === 'open') return route.handler(request, { ...door, parts, readiness: memory.readiness });
-      const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
-      if (!may(principal, route.access)) await noteForbidden(request, principal, route, ids);
+      if (route.access === 'open')
+        return route.handler(request, { ...authenticator, parts, readiness: memory.readiness });
+      const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, authenticator);
+      if (!may(principal, route.access)) await recordForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);
       const all = await parts();
       // no timer has run since the last request
-      if (!lasts && !isRunnerWrite(route)) await all.commands.sweepDue();
+      if (!isLongLived && !isRunnerWrite(route)) await all.commands.sweepDue();
       return handleRoute(route, request, all, ids, principal);
     }
-    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
+    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, authenticator);
     if (found.kind === 'nothing') {
       throw new AppError(
         'not_found',
@@ -220,7 +221,12 @@ export function createServer(
   }
 
   /** Counts refused actions. Reads, and attempts by runners, are not recorded. */
-  async function noteForbidden(request: Request, principal: Principal, { action }: ApiRoute, ids: Ids): Promise<void> {
+  async function recordForbidden(
+    request: Request,
+    principal: Principal,
+    { action }: ApiRoute,
+    ids: Ids,
+  ): Promise<void> {
     if (action === null || principal.kind === 'runner') return;
     const { refusals } = await parts();
     await refusals.record(describeAction(request, principal, action, ids, null), new AppError('forbidden', action));
@@ -228,27 +234,27 @@ export function createServer(
 
   const respond = withErrors(answer);
   const answered = withErrors(async (request: Request) => {
-    const beganAt = performance.now();
+    const startedAt = performance.now();
     const found = findRoute(request.method, new URL(request.url).pathname);
     const response = await respond(request, found);
     const { method } = request;
     const route = found.kind === 'route' ? found.route.pattern : null;
-    const [{ status }, tookMs] = [response, performance.now() - beganAt];
-    told?.answered?.({ method, route, status, tookMs });
+    const [{ status }, tookMs] = [response, performance.now() - startedAt];
+    telemetry?.answered?.({ method, route, status, tookMs });
     if (isLogged('debug')) {
       const requestId = requestIdOf(request);
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
     }
     // a process that may freeze does nothing after its response
-    if (!lasts) await (response instanceof StreamedResponse ? traces?.flush() : traces?.close());
+    if (!isLongLived) await (response instanceof StreamedResponse ? traces?.flush() : traces?.close());
     return response;
   });
-  const safely = async (request: Request) =>
+  const respondSafely = async (request: Request) =>
     preflightResponse(request) ?? allowOpaqueOrigin(request, await answered(request));
 
   async function start(): Promise<void> {
     await parts().catch(() => {
-      retry = setTimeout(start, OPEN_AGAIN_MS);
+      retry = setTimeout(start, REOPEN_MS);
       retry.unref?.();
     });
   }
@@ -269,14 +275,14 @@ export function createServer(
   }
 
   return {
-    handle: async (request) => asResponse(await safely(request)),
-    answer: safely,
+    handle: async (request) => asResponse(await respondSafely(request)),
+    answer: respondSafely,
     knows: (request) =>
-      authenticate(request, door).then(
+      authenticate(request, authenticator).then(
         () => true,
         () => false,
       ),
-    visitor: (headers) => sessionPrincipal(headers, door),
+    visitor: (headers) => sessionPrincipal(headers, authenticator),
     start,
     parts,
     description: () => describeApi(ROUTES),

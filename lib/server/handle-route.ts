@@ -35,19 +35,19 @@ export async function handleRoute(
   const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
   const whenOver = (onEnd: () => void) => server.credentials.watch(principal, access, onEnd);
   const digests = await shownDigests(principal, server.database);
-  const asked = { ids, query, body, request, principal, digests, whenOver };
+  const context = { ids, query, body, request, principal, digests, whenOver };
   if (action === null) {
     await requireScope(server.database, principal.scope, ids, of);
-    return responseOf(await handler(asked, server), status, asked);
+    return responseOf(await handler(context, server), status, context);
   }
   const act = describeAction(request, principal, action, ids, bytes);
   try {
     await requireScope(server.database, principal.scope, ids, of);
-    const { database, noted } = withAudit(server.database, act, server.now);
-    const model = await handler(asked, { ...server, database });
+    const { database, written } = withAudit(server.database, act, server.now);
+    const model = await handler(context, { ...server, database });
     // writes the audit entry of an action without a write of its own
-    if (noted.count === 0) await database.writes.run(async () => undefined);
-    return await responseOf(model, status, asked);
+    if (written.count === 0) await database.writes.run(async () => undefined);
+    return await responseOf(model, status, context);
   } catch (error) {
     await server.refusals.record(act, error);
     throw error;
@@ -151,7 +151,7 @@ function optionsOf(field: unknown): readonly unknown[] | null {
 }
 
 /** Routes that share a pattern. */
-interface Place {
+interface PathPattern {
   parts: readonly string[];
   routes: Partial<Record<Method, Route>>;
 }
@@ -161,7 +161,7 @@ export type Found =
   | { kind: 'other-method'; allow: string; isOpen: boolean }
   | { kind: 'nothing' };
 
-const places = placesOf(ROUTES);
+const patterns = patternsByLength(ROUTES);
 
 /**
  * @param pathname percent-encoded; ids are returned decoded
@@ -169,13 +169,13 @@ const places = placesOf(ROUTES);
  */
 export function findRoute(method: string, pathname: string): Found {
   const parts = pathname.split('/');
-  for (const place of places.get(parts.length) ?? []) {
-    const ids = idsOf(place.parts, parts);
+  for (const path of patterns.get(parts.length) ?? []) {
+    const ids = idsOf(path.parts, parts);
     if (ids === null) continue;
-    const route = place.routes[method as Method];
+    const route = path.routes[method as Method];
     if (route !== undefined) return { kind: 'route', route, ids };
-    const allowed = METHODS.filter((each) => place.routes[each] !== undefined);
-    const isOpen = allowed.every((each) => place.routes[each]?.access === 'open');
+    const allowed = METHODS.filter((each) => path.routes[each] !== undefined);
+    const isOpen = allowed.every((each) => path.routes[each]?.access === 'open');
     return { kind: 'other-method', allow: allowed.join(', '), isOpen };
   }
   return { kind: 'nothing' };
@@ -206,16 +206,16 @@ function decoded(part: string): string {
 }
 
 /** By number of path segments. */
-function placesOf(routes: readonly Route[]): Map<number, Place[]> {
-  const byPattern = new Map<string, Place>();
-  const byLength = new Map<number, Place[]>();
+function patternsByLength(routes: readonly Route[]): Map<number, PathPattern[]> {
+  const byPattern = new Map<string, PathPattern>();
+  const byLength = new Map<number, PathPattern[]>();
   for (const route of routes) {
-    const place = byPattern.get(route.pattern) ?? { parts: route.pattern.split('/'), routes: {} };
+    const path = byPattern.get(route.pattern) ?? { parts: route.pattern.split('/'), routes: {} };
     if (!byPattern.has(route.pattern)) {
-      byPattern.set(route.pattern, place);
-      byLength.set(place.parts.length, [...(byLength.get(place.parts.length) ?? []), place]);
+      byPattern.set(route.pattern, path);
+      byLength.set(path.parts.length, [...(byLength.get(path.parts.length) ?? []), path]);
     }
-    place.routes[route.method] = route;
+    path.routes[route.method] = route;
   }
   return byLength;
 }

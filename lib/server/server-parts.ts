@@ -41,24 +41,27 @@ export interface ServerParts extends CommandServer, IngestServer, StreamServer {
  * Creates the parts without background work: `startParts` and `startWhileStreaming` begin it. Streams open on demand.
  */
 export function createParts(
-  given: ServerContext,
+  settings: ServerContext,
   retention: { logs: Retention; history: HistoryRetention },
-  watching: Observers = NO_OBSERVERS,
+  observers: Observers = NO_OBSERVERS,
 ): ServerParts {
-  const { database, now } = given;
+  const { database, now } = settings;
   const state = () => ({
     subscribers: fanOut.subscriberCount,
     writes: database.writes.load,
     reads: database.reads.waiting,
   });
-  const counted = watching.count(state);
-  const telemetry = telemetryOf([...(counted === null ? [] : [counted.telemetry]), ...watching.listeners]);
-  const kept = given.kept ?? new ResponseCaches();
-  const context = { ...given, telemetry, kept };
+  const processMetrics = observers.count(state);
+  const telemetry = telemetryOf([
+    ...(processMetrics === null ? [] : [processMetrics.telemetry]),
+    ...observers.listeners,
+  ]);
+  const kept = settings.kept ?? new ResponseCaches();
+  const context = { ...settings, telemetry, kept };
   const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
     ...context,
-    metrics: new Metrics(database, now, counted, kept.metrics),
+    metrics: new Metrics(database, now, processMetrics, kept.metrics),
     fanOut,
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention.logs),

@@ -241,8 +241,8 @@ export const ACCESS = [
   {
     name: 'lets an embed outlive the token that made it',
     file: 'lib/server/access/credential-rows.ts',
-    find: 'Math.min(made.expiresAt ?? most, most)',
-    replace: 'made.expiresAt',
+    find: 'Math.min(derived.expiresAt ?? most, most)',
+    replace: 'derived.expiresAt',
     test: 'tests/unit/access/embeds.test.ts',
   },
   {

@@ -70,22 +70,22 @@ export const DOOR = [
   {
     name: 'compares wrong tokens without a throttle',
     file: 'lib/server/access/login-throttle.ts',
-    find: 'if (line.failedAt.length < FREE) return;',
-    replace: 'if (line.failedAt.length >= 0) return;',
+    find: 'if (client.failedAt.length < FREE_FAILURES) return;',
+    replace: 'if (client.failedAt.length >= 0) return;',
     test: 'tests/unit/access/login-throttle.test.ts',
   },
   {
     name: 'compares who came first, so that whoever sends most lets nobody else in',
     file: 'lib/server/access/login-throttle.ts',
-    find: 'place: Math.random() }',
-    replace: 'place: 0 }',
+    find: 'rank: Math.random() }',
+    replace: 'rank: 0 }',
     test: 'tests/unit/access/login-throttle.test.ts',
   },
   {
     name: 'lets wrong tokens of one address slow down another',
     file: 'lib/server/access/login-throttle.ts',
-    find: 'const line = this.#lines.get(address);',
-    replace: 'const line = this.#lines.get(address) ?? [...this.#lines.values()][0];',
+    find: 'const client = this.#clients.get(address);',
+    replace: 'const client = this.#clients.get(address) ?? [...this.#clients.values()][0];',
     test: 'tests/unit/access/login-throttle.test.ts',
   },
   {

@@ -14,8 +14,8 @@ export const SIGN_IN = [
   {
     name: 'lets a token outlast the token that made it',
     file: 'lib/server/access/credential-rows.ts',
-    find: "const outlivesMaker = credentialKind === 'session' && made.kind === 'token';",
-    replace: "const outlivesMaker = made.kind === 'token';",
+    find: "const outlivesParent = credentialKind === 'session' && derived.kind === 'token';",
+    replace: "const outlivesParent = derived.kind === 'token';",
     test: 'tests/unit/access/made-credentials.test.ts',
   },
   {
@@ -140,8 +140,8 @@ export const SIGN_IN = [
   {
     name: 'lets a page use up a sign-in link',
     file: 'lib/server/access/sign-in.ts',
-    find: "who === 'person'\n    ? completeSignIn(",
-    replace: "who !== 'ahead'\n    ? completeSignIn(",
+    find: "initiator === 'person'\n    ? completeSignIn(",
+    replace: "initiator !== 'prefetch'\n    ? completeSignIn(",
     test: 'tests/unit/access/credentials.test.ts',
   },
   {

@@ -107,24 +107,26 @@ function localName(setting: string): string | null {
 
 /** Idle timeout of a sign-in in milliseconds: 1 hour to 30 days. */
 export function sessionIdleMs(env: Record<string, string | undefined>): number {
-  const hours = numberSetting(env, 'INTERLUDE_SESSION_IDLE_HOURS', {
-    byDefault: IDLE_HOURS,
-    least: 1,
-    most: 30 * 24,
-    otherwise: 'sign-ins expire after a week without use',
-  });
-  return hours * HOUR_MS;
+  return hoursSetting(env, 'INTERLUDE_SESSION_IDLE_HOURS', IDLE_HOURS, 'sign-ins expire after a week without use');
 }
 
 /** Absolute lifetime of a member's sign-in in milliseconds: 1 hour to 30 days. */
 export function sessionMs(env: Record<string, string | undefined>): number {
-  const hours = numberSetting(env, 'INTERLUDE_SESSION_HOURS', {
-    byDefault: SESSION_HOURS,
-    least: 1,
-    most: 30 * 24,
-    otherwise: `members' sign-ins expire after ${SESSION_HOURS} hours`,
-  });
-  return hours * HOUR_MS;
+  return hoursSetting(
+    env,
+    'INTERLUDE_SESSION_HOURS',
+    SESSION_HOURS,
+    `members' sign-ins expire after ${SESSION_HOURS} hours`,
+  );
+}
+
+function hoursSetting(
+  env: Record<string, string | undefined>,
+  name: string,
+  byDefault: number,
+  otherwise: string,
+): number {
+  return numberSetting(env, name, { byDefault, least: 1, most: 30 * 24, otherwise }) * HOUR_MS;
 }
 
 const MAY_BE_REDACTED = ['viewer', 'operator'] as const;

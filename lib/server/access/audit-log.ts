@@ -124,7 +124,7 @@ export async function getAuditCheck(
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
   const pace = new Pace();
-  let [entries, head, after, told] = [0, GENESIS_HASH, 0, 0];
+  let [entries, head, after, recordedUpTo] = [0, GENESIS_HASH, 0, 0];
   for (;;) {
     // one snapshot: retention may remove more in between
     const read = () =>
@@ -143,8 +143,8 @@ export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, c
     if (removed !== null && removed.upTo > after) [head, after] = [removed.hash, removed.upTo];
     const { rows = [] } = page ?? {};
     if (rows.length === 0) {
-      const isTold = removed === null || told >= removed.upTo;
-      return { entries, head, brokenAt: isTold ? null : removed.upTo + 1, removed };
+      const isRecorded = removed === null || recordedUpTo >= removed.upTo;
+      return { entries, head, brokenAt: isRecorded ? null : removed.upTo + 1, removed };
     }
     for (const row of rows) {
       if (pace.isDue) await pace.rest();
@@ -153,7 +153,7 @@ export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, c
       if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {
         return { entries, head, brokenAt: after + 1, removed };
       }
-      told = Math.max(told, removedUpTo(entry));
+      recordedUpTo = Math.max(recordedUpTo, removedUpTo(entry));
       [entries, head, after] = [entries + 1, hash, entry.number];
     }
   }

@@ -172,12 +172,12 @@ export function withAudit(
   database: Database,
   act: AuditedAction,
   now: () => number,
-): { database: Database; noted: { count: number } } {
+): { database: Database; written: { count: number } } {
   const { writes } = database;
-  const noted = { count: 0 };
+  const written = { count: 0 };
   const run = async <T>(job: WriteJob<T>, about?: AboutJob): Promise<T> => {
     // an action of several transactions has one entry, in the first
-    const isFirst = noted.count === 0;
+    const isFirst = written.count === 0;
     const done = await writes.run(
       async (transaction) => {
         await requireLiveCredential(transaction, act.principal, now());
@@ -187,11 +187,11 @@ export function withAudit(
       },
       isFirst ? { ...about, keys: [...(about?.keys ?? []), 'audit'] } : about,
     );
-    noted.count += 1;
+    written.count += 1;
     return done;
   };
   const queue = Object.create(writes, { run: { value: run } }) as Writes;
-  return { database: { ...database, writes: queue }, noted };
+  return { database: { ...database, writes: queue }, written };
 }
 
 /** Adds the id of a created credential to the target. */

@@ -42,8 +42,8 @@ export interface NewCredential {
 }
 
 /** Retention of expired embeds and codes. They live for minutes and accumulate with every page view. */
-const KEPT_MS = 30 * 24 * 3_600_000;
-const MOST_REMOVED = 100;
+const RETENTION_MS = 30 * 24 * 3_600_000;
+const MAX_REMOVED = 100;
 
 /** @returns the secret, which is not stored, and the stored credential */
 export async function addCredential(
@@ -69,8 +69,8 @@ export async function addCredential(
   };
   await transaction.execute({
     sql: `DELETE FROM credentials WHERE id IN (
-      SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MOST_REMOVED})`,
-    args: [now - KEPT_MS],
+      SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MAX_REMOVED})`,
+    args: [now - RETENTION_MS],
   });
   await transaction.execute({
     sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
@@ -88,10 +88,10 @@ export async function addCredential(
  */
 export async function addDerivedCredential(
   transaction: WriteTransaction,
-  maker: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
-  made: Omit<NewCredential, 'parentId'>,
+  parent: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
+  derived: Omit<NewCredential, 'parentId'>,
 ): Promise<{ secret: string; credential: Credential }> {
-  const { credentialId: parentId, credentialKind } = maker;
+  const { credentialId: parentId, credentialKind } = parent;
   transaction.touch('access');
   if (credentialKind !== 'owner') {
     const { rows } = await transaction.execute({
@@ -100,10 +100,10 @@ export async function addDerivedCredential(
     });
     if (rows.length === 0) throw new AppError('unauthenticated', 'This credential was just revoked. Use another one.');
   }
-  const outlivesMaker = credentialKind === 'session' && made.kind === 'token';
-  const most = outlivesMaker ? null : maker.expiresAt;
-  const expiresAt = most === null ? made.expiresAt : Math.min(made.expiresAt ?? most, most);
-  return addCredential(transaction, { ...made, expiresAt, parentId });
+  const outlivesParent = credentialKind === 'session' && derived.kind === 'token';
+  const most = outlivesParent ? null : parent.expiresAt;
+  const expiresAt = most === null ? derived.expiresAt : Math.min(derived.expiresAt ?? most, most);
+  return addCredential(transaction, { ...derived, expiresAt, parentId });
 }
 
 /**

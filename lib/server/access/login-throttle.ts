@@ -2,28 +2,28 @@ import { AppError } from '@interlude/protocol/errors';
 import { pause } from '@/db/next-turn';
 
 /** Wrong secrets per address and minute before throttling starts. */
-const FREE = 20;
+const FREE_FAILURES = 20;
 const WINDOW_MS = 60_000;
 /** Milliseconds for which an address's requests are collected. */
 const ROUND_MS = 600;
 /** Requests admitted per round. 260 concurrent requests from one address are all answered within a second. */
-const MOST_COMPARED = 300;
-const MOST_LINES = 10_000;
+const MAX_ADMITTED = 300;
+const MAX_ADDRESSES = 10_000;
 
 /** A request waiting for its round to end, ranked at random. */
-interface Ticket {
-  place: number;
+interface Waiter {
+  rank: number;
 }
 
 /** Requests collected until `endsAt`. Plain data: on some hosts no request may wake another one. */
 interface Round {
   endsAt: number;
-  tickets: Set<Ticket>;
+  waiters: Set<Waiter>;
   /** Null until the first request of the round wakes. */
-  compared: ReadonlySet<Ticket> | null;
+  admitted: ReadonlySet<Waiter> | null;
 }
 
-interface Line {
+interface Client {
   /** Times of the latest wrong secrets, oldest first. */
   failedAt: number[];
   round: Round | null;
@@ -40,34 +40,34 @@ interface Line {
 export class LoginThrottle {
   readonly #now: () => number;
   /** By client address, least recently failed first. */
-  readonly #lines = new Map<string, Line>();
+  readonly #clients = new Map<string, Client>();
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
   /**
-   * Resolves when a secret from this address may be compared.
+   * Resolves when a secret from this address may be admitted.
    *
    * @param signal aborts when the client disconnects
    * @throws AppError `too_many_requests` if the round admitted others, or the client disconnected
    */
   async admit(address: string, signal?: AbortSignal): Promise<void> {
-    const line = this.#lines.get(address);
-    if (line === undefined) return;
+    const client = this.#clients.get(address);
+    if (client === undefined) return;
     const now = this.#now();
-    line.failedAt = line.failedAt.filter((time) => now - time < WINDOW_MS);
-    if (line.failedAt.length < FREE) return;
+    client.failedAt = client.failedAt.filter((time) => now - time < WINDOW_MS);
+    if (client.failedAt.length < FREE_FAILURES) return;
     // an already aborted signal fires no event to leave the round
     const isAbandoned = () => signal?.aborted === true;
     if (!isAbandoned()) {
-      const round = roundOf(line, now);
-      const ticket = { place: Math.random() };
-      round.tickets.add(ticket);
-      signal?.addEventListener('abort', () => round.tickets.delete(ticket));
+      const round = currentRound(client, now);
+      const waiter = { rank: Math.random() };
+      round.waiters.add(waiter);
+      signal?.addEventListener('abort', () => round.waiters.delete(waiter));
       await pause(round.endsAt - now);
-      round.compared ??= new Set([...round.tickets].sort((a, b) => a.place - b.place).slice(0, MOST_COMPARED));
-      if (!isAbandoned() && round.compared.has(ticket)) return;
+      round.admitted ??= new Set([...round.waiters].sort((a, b) => a.rank - b.rank).slice(0, MAX_ADMITTED));
+      if (!isAbandoned() && round.admitted.has(waiter)) return;
     }
     throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in a second.', {
       headers: { 'retry-after': '1' },
@@ -75,19 +75,19 @@ export class LoginThrottle {
   }
 
   recordFailure(address: string): void {
-    const line = this.#lines.get(address) ?? { failedAt: [], round: null };
-    if (line.failedAt.length >= FREE) line.failedAt.shift();
-    line.failedAt.push(this.#now());
-    this.#lines.delete(address);
-    this.#lines.set(address, line);
-    const [oldest] = this.#lines.keys();
-    if (this.#lines.size > MOST_LINES && oldest !== undefined) this.#lines.delete(oldest);
+    const client = this.#clients.get(address) ?? { failedAt: [], round: null };
+    if (client.failedAt.length >= FREE_FAILURES) client.failedAt.shift();
+    client.failedAt.push(this.#now());
+    this.#clients.delete(address);
+    this.#clients.set(address, client);
+    const [oldest] = this.#clients.keys();
+    if (this.#clients.size > MAX_ADDRESSES && oldest !== undefined) this.#clients.delete(oldest);
   }
 }
 
 /** Returns the round that is still collecting, or starts one. */
-function roundOf(line: Line, now: number): Round {
-  if (line.round === null || line.round.compared !== null || line.round.endsAt <= now)
-    line.round = { endsAt: now + ROUND_MS, tickets: new Set(), compared: null };
-  return line.round;
+function currentRound(client: Client, now: number): Round {
+  if (client.round === null || client.round.admitted !== null || client.round.endsAt <= now)
+    client.round = { endsAt: now + ROUND_MS, waiters: new Set(), admitted: null };
+  return client.round;
 }

@@ -31,7 +31,7 @@ export interface CredentialContext {
 }
 
 /** Newest credentials listed per kind. */
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 const KINDS = ['token', 'session', 'embed'] as const;
 
 /** `GET /me` */
@@ -55,15 +55,15 @@ export async function readCredentials({ reader }: Pick<Database, 'reader'>, now:
     KINDS.map((kind) => ({
       sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE kind = ? AND (expires_at IS NULL OR expires_at > ?)
         ORDER BY revoked_at IS NOT NULL OR ifnull(last_used_at + idle_ms <= ?, FALSE), created_at DESC LIMIT ?`,
-      args: [kind, now, now, MOST_LISTED + 1],
+      args: [kind, now, now, MAX_LISTED + 1],
     })),
     'read',
   );
   return {
     credentials: results.flatMap(({ rows }) =>
-      rows.slice(0, MOST_LISTED).map((row) => summaryOf(credentialFromRow(row))),
+      rows.slice(0, MAX_LISTED).map((row) => summaryOf(credentialFromRow(row))),
     ),
-    hasMore: results.some(({ rows }) => rows.length > MOST_LISTED),
+    hasMore: results.some(({ rows }) => rows.length > MAX_LISTED),
   };
 }
 
@@ -73,9 +73,9 @@ export async function postToken(
   { database, now, credentials }: CredentialContext,
 ): Promise<NewToken> {
   const { role, agent, agentPrefix, expiresAt = null } = body;
-  const scope = scopeOf(body);
-  const whose = agentPrefix === undefined ? '' : `of ${agentPrefix}…`;
-  const name = body.name ?? `${role} ${agent === undefined ? whose : `of ${agent}`}`.trim();
+  const scope = tokenScope(body);
+  const prefixName = agentPrefix === undefined ? '' : `of ${agentPrefix}…`;
+  const name = body.name ?? `${role} ${agent === undefined ? prefixName : `of ${agent}`}`.trim();
   const { secret, credential } = await database.writes.run((transaction) =>
     addDerivedCredential(transaction, principal, { kind: 'token', name, role, scope, now: now(), expiresAt }),
   );
@@ -83,7 +83,7 @@ export async function postToken(
   return { token: secret, credential: summaryOf(credential) };
 }
 
-function scopeOf({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewTokenRequest): Scope {
+function tokenScope({ role, agent, agentPrefix, producerPrefix, anyAgent }: NewTokenRequest): Scope {
   const isNarrow = agent !== undefined || agentPrefix !== undefined;
   if (anyAgent && (role !== 'runner' || isNarrow)) {
     throw new AppError('invalid_argument', '"anyAgent" is for runners only, and excludes "agent" and "agentPrefix".');
@@ -165,7 +165,7 @@ export function summaryOf({ idleMs, lastUsedAt, providerSessionId: _, ...credent
   return { ...about, createdAt, lastUsedAt, expiresAt, idleUntil, revokedAt };
 }
 
-const MOST_SIGN_INS = 200;
+const MAX_SIGN_INS = 200;
 
 /** `GET /me/sign-ins`: the sender's sign-ins, last used first. */
 export async function getOwnSignIns(
@@ -183,7 +183,7 @@ export async function readOwnSignIns(
   const { sql, args } = samePerson(principal);
   const { rows } = await reader.execute({
     sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE revoked_at IS NULL AND ${sql}
-      ORDER BY last_used_at DESC LIMIT ${MOST_SIGN_INS}`,
+      ORDER BY last_used_at DESC LIMIT ${MAX_SIGN_INS}`,
     args,
   });
   return {

@@ -21,9 +21,9 @@ import type { RequestContext } from './request-context';
 type Member = typeof members.$inferSelect;
 
 const ROW = shapeOf(members);
-const MOST_LISTED = 1_000;
-const ARE_ADMINS = "blocked_at IS NULL AND ifnull(given_role, role) = 'admin'";
-const MOST_NAMED = 3;
+const MAX_LISTED = 1_000;
+const IS_ADMIN = "blocked_at IS NULL AND ifnull(given_role, role) = 'admin'";
+const MAX_NAMED = 3;
 
 export async function getMembers(_: RequestContext, { database, now }: CredentialContext): Promise<MemberList> {
   return readMembers(database, now());
@@ -31,16 +31,16 @@ export async function getMembers(_: RequestContext, { database, now }: Credentia
 
 export async function readMembers({ reader }: Pick<Database, 'reader'>, now: number): Promise<MemberList> {
   const { rows } = await reader.execute({
-    sql: `${selectMembers('TRUE')} ORDER BY name COLLATE NOCASE, id LIMIT ${MOST_LISTED + 1}`,
+    sql: `${selectMembers('TRUE')} ORDER BY name COLLATE NOCASE, id LIMIT ${MAX_LISTED + 1}`,
     args: [now, now],
   });
-  return { members: rows.slice(0, MOST_LISTED).map(memberFromRow), hasMore: rows.length > MOST_LISTED };
+  return { members: rows.slice(0, MAX_LISTED).map(memberFromRow), hasMore: rows.length > MAX_LISTED };
 }
 
 /** Names of a few recently active admins. */
 export async function readAdminNames({ reader }: Pick<Database, 'reader'>): Promise<string[]> {
   const { rows } = await reader.execute(
-    `SELECT name FROM members WHERE ${ARE_ADMINS} ORDER BY last_sign_in_at DESC LIMIT ${MOST_NAMED}`,
+    `SELECT name FROM members WHERE ${IS_ADMIN} ORDER BY last_sign_in_at DESC LIMIT ${MAX_NAMED}`,
   );
   return rows.map(({ name }) => String(name));
 }
@@ -145,12 +145,12 @@ export async function setMemberRole(
 }
 
 /** Members can't remove their last admin. The owner and local admins are not members and may. */
-async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Member, asker: Principal): Promise<void> {
-  if (asker.memberId === null) return;
-  const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${ARE_ADMINS} LIMIT 1`);
+async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Member, sender: Principal): Promise<void> {
+  if (sender.memberId === null) return;
+  const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${IS_ADMIN} LIMIT 1`);
   if (rows.length > 0) return;
-  const whom = asker.id === id ? 'You are' : `${name} is`;
-  throw new AppError('conflict', `${whom} the only admin. Make another member an admin first.`);
+  const subject = sender.id === id ? 'You are' : `${name} is`;
+  throw new AppError('conflict', `${subject} the only admin. Make another member an admin first.`);
 }
 
 async function readMember(transaction: WriteTransaction, memberId: string): Promise<Member> {

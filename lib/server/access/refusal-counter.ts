@@ -13,9 +13,9 @@ import type { ServerContext } from './request-context';
 const REFUSAL_WINDOW_MS = 10 * 60_000;
 /** Truncates ids and paths that may be arbitrary. */
 const MAX_TARGET = 1_000;
-const MOST_AT_ONCE = 100;
+const MAX_PER_FLUSH = 100;
 /** Codes that are no decision about access: invalid requests and server failures. */
-const NO_RESULT: readonly string[] = ['malformed', 'invalid_argument', 'too_large', 'unavailable', 'internal'];
+const NOT_REFUSALS: readonly string[] = ['malformed', 'invalid_argument', 'too_large', 'unavailable', 'internal'];
 
 const ROW = shapeOf(refusals);
 const REFUSALS = new RowWriter(refusals);
@@ -33,7 +33,7 @@ export class RefusalCounter {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #windowMs: number;
-  readonly #lasts: boolean;
+  readonly #isLongLived: boolean;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
@@ -41,7 +41,7 @@ export class RefusalCounter {
     { database, now, kind = 'shared' }: Pick<ServerContext, 'database' | 'now' | 'kind'>,
     windowMs = REFUSAL_WINDOW_MS,
   ) {
-    this.#lasts = kind === 'shared';
+    this.#isLongLived = kind === 'shared';
     this.#database = database;
     this.#now = now;
     this.#windowMs = windowMs;
@@ -49,13 +49,13 @@ export class RefusalCounter {
 
   /** Records a refusal. Never rejects: the refusal stands without its entry. */
   async record(act: AuditedAction, error: unknown): Promise<void> {
-    if (!(error instanceof AppError) || NO_RESULT.includes(error.code)) return;
+    if (!(error instanceof AppError) || NOT_REFUSALS.includes(error.code)) return;
     const entry = toAuditEntry(bounded(act), error.code, this.#now());
     const { credentialId, action, result, at } = entry;
     const isCounted = await this.#database.writes
       .run(async (transaction) => {
         transaction.touch('refusals');
-        await this.#tell(transaction, at);
+        await this.#flush(transaction, at);
         const { rows } = await transaction.execute({
           sql: `UPDATE refusals SET times = times + 1, entry = ?
             WHERE credential_id = ? AND action = ? AND result = ? RETURNING times`,
@@ -68,7 +68,7 @@ export class RefusalCounter {
         return false;
       })
       .catch(() => false);
-    if (isCounted) this.#tellLater();
+    if (isCounted) this.#flushLater();
   }
 
   /** Starts recording due counts, including those of other processes. */
@@ -89,16 +89,16 @@ export class RefusalCounter {
         (await reader.execute({ sql: `SELECT 1 FROM refusals WHERE ${DUE} LIMIT 1`, args: this.#due(this.#now()) }))
           .rows.length > 0;
       while (!this.#isClosed && (await isDue()))
-        await writes.run((transaction) => this.#tell(transaction, this.#now()), { keys: ['refusals'] });
+        await writes.run((transaction) => this.#flush(transaction, this.#now()), { keys: ['refusals'] });
       const { rows } = await reader.execute('SELECT 1 FROM refusals WHERE times > 0 LIMIT 1');
-      if (rows.length > 0) this.#tellLater();
+      if (rows.length > 0) this.#flushLater();
     } catch {
-      this.#tellLater();
+      this.#flushLater();
     }
   }
 
-  #tellLater(): void {
-    if (this.#timer !== undefined || this.#isClosed || !this.#lasts) return;
+  #flushLater(): void {
+    if (this.#timer !== undefined || this.#isClosed || !this.#isLongLived) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       void this.flushDue();
@@ -106,9 +106,9 @@ export class RefusalCounter {
     if (typeof this.#timer === 'object') this.#timer.unref?.();
   }
 
-  async #tell(transaction: WriteTransaction, now: number): Promise<void> {
+  async #flush(transaction: WriteTransaction, now: number): Promise<void> {
     const result = await transaction.execute({
-      sql: `SELECT ${ROW.columns()} FROM refusals WHERE ${DUE} ORDER BY due_at LIMIT ${MOST_AT_ONCE}`,
+      sql: `SELECT ${ROW.columns()} FROM refusals WHERE ${DUE} ORDER BY due_at LIMIT ${MAX_PER_FLUSH}`,
       args: this.#due(now),
     });
     for (const { credentialId, action, result: code, times, entry } of ROW.all(result)) {

@@ -106,12 +106,12 @@ function hostIn(address: string): string | null {
  *
  * @see https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
  */
-export function requestInitiator(request: Request, settings: AccessSettings): 'ahead' | 'person' | 'elsewhere' {
+export function requestInitiator(request: Request, settings: AccessSettings): 'prefetch' | 'person' | 'page' {
   const { headers } = request;
-  if (isPrefetch(headers)) return 'ahead';
+  if (isPrefetch(headers)) return 'prefetch';
   const site = headers.get('sec-fetch-site');
-  if (site === null) return isLocalName(request, settings) ? 'person' : 'elsewhere';
-  return site === 'none' && isDocumentRequest(headers) ? 'person' : 'elsewhere';
+  if (site === null) return isLocalName(request, settings) ? 'person' : 'page';
+  return site === 'none' && isDocumentRequest(headers) ? 'person' : 'page';
 }
 
 /** True if a browser loads a page. Scripts, including Next's router, don't accept HTML. */

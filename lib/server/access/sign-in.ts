@@ -63,16 +63,16 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
     if ((await sessionPrincipal(request.headers, server)) !== null) return redirect(next);
     return redirect(signedOutPath(next, hasSessionCookie(request.headers) ? 'ended' : undefined));
   }
-  const who = requestInitiator(request, settings);
+  const initiator = requestInitiator(request, settings);
   // programs may not resolve such names
-  const isBrowser = who !== 'ahead' && isDocumentRequest(request.headers);
+  const isBrowser = initiator !== 'prefetch' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // only with a valid code: whoever knows the name could have a browser send its cookie elsewhere
   if (own !== null && isBrowser && (await isValidCode(server, token)))
     return redirect(`${own}${placed(`${url.pathname}${url.search}`)}`);
-  return who === 'person'
+  return initiator === 'person'
     ? completeSignIn(request, server, token, next)
-    : confirmationPage(request, server, { token, next }, who);
+    : confirmationPage(request, server, { token, next }, initiator);
 }
 
 /** Reveals nothing about the code: the page is the same for an invalid one. */
@@ -80,14 +80,14 @@ async function confirmationPage(
   request: Request,
   server: SignInContext,
   fields: { token: string; next: string },
-  who: 'ahead' | 'elsewhere',
+  initiator: 'prefetch' | 'page',
 ): Promise<Response> {
   const current = await sessionPrincipal(request.headers, server);
   const name = current === null ? null : withoutQuotes(current.name);
   const instead = name === null ? '' : ` This signs out “${name}”.`;
   const text = `This link signs your browser in at ${hostOf(request)} as “${LOCAL_ADMIN}”.${instead} Continue only if you requested the link yourself, with “npm start” or “interlude sign-in”.`;
   // browsers discard a failed prefetch and request the page again
-  const status = who === 'ahead' ? 503 : 200;
+  const status = initiator === 'prefetch' ? 503 : 200;
   return plainPage('Sign in?', text, { action: '/sign-in', fields, text: 'Sign in' }, status);
 }
 

@@ -26,7 +26,7 @@ export class AgentSpans implements Telemetry {
   readonly #reader: Database['reader'];
   readonly #reads: Database['reads'];
   readonly #exporter: SpanExporter;
-  readonly #reading = new Set<Promise<void>>();
+  readonly #exporting = new Set<Promise<void>>();
   #isFailing = false;
 
   constructor({ reader, reads }: Pick<Database, 'reader' | 'reads'>, exporter: SpanExporter) {
@@ -36,16 +36,16 @@ export class AgentSpans implements Telemetry {
   }
 
   ended(all: readonly Ended[]): void {
-    const reading: Promise<void> = this.#tell(all).finally(() => this.#reading.delete(reading));
-    this.#reading.add(reading);
+    const exporting: Promise<void> = this.#export(all).finally(() => this.#exporting.delete(exporting));
+    this.#exporting.add(exporting);
   }
 
   /** Resolves once the exporter has every ended span. */
   async settled(): Promise<void> {
-    while (this.#reading.size > 0) await Promise.all(this.#reading);
+    while (this.#exporting.size > 0) await Promise.all(this.#exporting);
   }
 
-  async #tell(all: readonly Ended[]): Promise<void> {
+  async #export(all: readonly Ended[]): Promise<void> {
     try {
       for (const one of all) {
         const read = () => (one.kind === 'turn' ? this.#turn(one) : this.#tasks(one));
@@ -101,7 +101,7 @@ export class AgentSpans implements Telemetry {
   /** Id of a recent turn that ended at this time. */
   async #endedAt(sessionId: string, occurredAt: number): Promise<string | null> {
     const { rows } = await this.#reader.execute({
-      sql: `SELECT id FROM (SELECT id, ended_at FROM turns WHERE session_id = ? ORDER BY position DESC LIMIT ${NEWEST})
+      sql: `SELECT id FROM (SELECT id, ended_at FROM turns WHERE session_id = ? ORDER BY position DESC LIMIT ${RECENT_TURNS})
         WHERE ended_at = ? LIMIT 1`,
       args: [columnText(sessionId), occurredAt],
     });
@@ -111,7 +111,7 @@ export class AgentSpans implements Telemetry {
   /** Tasks that woke a turn: the last run of each that started before it. */
   async #causes(sessionId: string, before: number, { taskIds, ofSessionIds = [] }: TurnTrigger): Promise<SpanLink[]> {
     const links: SpanLink[] = [];
-    for (const [at, id] of taskIds.slice(0, MOST_LINKS).entries()) {
+    for (const [at, id] of taskIds.slice(0, MAX_LINKS).entries()) {
       const owner = ofSessionIds[at] ?? sessionId;
       const { rows } = await this.#reader.execute({
         sql: `SELECT ${TASK_ROW.columns()} FROM tasks WHERE session_id = ? AND id = ? AND position < ?
@@ -136,17 +136,17 @@ export class AgentSpans implements Telemetry {
   }
 }
 
-const MOST_CALLS = 1_000;
-const MOST_LINKS = 100;
+const MAX_CALLS = 1_000;
+const MAX_LINKS = 100;
 /** Number of recent turns searched for the one that just ended. */
-const NEWEST = 20;
+const RECENT_TURNS = 20;
 
 const TURN =
   'SELECT position, kind, state, "trigger", started_at, ended_at, error_code FROM turns WHERE session_id = ? AND id = ?';
 const CALLS = `SELECT type, entity_id, occurred_at, payload->>'$.toolCallName' AS name,
     coalesce(payload->>'$.isError', payload->>'$.error' IS NOT NULL) AS failed
   FROM events WHERE session_id = ? AND turn_id = ? AND type IN ('TOOL_CALL_START', 'TOOL_CALL_END', 'TOOL_CALL_RESULT')
-  ORDER BY position LIMIT ${3 * MOST_CALLS}`;
+  ORDER BY position LIMIT ${3 * MAX_CALLS}`;
 
 function turnIds(sessionId: string, turnId: string) {
   return derivedIds('turn', sessionId, turnId);
@@ -163,7 +163,7 @@ function callSpanId(turnTraceId: string, callId: string): string {
 }
 
 function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']): Span[] {
-  const calls = new Entities<'call', Span>('call', { mostOpen: MOST_CALLS, mostEnded: 3 * MOST_CALLS });
+  const calls = new Entities<'call', Span>('call', { mostOpen: MAX_CALLS, mostEnded: 3 * MAX_CALLS });
   const spans: Span[] = [];
   for (const { type, entity_id, occurred_at, name, failed } of rows) {
     const id = String(entity_id);
@@ -177,7 +177,7 @@ function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']):
       if (input === 'result' && Number(failed) === 1) span.error = 'tool_error';
     }
   }
-  return spans.slice(0, MOST_CALLS);
+  return spans.slice(0, MAX_CALLS);
 }
 
 function callSpan(id: string, name: unknown, startedAt: number, turn: Span, about: Span['attributes']): Span {

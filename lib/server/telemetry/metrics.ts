@@ -56,13 +56,13 @@ export class Metrics {
 
   async #read(): Promise<RedactedFor<'metrics'>> {
     const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
-    const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
+    const ofProcess = (await this.#process?.text()) ?? NO_COUNTERS;
     const pace = new Pace();
     return redactedMetrics(`${formatGauges(gauges)}\n${ofProcess}`, pace.restIfDue);
   }
 }
 
-const NOT_COUNTED = '# This process freezes between requests, so it has no counters.\n';
+const NO_COUNTERS = '# This process freezes between requests, so it has no counters.\n';
 
 /** A gauge sampled at scrape time. */
 export interface Gauge {
@@ -98,7 +98,7 @@ function labelText(labels: Sample['labels']): string {
 }
 
 /** Upper bound of each count, to bound query time. */
-const MOST_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 
 interface Reading {
   sql: string;
@@ -114,23 +114,23 @@ const READINGS: readonly Reading[] = [
   {
     sql: SESSION_STATES.map(
       (state) => `SELECT '${state}' AS label, count(*) AS value FROM
-        (SELECT 1 FROM sessions WHERE state = '${state}' LIMIT ${MOST_COUNTED})`,
+        (SELECT 1 FROM sessions WHERE state = '${state}' LIMIT ${MAX_COUNTED})`,
     ).join(' UNION ALL '),
     toGauges: labelled('interlude_sessions', 'state', 'Sessions by state.'),
   },
   {
     sql: INBOX_KINDS.map(
       (kind) => `SELECT '${kind}' AS label, count(*) AS value FROM
-        (SELECT 1 FROM inbox WHERE done_at IS NULL AND kind = '${kind}' LIMIT ${MOST_COUNTED})`,
+        (SELECT 1 FROM inbox WHERE done_at IS NULL AND kind = '${kind}' LIMIT ${MAX_COUNTED})`,
     ).join(' UNION ALL '),
     toGauges: labelled('interlude_inbox_items', 'kind', 'Open inbox items by kind.'),
   },
   {
     sql: `SELECT (SELECT count(*) FROM agents) AS agents,
       (SELECT count(*) FROM runners WHERE alive_until > ?) AS runners,
-      (SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'running' LIMIT ${MOST_COUNTED})) AS tasks,
-      (SELECT count(*) FROM (SELECT 1 FROM obligations WHERE state = 'owed' LIMIT ${MOST_COUNTED})) AS owed,
-      (SELECT count(*) FROM (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') LIMIT ${MOST_COUNTED})) AS open,
+      (SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'running' LIMIT ${MAX_COUNTED})) AS tasks,
+      (SELECT count(*) FROM (SELECT 1 FROM obligations WHERE state = 'owed' LIMIT ${MAX_COUNTED})) AS owed,
+      (SELECT count(*) FROM (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') LIMIT ${MAX_COUNTED})) AS open,
       (SELECT position FROM counter) AS position`,
     args: (now) => [now],
     toGauges: ([row]) => [

@@ -6,8 +6,8 @@ import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 
 /** Retryable responses of a collector. */
-const AGAIN = new Set([429, 502, 503, 504]);
-const MOST_TRIES = 3;
+const RETRYABLE = new Set([429, 502, 503, 504]);
+const MAX_ATTEMPTS = 3;
 
 /**
  * Sends spans to a collector in batches.
@@ -18,10 +18,10 @@ const MOST_TRIES = 3;
  */
 export class SpanExporter {
   readonly #settings: OtelSettings;
-  #waiting: Span[] = [];
+  #queue: Span[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | null = null;
-  readonly #over = new AbortController();
+  readonly #abort = new AbortController();
   #isFailing = false;
   #dropped = 0;
 
@@ -30,12 +30,12 @@ export class SpanExporter {
   }
 
   add(...spans: readonly Span[]): void {
-    if (this.#over.signal.aborted) return;
-    const room = this.#settings.mostWaiting - this.#waiting.length;
+    if (this.#abort.signal.aborted) return;
+    const room = this.#settings.mostWaiting - this.#queue.length;
     if (spans.length > room) this.#drop(spans.length - Math.max(room, 0), 'the queue is full');
-    this.#waiting.push(...spans.slice(0, Math.max(room, 0)));
-    if (this.#waiting.length >= this.#settings.mostAtOnce) void this.flush();
-    else if (this.#timer === undefined && this.#waiting.length > 0) {
+    this.#queue.push(...spans.slice(0, Math.max(room, 0)));
+    if (this.#queue.length >= this.#settings.mostAtOnce) void this.flush();
+    else if (this.#timer === undefined && this.#queue.length > 0) {
       this.#timer = setTimeout(() => void this.flush(), this.#settings.delayMs);
       (this.#timer as { unref?: () => void }).unref?.();
     }
@@ -44,8 +44,8 @@ export class SpanExporter {
   /** Stops sending, including requests in progress. */
   close(): void {
     clearTimeout(this.#timer);
-    this.#over.abort();
-    if (this.#waiting.length > 0) this.#drop(this.#waiting.splice(0).length, 'the server is shutting down');
+    this.#abort.abort();
+    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, 'the server is shutting down');
   }
 
   /** Sends the queued spans. Never rejects. */
@@ -59,44 +59,44 @@ export class SpanExporter {
   }
 
   async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#send(this.#waiting.splice(0, this.#settings.mostAtOnce));
+    while (this.#queue.length > 0) await this.#send(this.#queue.splice(0, this.#settings.mostAtOnce));
   }
 
   async #send(spans: Span[]): Promise<void> {
     const pace = new Pace();
     const request = otlpRequest(spans, this.#settings.resource);
     const body = await redactedJson('traces', request, pace.restIfDue);
-    for (let tries = 1; ; tries += 1) {
-      const trouble = await this.#post(body);
-      if (trouble === null) {
+    for (let attempt = 1; ; attempt += 1) {
+      const failure = await this.#post(body);
+      if (failure === null) {
         if (this.#isFailing) serverLog('info', `Traces are exported again; ${this.#dropped} spans were dropped`);
         this.#isFailing = false;
         this.#dropped = 0;
         return;
       }
-      if (!trouble.isAgain || tries === MOST_TRIES || this.#over.signal.aborted)
-        return this.#drop(spans.length, trouble.why);
-      await new Promise((resolve) => setTimeout(resolve, trouble.waitMs * tries));
+      if (!failure.isRetryable || attempt === MAX_ATTEMPTS || this.#abort.signal.aborted)
+        return this.#drop(spans.length, failure.why);
+      await new Promise((resolve) => setTimeout(resolve, failure.waitMs * attempt));
     }
   }
 
   /** @returns the failure; null for success */
-  async #post(body: RedactedFor<'traces'>): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
+  async #post(body: RedactedFor<'traces'>): Promise<{ why: string; isRetryable: boolean; waitMs: number } | null> {
     const { url, headers, timeoutMs } = this.#settings;
     try {
       const response = await postRedacted(url, body, {
         headers: { ...headers, 'content-type': 'application/json' },
-        signal: AbortSignal.any([this.#over.signal, AbortSignal.timeout(timeoutMs)]),
+        signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
       });
       await response.body?.cancel();
       if (response.ok) return null;
       const seconds = Number(response.headers.get('retry-after') ?? '0');
-      const waitMs = seconds > 0 && seconds <= 10 ? seconds * 1_000 : FIRST_WAIT_MS;
-      return { why: `it responded with ${response.status}`, isAgain: AGAIN.has(response.status), waitMs };
+      const waitMs = seconds > 0 && seconds <= 10 ? seconds * 1_000 : RETRY_MS;
+      return { why: `it responded with ${response.status}`, isRetryable: RETRYABLE.has(response.status), waitMs };
     } catch (error) {
       const { message, cause } = error as Error;
       const why = cause instanceof Error ? cause.message : message;
-      return { why, isAgain: true, waitMs: FIRST_WAIT_MS };
+      return { why, isRetryable: true, waitMs: RETRY_MS };
     }
   }
 
@@ -109,4 +109,4 @@ export class SpanExporter {
   }
 }
 
-const FIRST_WAIT_MS = 250;
+const RETRY_MS = 250;

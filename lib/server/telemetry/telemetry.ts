@@ -6,13 +6,13 @@
  */
 export interface Telemetry {
   /** A request was answered, or its stream started. */
-  answered?(told: Answered): void;
+  answered?(event: Answered): void;
   /** An outbox's batch was stored or refused. */
-  ingested?(told: Ingested): void;
+  ingested?(event: Ingested): void;
   /** Turns or tasks ended, in a batch that was stored. */
   ended?(all: readonly Ended[]): void;
   /** Rows were sent to subscribers. */
-  published?(told: Published): void;
+  published?(event: Published): void;
 }
 
 export interface Answered {
@@ -68,10 +68,10 @@ export function telemetryOf(listeners: readonly Telemetry[]): Telemetry | null {
   if (listeners.length < 2) return listeners[0] ?? null;
   const listens = (name: keyof Telemetry) => listeners.some((one) => one[name] !== undefined);
   return {
-    answered: (told) => listeners.forEach((one) => void one.answered?.(told)),
-    ingested: (told) => listeners.forEach((one) => void one.ingested?.(told)),
+    answered: (event) => listeners.forEach((one) => void one.answered?.(event)),
+    ingested: (event) => listeners.forEach((one) => void one.ingested?.(event)),
     // collecting ends costs something
     ...(listens('ended') ? { ended: (all) => listeners.forEach((one) => void one.ended?.(all)) } : {}),
-    published: (told) => listeners.forEach((one) => void one.published?.(told)),
+    published: (event) => listeners.forEach((one) => void one.published?.(event)),
   };
 }

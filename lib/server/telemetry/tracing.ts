@@ -5,7 +5,7 @@ import { randomSpanId, traceContext } from './span';
 import { SpanExporter } from './span-exporter';
 import type { Ingested, Published, Telemetry } from './telemetry';
 
-const MOST_FLUSH_MS = 1_000;
+const MAX_FLUSH_MS = 1_000;
 
 export interface Tracing {
   listeners: readonly Telemetry[];
@@ -25,7 +25,7 @@ export function startTracing(settings: OtelSettings, database: Database): Tracin
     })();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, MOST_FLUSH_MS);
+      timer = setTimeout(resolve, MAX_FLUSH_MS);
     });
     await Promise.race([sent, late]);
     clearTimeout(timer);
@@ -43,19 +43,19 @@ export function startTracing(settings: OtelSettings, database: Database): Tracin
 /** Spans of the server's own work: each batch and its commit in the trace of its runner, and each fan-out tick. */
 function serverSpans(exporter: SpanExporter, { isSampled }: OtelSettings): Telemetry {
   return {
-    ingested(told) {
-      const context = traceContext(told.traceparent);
-      if (isSampled(context)) exporter.add(...ingestSpans(told, context));
+    ingested(event) {
+      const context = traceContext(event.traceparent);
+      if (isSampled(context)) exporter.add(...ingestSpans(event, context));
     },
-    published(told) {
+    published(event) {
       const context = traceContext(null);
-      if (isSampled(context)) exporter.add(fanOutSpan(told, context.traceId));
+      if (isSampled(context)) exporter.add(fanOutSpan(event, context.traceId));
     },
   };
 }
 
-function ingestSpans(told: Ingested, { traceId, parentSpanId }: ReturnType<typeof traceContext>) {
-  const { producerId, records, outcome, kind, bytes, receivedAt, waitedMs, tookMs } = told;
+function ingestSpans(event: Ingested, { traceId, parentSpanId }: ReturnType<typeof traceContext>) {
+  const { producerId, records, outcome, kind, bytes, receivedAt, waitedMs, tookMs } = event;
   const spanId = randomSpanId();
   const error = kind === 'answered' ? {} : { error: kind };
   const ingest = {

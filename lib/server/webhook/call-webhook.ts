@@ -64,16 +64,16 @@ const HEADLINES: Record<InboxKind, string> = {
   'delivery-gap': 'has missing records',
   parked: 'has unassigned records',
 };
-const MOST_OF_TITLE = 300;
-const MOST_OF_NAME = 100;
+const MAX_TITLE = 300;
+const MAX_NAME = 100;
 
 export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBody {
   const { id, kind, agentId, sessionId, title, count, since } = item;
   const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
-  const said = `${shown(agentId, MOST_OF_NAME)} ${HEADLINES[kind]}`;
+  const headline = `${slackText(agentId, MAX_NAME)} ${HEADLINES[kind]}`;
   // redact before truncating: half a secret would not be recognized
-  const about = title === null ? '' : `: ${shown(redactedFor('webhook', title), MOST_OF_TITLE)}`;
-  const text = `${said}${about}${url === null ? '' : ` <${url}|Open>`}`;
+  const about = title === null ? '' : `: ${slackText(redactedFor('webhook', title), MAX_TITLE)}`;
+  const text = `${headline}${about}${url === null ? '' : ` <${url}|Open>`}`;
   return {
     text,
     interlude: { type: 'inbox.opened', item: { id, kind, agentId, sessionId, title, count, since }, url },
@@ -87,7 +87,7 @@ export function testBody(publicUrl: string | null): WebhookBody {
 }
 
 /** One line, with the characters escaped that start Slack's links, mentions and commands. */
-function shown(text: string, most: number): string {
+function slackText(text: string, most: number): string {
   const line = cutText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -21,9 +21,9 @@ const POLL_MS = 1_000;
 /** Sum of the delays after which a delivery is abandoned. */
 const GIVE_UP_MS = 24 * 60 * 60_000;
 /** Concurrent calls. */
-const AT_ONCE = 5;
+const CONCURRENCY = 5;
 /** Due deliveries examined per transaction. */
-const MOST_LOOKED_AT = 50;
+const MAX_EXAMINED = 50;
 
 const DELIVERY = shapeOf(webhookDeliveries, 'position', 'attempts');
 
@@ -48,7 +48,7 @@ export class WebhookSender {
   readonly #database: Database;
   readonly #now: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;
-  readonly #busy = new Set<'note' | 'send'>();
+  readonly #busy = new Set<'enqueue' | 'send'>();
   #isClosed = false;
   #hasFailed = false;
 
@@ -63,8 +63,8 @@ export class WebhookSender {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
       // independent: a silent receiver must not delay enqueuing
-      void this.#look('note', HAS_OPENED, () => this.#note());
-      void this.#look('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
+      void this.#poll('enqueue', HAS_OPENED, () => this.#enqueue());
+      void this.#poll('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
     if (typeof this.#timer === 'object') this.#timer.unref?.();
   }
@@ -76,7 +76,7 @@ export class WebhookSender {
 
   /** Enqueues and sends everything due. */
   async send(): Promise<void> {
-    await this.#note();
+    await this.#enqueue();
     await this.#sendDue();
   }
 
@@ -92,7 +92,7 @@ export class WebhookSender {
     }
   }
 
-  async #look(what: 'note' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
+  async #poll(what: 'enqueue' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
     if (this.#busy.has(what)) return;
     this.#busy.add(what);
     try {
@@ -109,7 +109,7 @@ export class WebhookSender {
     }
   }
 
-  async #note(): Promise<void> {
+  async #enqueue(): Promise<void> {
     const kinds = this.#settings?.kinds;
     if (kinds === undefined) return;
     await this.#database.writes.run((transaction) => enqueueOpened(transaction, kinds, this.#now()), {
@@ -125,18 +125,18 @@ export class WebhookSender {
       sql: `SELECT ${DELIVERY.columns('d')}, ${INBOX_ROW.columns('i')}, i.opened_position AS opened
             FROM webhook_deliveries AS d LEFT JOIN inbox AS i ON i.id = d.item_id
             WHERE d.state = 'waiting' AND d.due_at <= ?1 AND ifnull(d.lease_until, 0) <= ?1
-            ORDER BY d.due_at LIMIT ${MOST_LOOKED_AT}`,
+            ORDER BY d.due_at LIMIT ${MAX_EXAMINED}`,
       args: [now],
     });
     const claimed: Claimed[] = [];
     const withdrawn: number[] = [];
     for (const row of rows) {
-      if (claimed.length === AT_ONCE) break;
+      if (claimed.length === CONCURRENCY) break;
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
       // a newer opening has a delivery of its own
-      const isIt = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
-      if (isIt) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
+      const isCurrent = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
+      if (isCurrent) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
     }
     await transaction.batch([
@@ -192,11 +192,11 @@ const DUE = `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE state = 'wait
     AND ifnull(lease_until, 0) <= ?1) AS is_due`;
 
 /** Items older than this when the webhook is first used are skipped. */
-const OLD_MS = 60 * 60_000;
+const MAX_AGE_MS = 60 * 60_000;
 /** Items enqueued per transaction. */
-const MOST_NEW = 200;
+const MAX_ENQUEUED = 200;
 /** Finished deliveries kept. */
-const MOST_KEPT = 1_000;
+const MAX_FINISHED = 1_000;
 
 const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
     AND opened_position > (SELECT ifnull(max(position), -1) FROM webhook_cursor))
@@ -209,11 +209,11 @@ async function enqueueOpened(transaction: WriteTransaction, kinds: readonly Inbo
   const { position, counter } = await readCursor(transaction, now);
   const { rows: opened } = await transaction.execute({
     sql: `SELECT opened_position, id, kind FROM inbox INDEXED BY inbox_by_opening
-          WHERE done_at IS NULL AND opened_position > ? ORDER BY opened_position LIMIT ${MOST_NEW}`,
+          WHERE done_at IS NULL AND opened_position > ? ORDER BY opened_position LIMIT ${MAX_ENQUEUED}`,
     args: [position],
   });
-  const told = opened.filter(({ kind }) => kinds.includes(kind as InboxKind));
-  const upTo = opened.length < MOST_NEW ? counter : Number(opened.at(-1)?.opened_position);
+  const wanted = opened.filter(({ kind }) => kinds.includes(kind as InboxKind));
+  const upTo = opened.length < MAX_ENQUEUED ? counter : Number(opened.at(-1)?.opened_position);
   await transaction.batch([
     {
       sql: `INSERT INTO webhook_cursor (id, position) VALUES (1, ?)
@@ -224,23 +224,23 @@ async function enqueueOpened(transaction: WriteTransaction, kinds: readonly Inbo
       sql: `INSERT OR IGNORE INTO webhook_deliveries (position, item_id, kind, state, created_at, due_at)
             SELECT value->>0, value->>1, value->>2, 'waiting', ?2, ?3 FROM json_each(?1)`,
       args: [
-        JSON.stringify(told.map(({ opened_position, id, kind }) => [opened_position, id, kind])),
+        JSON.stringify(wanted.map(({ opened_position, id, kind }) => [opened_position, id, kind])),
         now,
         now + WEBHOOK_SETTLE_MS,
       ],
     },
     `DELETE FROM webhook_deliveries WHERE state <> 'waiting' AND position <=
-       (SELECT position FROM webhook_deliveries ORDER BY position DESC LIMIT 1 OFFSET ${MOST_KEPT})`,
+       (SELECT position FROM webhook_deliveries ORDER BY position DESC LIMIT 1 OFFSET ${MAX_FINISHED})`,
   ]);
 }
 
-/** The position up to which items were enqueued; at first use, that of the newest item older than OLD_MS. */
+/** The position up to which items were enqueued; at first use, that of the newest item older than MAX_AGE_MS. */
 async function readCursor(transaction: WriteTransaction, now: number): Promise<{ position: number; counter: number }> {
   const { rows } = await transaction.execute({
     sql: `SELECT position AS counter, ifnull((SELECT position FROM webhook_cursor),
             (SELECT opened_position FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL AND since <= ?
               ORDER BY opened_position DESC LIMIT 1)) AS position FROM counter`,
-    args: [now - OLD_MS],
+    args: [now - MAX_AGE_MS],
   });
   return { position: Number(rows[0]?.position ?? 0), counter: Number(rows[0]?.counter ?? 0) };
 }

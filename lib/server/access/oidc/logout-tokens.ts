@@ -40,7 +40,7 @@ export class LogoutTokens {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
   /** Expiry of each redeemed token, by `jti`. */
-  readonly #taken = new Map<string, number>();
+  readonly #redeemed = new Map<string, number>();
   #keys: { at: string; get: ReturnType<typeof createRemoteJWKSet> } | null = null;
 
   constructor(settings: OidcSettings, now: () => number) {
@@ -78,19 +78,19 @@ export class LogoutTokens {
         issuedAt: (iat ?? 0) * 1000 + 999,
       });
     } catch (error) {
-      this.#taken.delete(jti);
+      this.#redeemed.delete(jti);
       throw error;
     }
   }
 
   async #verified(token: string, configuration: Configuration): Promise<JWTPayload> {
     const { issuer, jwks_uri, id_token_signing_alg_values_supported } = configuration.serverMetadata();
-    const told = (id_token_signing_alg_values_supported ?? ['RS256']).filter((name) => ASYMMETRIC.test(name));
+    const algorithms = (id_token_signing_alg_values_supported ?? ['RS256']).filter((name) => ASYMMETRIC.test(name));
     try {
       const { payload, protectedHeader } = await jwtVerify(token, this.#keysAt(jwks_uri), {
         issuer,
         audience: this.#settings.clientId,
-        algorithms: told,
+        algorithms,
         requiredClaims: ['iat', 'jti', 'events'],
         maxTokenAge: MAX_AGE_SECONDS,
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
@@ -101,7 +101,7 @@ export class LogoutTokens {
       return payload;
     } catch (error) {
       if (error instanceof AppError) throw error;
-      if (isTheToken(error)) throw refused(error.message, error);
+      if (isTokenFault(error)) throw refused(error.message, error);
       throw providerUnavailable(this.#settings.issuer, error);
     }
   }
@@ -117,17 +117,17 @@ export class LogoutTokens {
 
   #remember(jti: string): void {
     const now = this.#now();
-    for (const [id, until] of this.#taken) {
-      if (until > now && this.#taken.size < MAX_REMEMBERED) break;
-      this.#taken.delete(id);
+    for (const [id, until] of this.#redeemed) {
+      if (until > now && this.#redeemed.size < MAX_REMEMBERED) break;
+      this.#redeemed.delete(id);
     }
-    if (this.#taken.has(jti)) throw refused('it was already used');
-    this.#taken.set(jti, now + MEMORY_MS);
+    if (this.#redeemed.has(jti)) throw refused('it was already used');
+    this.#redeemed.set(jti, now + MEMORY_MS);
   }
 }
 
 /** True if the token is at fault rather than the key request. */
-function isTheToken(error: unknown): error is errors.JOSEError {
+function isTokenFault(error: unknown): error is errors.JOSEError {
   return (
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&

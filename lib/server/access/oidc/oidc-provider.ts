@@ -19,7 +19,7 @@ import { isLoopback, type OidcSettings } from './oidc-settings';
 const TIMEOUT_SECONDS = 5;
 
 /** How long discovered metadata stays valid during a sign-in. */
-const KEPT_MS = 60 * 60 * 1000;
+const METADATA_MS = 60 * 60 * 1000;
 
 /**
  * Discovers the identity provider's configuration when a person signs in, so that the server starts without the
@@ -31,14 +31,14 @@ const KEPT_MS = 60 * 60 * 1000;
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
-  readonly #asksTogether: boolean;
+  readonly #sharesDiscovery: boolean;
   #known: { configuration: Configuration; at: number } | null = null;
-  #asking: Promise<Configuration> | null = null;
+  #discovering: Promise<Configuration> | null = null;
 
-  constructor(settings: OidcSettings, now: () => number, asksTogether: boolean) {
+  constructor(settings: OidcSettings, now: () => number, sharesDiscovery: boolean) {
     this.#settings = settings;
     this.#now = now;
-    this.#asksTogether = asksTogether;
+    this.#sharesDiscovery = sharesDiscovery;
   }
 
   /**
@@ -46,17 +46,17 @@ export class OidcProvider {
    *
    * @throws AppError `unavailable`
    */
-  async configuration(maxAgeMs: number = KEPT_MS): Promise<Configuration> {
+  async configuration(maxAgeMs: number = METADATA_MS): Promise<Configuration> {
     const ageMs = this.#known === null ? Number.POSITIVE_INFINITY : this.#now() - this.#known.at;
     if (this.#known !== null && ageMs >= 0 && ageMs < maxAgeMs) return this.#known.configuration;
-    if (!this.#asksTogether) return this.#ask();
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
+    if (!this.#sharesDiscovery) return this.#discover();
+    this.#discovering ??= this.#discover().finally(() => {
+      this.#discovering = null;
     });
-    return this.#asking;
+    return this.#discovering;
   }
 
-  async #ask(): Promise<Configuration> {
+  async #discover(): Promise<Configuration> {
     const { issuer, clientId, clientSecret, clientAuth } = this.#settings;
     const server = new URL(issuer);
     let configuration: Configuration;
@@ -68,12 +68,12 @@ export class OidcProvider {
     } catch (cause) {
       throw providerUnavailable(issuer, cause);
     }
-    const itself = configuration.serverMetadata().issuer;
+    const reported = configuration.serverMetadata().issuer;
     // the library lets some providers name another issuer, which would admit people of any tenant
-    if (!URL.canParse(itself) || new URL(itself).href !== server.href) {
+    if (!URL.canParse(reported) || new URL(reported).href !== server.href) {
       throw new AppError(
         'unavailable',
-        `The identity provider reports the issuer ${JSON.stringify(itself)}. An administrator must set INTERLUDE_OIDC_ISSUER to the issuer of your tenant.`,
+        `The identity provider reports the issuer ${JSON.stringify(reported)}. An administrator must set INTERLUDE_OIDC_ISSUER to the issuer of your tenant.`,
       );
     }
     this.#known = { configuration, at: this.#now() };
@@ -86,8 +86,8 @@ function authBy(how: OidcSettings['clientAuth'], secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
   return (server, client, body, headers) => {
-    const taken = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const isBasic = how === null ? taken.includes('client_secret_basic') : how === 'basic';
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const isBasic = how === null ? supported.includes('client_secret_basic') : how === 'basic';
     (isBasic ? basic : post)(server, client, body, headers);
   };
 }
@@ -148,7 +148,7 @@ function refusedByProvider(error: AuthorizationResponseError, issuer: string, ag
   if (code !== 'access_denied') {
     serverLog(
       'error',
-      `The identity provider ${issuer} refused a sign-in: ${code} ${inOneLine(error.error_description ?? '')}`,
+      `The identity provider ${issuer} refused a sign-in: ${code} ${onOneLine(error.error_description ?? '')}`,
     );
   }
   const why =
@@ -178,10 +178,10 @@ function causesOf(error: unknown): string {
   for (let at = error; at instanceof Error && messages.length < 4; at = at.cause) {
     messages.push(at instanceof ResponseBodyError ? `${at.error} ${at.error_description ?? ''}`.trim() : at.message);
   }
-  return inOneLine(messages.join(', '));
+  return onOneLine(messages.join(', '));
 }
 
 /** Keeps foreign text from starting a log line of its own. */
-function inOneLine(text: string): string {
+function onOneLine(text: string): string {
   return text.replace(/[\s\p{C}]+/gu, ' ').slice(0, 500);
 }

@@ -43,7 +43,7 @@ export interface SignedInPerson {
 export type RefreshedPerson = { [Field in 'name' | 'email' | 'role']: SignedInPerson[Field] | undefined };
 
 /** Metadata of this age is recent enough to redirect a browser. */
-const JUST_ASKED_MS = 60 * 1000;
+const REDIRECT_METADATA_MS = 60 * 1000;
 
 /** Signs people in through OpenID Connect: authorization code with PKCE, state and nonce. */
 export class OidcSignIn {
@@ -54,9 +54,9 @@ export class OidcSignIn {
   readonly #redirectUri: string;
 
   /** @param sharesDiscovery concurrent sign-ins may wait for one discovery */
-  constructor(settings: OidcSettings, now: () => number = Date.now, asksTogether = true) {
+  constructor(settings: OidcSettings, now: () => number = Date.now, sharesDiscovery = true) {
     this.#settings = settings;
-    this.#provider = new OidcProvider(settings, now, asksTogether);
+    this.#provider = new OidcProvider(settings, now, sharesDiscovery);
     this.#now = now;
     this.#logoutTokens = new LogoutTokens(settings, now);
     this.#redirectUri = `${settings.publicUrl}/sign-in/callback`;
@@ -78,7 +78,7 @@ export class OidcSignIn {
    * @throws AppError `unavailable` if the provider doesn't answer
    */
   async begin(request: Request, next: string | null, key: Uint8Array): Promise<Response> {
-    const configuration = await this.#provider.configuration(JUST_ASKED_MS);
+    const configuration = await this.#provider.configuration(REDIRECT_METADATA_MS);
     const pending = {
       state: randomState(),
       nonce: randomNonce(),

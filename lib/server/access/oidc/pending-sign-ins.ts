@@ -14,7 +14,7 @@ export interface PendingSignIn {
 const LIFETIME_SECONDS = 10 * 60;
 
 /** Pending sign-ins kept from other tabs. More would exceed header limits of servers. */
-const KEPT_BESIDES = 4;
+const MAX_OTHERS = 4;
 
 /**
  * Pending sign-ins, each sealed in a cookie of the browser that started it: no other party can read, forge or finish
@@ -87,14 +87,14 @@ export class PendingSignIns {
   /** Names of expired, unreadable and surplus cookies. */
   async #spent(headers: Headers): Promise<string[]> {
     const aged = [...this.#cookies(headers)].map(async ([name, value]) => {
-      const began = await this.#open(value).then(
+      const startedAt = await this.#open(value).then(
         ({ iat }) => iat ?? 0,
         () => 0,
       );
-      return { name, began };
+      return { name, startedAt };
     });
-    const newestFirst = (await Promise.all(aged)).sort((one, other) => other.began - one.began);
-    return newestFirst.filter(({ began }, index) => began === 0 || index >= KEPT_BESIDES).map(({ name }) => name);
+    const newestFirst = (await Promise.all(aged)).sort((one, other) => other.startedAt - one.startedAt);
+    return newestFirst.filter(({ startedAt }, index) => startedAt === 0 || index >= MAX_OTHERS).map(({ name }) => name);
   }
 
   async #open(value: string) {

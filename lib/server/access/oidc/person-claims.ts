@@ -42,9 +42,9 @@ export function refreshedRole(
   email: string | null,
 ): PersonRole | null | undefined {
   // the first admin can't be recognized without both email claims
-  const isSilent = claims.email === undefined || claims.email_verified === undefined;
+  const isUndecided = claims.email === undefined || claims.email_verified === undefined;
   const asVerified = { ...claims, email: claims.email ?? email, email_verified: true };
-  if (isSilent && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;
+  if (isUndecided && isFirstAdmin(asVerified, settings.firstAdmin)) return undefined;
   return claimOf(claims, settings.groupsClaim) === undefined ? undefined : roleFromClaims(claims, settings);
 }
 
@@ -62,8 +62,8 @@ export function claimOf(claims: PersonClaims, name: string): unknown {
 function groupsIn(claims: PersonClaims, name: string): string[] {
   const groups = claimOf(claims, name);
   // a single group may be a plain string; don't split it, because a name may contain a comma
-  const told = Array.isArray(groups) ? groups : [groups];
-  return told.filter((group) => typeof group === 'string' && group !== EVERYBODY);
+  const all: unknown[] = Array.isArray(groups) ? groups : [groups];
+  return all.filter((group): group is string => typeof group === 'string' && group !== EVERYBODY);
 }
 
 /** Unverified email addresses don't count. */
@@ -82,7 +82,7 @@ function lower(text: string): string {
 const MAX_LENGTH = 200;
 
 /** Control characters and text direction overrides. */
-const UNSEEN = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+const INVISIBLE = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** Display name, chosen by the person and never proof of identity. */
 export function personName(claims: PersonClaims): string {
@@ -93,7 +93,7 @@ export function personName(claims: PersonClaims): string {
 /** A displayable claim; null if nothing remains. */
 export function personText(claim: unknown): string | null {
   if (typeof claim !== 'string') return null;
-  return cutText(claim.toWellFormed().replace(UNSEEN, ' ').trim(), MAX_LENGTH) || null;
+  return cutText(claim.toWellFormed().replace(INVISIBLE, ' ').trim(), MAX_LENGTH) || null;
 }
 
 /** Limit of OpenID Connect. */
@@ -125,11 +125,11 @@ export async function fetchClaims(
   const isWhole =
     idToken !== undefined && ['name', 'email', groupsClaim].every((name) => claimOf(idToken, name) !== undefined);
   if (isWhole || (idToken !== undefined && userinfo_endpoint === undefined)) return idToken;
-  const told = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
+  const userInfo = await fetchUserInfo(configuration, accessToken, subject).catch((error) => {
     // signInRefusal would read this error as a rejected client secret
     throw error instanceof WWWAuthenticateChallengeError ? providerUnavailable(issuer, error) : error;
   });
   // `email_verified` only applies to the address beside it
-  const email = idToken !== undefined && 'email' in idToken ? idToken : told;
-  return { ...told, ...idToken, email: email.email, email_verified: email.email_verified };
+  const email = idToken !== undefined && 'email' in idToken ? idToken : userInfo;
+  return { ...userInfo, ...idToken, email: email.email, email_verified: email.email_verified };
 }
