@@ -33,7 +33,7 @@ async function replace(number: number, change: Partial<AuditEntry>, before: stri
   });
 }
 
-test('the chain is broken where an entry says something else than its hash', async () => {
+test('detects an entry that no longer matches its hash', async () => {
   expect(await brokenAt()).toBeNull();
   await stage.parts.database.writes.run(async (transaction) => {
     await transaction.execute('DROP TRIGGER audit_is_kept');
@@ -42,12 +42,12 @@ test('the chain is broken where an entry says something else than its hash', asy
   expect(await brokenAt()).toBe(2);
 });
 
-test('the chain is broken behind an entry that was replaced together with its hash', async () => {
+test('detects an entry that was replaced together with its hash', async () => {
   await replace(1, { target: '/x' }, GENESIS_HASH);
   expect(await brokenAt()).toBe(2);
 });
 
-test('two checks at once read the chain once', async () => {
+test('shares one pass between concurrent checks', async () => {
   const read = vi.spyOn(stage.parts.database.reads, 'run');
   const one = await stage.ask('/audit/check');
   const { length } = read.mock.calls;

@@ -21,7 +21,7 @@ describe('a host name', () => {
   });
 });
 
-describe('the cookie of a sign-in', () => {
+describe('the session cookie', () => {
   const over = (proto: string, cookie: string) =>
     sessionSecret(new Headers({ cookie, 'x-forwarded-proto': proto }), '');
 
@@ -31,7 +31,7 @@ describe('the cookie of a sign-in', () => {
     expect(over('http', 'interlude=plain')).toBe('plain');
   });
 
-  test('is kept from scripts and from other sites', () => {
+  test('is hidden from scripts and other sites', () => {
     expect(sessionCookie('secret', true, '')).toMatch(
       /^__Host-interlude=secret; Path=\/; HttpOnly; SameSite=Lax; .*Secure$/,
     );
@@ -41,7 +41,7 @@ describe('the cookie of a sign-in', () => {
   });
 });
 
-describe('where a sign-in goes on to', () => {
+describe('nextPath', () => {
   test.each([
     ['/sessions/s1?at=5#end', '/sessions/s1?at=5#end'],
     [null, '/'],
@@ -51,11 +51,11 @@ describe('where a sign-in goes on to', () => {
     ['/\t/evil.example/', '/'],
     ['/.//evil.example/', '/'],
     ['javascript:alert(1)', '/'],
-  ])('%j is %j', (next, path) => {
+  ])('maps %j to %j', (next, path) => {
     expect(nextPath(next)).toBe(path);
   });
 
-  test('is no address that would fill a header, as it is or escaped', () => {
+  test('drops a path too long for a header, escaped or not', () => {
     expect(nextPath(`/${'x'.repeat(1_000)}`)).toHaveLength(1_001);
     for (const long of ['x'.repeat(3_000), '"'.repeat(700)]) expect(nextPath(`/${long}`)).toBe('/');
   });

@@ -33,21 +33,21 @@ async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>>
   }
 }
 
-test('all reads of one credential wait in one line, whatever headers it sends', async () => {
+test('reads of one credential share a queue, whatever headers it sends', async () => {
   const own = await linesOf({});
   expect(own.size).toBe(1);
   const others = { 'user-agent': 'another', cookie: 'a=b', 'x-forwarded-for': '198.51.100.9', accept: '*/*' };
   expect(await linesOf(others)).toEqual(own);
 });
 
-test('reads of two sign-ins of one person wait in two lines', async () => {
+test('two sign-ins of one person have separate queues', async () => {
   const one = await linesOf({}, await stage.browser());
   const other = await linesOf({}, await stage.browser());
   expect([one.size, other.size]).toEqual([1, 1]);
   expect(one).not.toEqual(other);
 });
 
-test('reads of two credentials wait in two lines', async () => {
+test('two credentials have separate queues', async () => {
   const one = await linesOf(await stage.token({ role: 'admin' }));
   const other = await linesOf(await stage.token({ role: 'admin' }));
   expect([one.size, other.size]).toEqual([1, 1]);

@@ -42,7 +42,7 @@ async function guess(signal: AbortSignal, counts: { compared: number }): Promise
   }
 }
 
-test('compares secrets at once while few were wrong, and then in rounds', async () => {
+test('admits requests at once after few failures, then in rounds', async () => {
   fail(19);
   const before = send(100);
   await vi.advanceTimersByTimeAsync(0);
@@ -61,7 +61,7 @@ test.each([
   [320, 72, 100],
   [1_000, 6, 53],
 ])(
-  'with %i wrong tokens in flight, lets right ones from that address through within a second',
+  'with %i wrong tokens in flight, admits right ones from that address within a second',
   async (inFlight, least, most) => {
     fail(20);
     const over = new AbortController();
@@ -84,7 +84,7 @@ test.each([
   },
 );
 
-test('refuses requests of an address beyond those that are compared', async () => {
+test('refuses requests beyond the limit of a round', async () => {
   fail(20);
   const client = new AbortController();
   const here = send(301);
@@ -96,7 +96,7 @@ test('refuses requests of an address beyond those that are compared', async () =
   expect(await refusal).toMatchObject({ code: 'too_many_requests', headers: { 'retry-after': '1' } });
 });
 
-test('compares no request that was abandoned', async () => {
+test('does not admit an aborted request', async () => {
   fail(20);
   const clients = Array.from({ length: 2_000 }, () => new AbortController());
   const abandoned = clients.map(({ signal }) => send(1, { signal }));
@@ -107,7 +107,7 @@ test('compares no request that was abandoned', async () => {
   expect(abandoned.filter(({ refused }) => refused === 1)).toHaveLength(2_000);
 });
 
-test('refuses a request at once that was abandoned before its turn', async () => {
+test('refuses at once a request that was already aborted', async () => {
   fail(20);
   const abandoned = send(2_000, { signal: AbortSignal.abort() });
   const right = send(1);
@@ -117,7 +117,7 @@ test('refuses a request at once that was abandoned before its turn', async () =>
   expect(right.compared).toBe(1);
 });
 
-test('compares secrets at once when the wrong ones are a minute old', async () => {
+test('admits requests at once a minute after the failures', async () => {
   fail(30);
   vi.setSystemTime(Date.now() + 60_001);
   const had = send(100);
@@ -125,7 +125,7 @@ test('compares secrets at once when the wrong ones are a minute old', async () =
   expect(had.compared).toBe(100);
 });
 
-test('forgets the address that failed least recently, of more than 10,000', async () => {
+test('evicts the least recently failed of more than 10,000 addresses', async () => {
   fail(20);
   fail(20, THERE);
   fail(1);

@@ -6,7 +6,7 @@ const ask = (method: string, headers: Record<string, string>, path = '/api/v1/se
 const before = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
 
 describe('a sandboxed frame', () => {
-  test('is told beforehand that it may ask with its token', () => {
+  test('passes the preflight for a request with its token', () => {
     const answer = preflightResponse(ask('OPTIONS', { origin: 'null', ...before }));
     expect(answer?.status).toBe(204);
     expect(answer?.headers.get('access-control-allow-origin')).toBe('*');
@@ -14,14 +14,14 @@ describe('a sandboxed frame', () => {
     expect(answer?.headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  test('may read what it is answered, be it a refusal', () => {
+  test('may read the response, including errors', () => {
     const refusal = allowOpaqueOrigin(ask('GET', { origin: 'null' }), new Response(null, { status: 401 }));
     expect(refusal.headers.get('access-control-allow-origin')).toBe('*');
     expect(refusal.headers.get('vary')).toContain('origin');
   });
 });
 
-describe('nobody else is allowed anything', () => {
+describe('grants nothing to other requests', () => {
   test.each([
     ['another origin', { origin: 'https://console.test' }],
     ['one that sends a cookie', { origin: 'null', cookie: 'interlude=x' }],
@@ -37,7 +37,7 @@ describe('nobody else is allowed anything', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('by OPTIONS that is no preflight', () => {
+  test('with OPTIONS that is no preflight', () => {
     expect(preflightResponse(ask('OPTIONS', { origin: 'null' }))).toBeNull();
   });
 });

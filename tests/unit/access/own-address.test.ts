@@ -11,13 +11,13 @@ function of(
   return localNameOrigin(new Headers({ host, 'user-agent': userAgent }), { localName, isSecure });
 }
 
-test('a loopback address has one of our own, on the same port', () => {
+test('replaces a loopback address by the local name on the same port', () => {
   expect(of('127.0.0.1:4319')).toBe('http://interlude.localhost:4319');
   expect(of('localhost')).toBe('http://interlude.localhost');
   expect(of('[::1]:80')).toBe('http://interlude.localhost:80');
 });
 
-test('no other name has one, nor where there is none, over TLS, or to a browser that does not know it', () => {
+test('keeps other names, and any without a local name, over TLS, or in a browser that can’t resolve it', () => {
   expect(of('interlude.localhost:4319')).toBeNull();
   expect(of('dash.example')).toBeNull();
   expect(of('127.0.0.1.evil.example')).toBeNull();

@@ -49,7 +49,7 @@ describe.each(SCOPES)('a scope of %s', (_, scope, reach) => {
     expect(all.filter((id) => reachesLog(scope, id))).toEqual(reach.logs);
   });
 
-  test('reaches the same as a condition of SQL', async () => {
+  test('reaches the same rows in SQL', async () => {
     const rows = all.flatMap((agentId) => (AGENTS[agentId] ?? []).map((sessionId) => [agentId, sessionId]));
     const read = async (column: number, condition: string) => {
       const found = await database.reader.execute({

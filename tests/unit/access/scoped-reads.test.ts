@@ -95,7 +95,7 @@ const logScope = (): Scope => ({ kind: 'log', agentId: own.agentId });
 const says = (model: unknown, letter: string) => new RegExp(`(-| of )${letter}\\b`).test(JSON.stringify(model));
 
 describe.each(Object.entries(LISTS))('%s', (_, read) => {
-  test('lists what is in the scope, and nothing else', async () => {
+  test('lists only what is in the scope', async () => {
     const whole = await read(sight(EVERYTHING));
     expect([says(whole, 'a'), says(whole, 'b')]).toEqual([true, true]);
     const scoped = await read(sight(agentScope()));
@@ -105,29 +105,29 @@ describe.each(Object.entries(LISTS))('%s', (_, read) => {
 });
 
 describe.each(Object.entries({ ...OF_SESSION, ...OF_AGENT, ...OF_LOG }))('%s', (_, read) => {
-  test('says nothing of what is outside the scope', async () => {
+  test('reveals nothing outside the scope', async () => {
     expect(says(await read(sight(EVERYTHING), foreign), 'b')).toBe(true);
     for (const scope of [agentScope(), sessionScope(), logScope()]) {
       expect(says(await read(sight(scope), foreign), 'b')).toBe(false);
     }
   });
 
-  test('says what is in the scope', async () => {
+  test('returns what is in the scope', async () => {
     const [scoped, whole] = [await read(sight(agentScope()), own), await read(sight(EVERYTHING), own)];
     // Each learns the newest position in its scope.
     expect(scoped).toEqual(typeof whole === 'string' ? whole : { ...(whole as object), position: expect.anything() });
   });
 });
 
-test.each(Object.entries({ ...OF_AGENT, ...OF_LOG }))('whoever has one session is not told %s', async (_, read) => {
+test.each(Object.entries({ ...OF_AGENT, ...OF_LOG }))('a reader of one session does not see %s', async (_, read) => {
   expect(says(await read(sight(sessionScope()), own), 'a')).toBe(false);
 });
 
-test.each(Object.entries({ ...OF_SESSION, ...OF_AGENT }))('whoever has one log is not told %s', async (_, read) => {
+test.each(Object.entries({ ...OF_SESSION, ...OF_AGENT }))('a reader of one log does not see %s', async (_, read) => {
   expect(says(await read(sight(logScope()), own), 'a')).toBe(false);
 });
 
-test('activity is counted of agents in the scope', async () => {
+test('activity counts agents in the scope only', async () => {
   const count = async (scope: Scope) => {
     const { events } = await readActivity(sight(scope), Date.now(), 60);
     return events.reduce((sum, one) => sum + one, 0);
@@ -138,7 +138,7 @@ test('activity is counted of agents in the scope', async () => {
   for (const scope of [sessionScope(), logScope()]) expect(await count(scope)).toBe(0);
 });
 
-test('whoever has one session is not told of the outboxes that its agent writes other sessions with', async () => {
+test('a reader of one session does not see its agent’s outboxes of other sessions', async () => {
   const lacks = (scope: Scope) => readDelivery(sight(scope), own.sessionId);
   expect((await lacks(agentScope()))?.producers).not.toEqual([]);
   expect(await lacks(sessionScope())).toMatchObject({ producers: [], waiting: null, unnamedCount: 0 });

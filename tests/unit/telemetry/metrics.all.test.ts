@@ -5,7 +5,7 @@ import { inProcessServer } from '../../support/server-target';
 const TOKEN = 'a-token-for-whoever-watches-0123';
 
 describe.skipIf('missing' in ensureLibsqlServer())('/metrics of a per-request server', () => {
-  test('reports the fleet and says that this process counts nothing', async () => {
+  test('reports the fleet, and that this process has no counters', async () => {
     const libsql = await startLibsqlServer();
     const settings = { INTERLUDE_CONTEXT: 'per-request', INTERLUDE_METRICS_TOKEN: TOKEN };
     const target = await inProcessServer(libsql.url, settings);

@@ -18,7 +18,7 @@ const EVENTS = [
 afterEach(() => void vi.restoreAllMocks());
 
 describe.skipIf('missing' in ensureLibsqlServer())('a per-request server', () => {
-  test('sends the spans of a request before its answer', async () => {
+  test('sends a request’s spans before its response', async () => {
     const collector = await TraceCollector.start();
     const libsql = await startLibsqlServer();
     const target = await inProcessServer(libsql.url, {

@@ -69,7 +69,7 @@ const SECOND = [
   { event: { type: 'RUN_ERROR', message: 'the-secret-words', code: 'overloaded' } },
 ];
 
-describe('the server’s own work', () => {
+describe('the server’s own spans', () => {
   test('sends a span per batch with its commit, in the trace of its runner, and one per fan-out tick', async () => {
     await begin({
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test%20bed,service.name=no',
@@ -106,7 +106,7 @@ describe('the server’s own work', () => {
     expect(new Set(spans.map(({ name }) => name))).toEqual(new Set(['POST /api/v1/events', 'commit', 'fan-out']));
   });
 
-  test('is not told of a trace that its caller does not keep', async () => {
+  test('skips a trace that its caller did not sample', async () => {
     await begin();
     await send(FIRST, 1, { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00' });
     await send(SECOND, 11);
@@ -115,7 +115,7 @@ describe('the server’s own work', () => {
   });
 });
 
-describe('what agents did, where it is asked for', () => {
+describe('agent spans, if enabled', () => {
   test('sends a trace per turn with its calls and tasks, linked to the task that woke it, without any text', async () => {
     await begin({ INTERLUDE_TRACE_AGENTS: '1' });
     await send(FIRST, 1);
@@ -158,7 +158,7 @@ describe('what agents did, where it is asked for', () => {
     expect(collector.bodies.join()).not.toContain('the-secret-words');
   });
 
-  test('is told once, whatever is sent again and by whichever instance it is taken', async () => {
+  test('sends each span once, despite retries and several instances', async () => {
     await begin({ INTERLUDE_TRACE_AGENTS: '1' });
     const one = stage;
     await send(FIRST, 1);
@@ -179,8 +179,8 @@ describe('what agents did, where it is asked for', () => {
   });
 });
 
-describe('a collector that does not take them', () => {
-  test('is asked again, and holds up nobody', async () => {
+describe('a collector that rejects spans', () => {
+  test('is retried without blocking callers', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     collector.refusals.push(503, 429);
     await begin({ OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%20key,x=1' });
@@ -191,7 +191,7 @@ describe('a collector that does not take them', () => {
     expect(said).not.toHaveBeenCalled();
   });
 
-  test('is told of in the log, once, and when it takes them again', async () => {
+  test('is logged once, and again when it recovers', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     collector.refusals.push(400, 401);
     await begin();
@@ -227,18 +227,18 @@ describe('the settings', () => {
     [{ OTEL_SDK_DISABLED: 'true' }],
     [{ OTEL_TRACES_EXPORTER: 'none' }],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
-  ])('that turn traces off: %j', (env) => {
+  ])('disable traces: %j', (env) => {
     expect(settingsOf(env as unknown as Record<string, string>)).toBeNull();
   });
 
-  test('that can’t be used are said', () => {
+  test('are logged if invalid', () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     expect(settingsOf({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toBeNull();
     expect(settingsOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'collector:4318' })).toBeNull();
     expect(said.mock.calls.length).toBe(2);
   });
 
-  test('say where spans go, and which', () => {
+  test('select the destination and the sampled traces', () => {
     expect(settingsOf({})?.url).toBe(`${url}/v1/traces`);
     expect(settingsOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://x/y' })?.url).toBe('https://x/y');
     const half = settingsOf({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
@@ -254,7 +254,7 @@ describe('the settings', () => {
     '',
     'ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
-  ])('a trace context that is none begins a trace: %j', (sent) => {
+  ])('start a new trace for an invalid context: %j', (sent) => {
     expect(traceContext(sent)).toMatchObject({ parentSpanId: null, isSampled: null });
     expect(traceContext(sent).traceId).toMatch(/^[0-9a-f]{32}$/);
   });

@@ -92,7 +92,7 @@ it('signs as Standard Webhooks do', async () => {
   expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-it('tells what comes up, once it has stood for a moment, and nothing of what was there before', async () => {
+it('sends an item after a short delay, and nothing from before it was configured', async () => {
   await asks('q1');
   await passes(0);
   expect(called).toEqual([]);
@@ -110,7 +110,7 @@ it('tells what comes up, once it has stood for a moment, and nothing of what was
   expect(await log()).toMatchObject([{ state: 'delivered', attempts: 1, status: 200, error: null }]);
 });
 
-it('tells nobody of what was answered meanwhile', async () => {
+it('sends nothing for an item answered meanwhile', async () => {
   await asks('q1');
   await passes(0);
   await answered('q1');
@@ -119,7 +119,7 @@ it('tells nobody of what was answered meanwhile', async () => {
   expect(await log()).toMatchObject([{ state: 'withdrawn', attempts: 0 }]);
 });
 
-it('tries again, later each time and with the same id, and gives up after a day', async () => {
+it('retries with growing delays and the same id, and gives up after a day', async () => {
   answers = [500, 302, 200];
   await asks('q1');
   await passes(0);
@@ -142,7 +142,7 @@ it('tries again, later each time and with the same id, and gives up after a day'
   expect((await log())[0]).toMatchObject({ state: 'gave-up', status: 500 });
 });
 
-it('sends each once, however many instances look, and goes on after one has died', async () => {
+it('sends each delivery once across instances, and resumes after one dies', async () => {
   await asks('q1', 's1');
   await asks('q2', 's2');
   await passes(0);
@@ -166,7 +166,7 @@ it('sends each once, however many instances look, and goes on after one has died
   expect(called).toHaveLength(3);
 });
 
-it('waits no longer than its term where the clock was put back by a day', async () => {
+it('waits no longer than the retry delay after the clock is set back a day', async () => {
   answers = [500];
   await asks('q1');
   await passes(0);
@@ -178,7 +178,7 @@ it('waits no longer than its term where the clock was put back by a day', async 
   expect(called).toHaveLength(2);
 });
 
-it('waits for no more than a moment with its first attempt where the clock was put back by a day', async () => {
+it('delays the first attempt only briefly after the clock is set back a day', async () => {
   await asks('q1');
   await passes(0);
   now -= DAY_MS;
@@ -187,7 +187,7 @@ it('waits for no more than a moment with its first attempt where the clock was p
   expect(called).toHaveLength(1);
 });
 
-it('neither gives up at once nor never where the clock is put ahead or back between attempts', async () => {
+it('neither gives up early nor retries forever when the clock steps between attempts', async () => {
   answers = [500];
   await asks('q1');
   await passes(0);
@@ -209,7 +209,7 @@ it('neither gives up at once nor never where the clock is put ahead or back betw
   expect(called.length).toBeGreaterThan(20);
 });
 
-it('notes what comes up while a receiver that never answers holds up all else', async () => {
+it('enqueues new items while a silent receiver blocks sending', async () => {
   answers = [];
   isHung = true;
   for (let at = 0; at < 6; at++) await asks(`q${at}`, `s${at}`);
@@ -224,7 +224,7 @@ it('notes what comes up while a receiver that never answers holds up all else', 
   receiver.closeAllConnections();
 });
 
-it('tells what came up while nobody looked, however long ago that is by now', async () => {
+it('sends items that opened while no process was running, however old', async () => {
   await asks('q1');
   await passes(61 * 60_000);
   await passes(3_000);
@@ -232,7 +232,7 @@ it('tells what came up while nobody looked, however long ago that is by now', as
   expect(await log()).toMatchObject([{ state: 'delivered' }]);
 });
 
-it('tells of what was there when it was set only what came up within the hour', async () => {
+it('sends only the last hour’s items when first configured', async () => {
   await target.database.writes.run((transaction) => transaction.execute('DELETE FROM webhook_cursor'));
   await asks('q1', 's1');
   now += 61 * 60_000;
@@ -242,7 +242,7 @@ it('tells of what was there when it was set only what came up within the hour', 
   expect(called.map(({ body }) => body.interlude.item?.sessionId)).toEqual(['s2']);
 });
 
-it('sends the name and password of an address as such, and neither anywhere else', async () => {
+it('sends the URL’s user name and password as a header, and nowhere else', async () => {
   const { url } = settings;
   const set = webhookSetting({ INTERLUDE_WEBHOOK_URL: url.replace('//', '//us%C3%A9r:p%40w@') });
   expect(set.webhook).toMatchObject({ url });
@@ -251,7 +251,7 @@ it('sends the name and password of an address as such, and neither anywhere else
   expect(called[0]?.headers.authorization).toBe(`Basic ${Buffer.from('usér:p@w').toString('base64')}`);
 });
 
-it('is off unless it is set right, and says what is wrong', () => {
+it('is disabled by an invalid setting, with a message', () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const url = { INTERLUDE_WEBHOOK_URL: 'https://example.com/x' };
   expect(webhookSetting({})).toEqual({ webhook: null, problem: null });
@@ -278,7 +278,7 @@ it('is off unless it is set right, and says what is wrong', () => {
   vi.restoreAllMocks();
 });
 
-it('writes on one line whatever an agent calls itself', () => {
+it('puts an agent’s name on one line', () => {
   const marks = { seenAt: null, snoozedUntil: null, claim: null, doneAt: null };
   const about = { sessionId: null, title: '*bold*\n<@U1>\u202e', count: 1, request: null, messageId: null, from: null };
   const item = {
