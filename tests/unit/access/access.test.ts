@@ -84,7 +84,7 @@ describe('a sign-in', () => {
     expect(sessionCookie('x', true)).toMatch(/^__Host-interlude=x; Path=\/; HttpOnly; SameSite=Lax; .*; Secure$/);
     expect(sessionCookie('x', false)).toMatch(/^interlude=x; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/);
     expect(sessionSecret(new Headers({ cookie: 'interlude=theirs; __Host-interlude=ours' }))).toBe('ours');
-    // a browser takes `__Host-` for the whole origin only
+    // browsers accept `__Host-` only for the whole origin
     const attributes = 'Path=/tools/interlude; HttpOnly; SameSite=Lax; Max-Age=';
     expect(sessionCookie('x', true, '/tools/interlude')).toMatch(
       new RegExp(`^__Secure-interlude=x; ${attributes}\\d+; Secure$`),

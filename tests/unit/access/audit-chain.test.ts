@@ -4,7 +4,7 @@ import { AUDIT_COLUMNS, appendAuditEntry, auditFromRow, GENESIS_HASH, hashOf } f
 import { checkAudit } from '@/lib/server/access/audit-log';
 import { AccessStage } from '../../support/access-stage';
 
-/** A process with access to the file can change entries, but the check notices. */
+/** A process with access to the file can change entries, but the check detects it. */
 let stage: AccessStage;
 beforeEach(async () => {
   stage = await AccessStage.start();
@@ -20,7 +20,7 @@ afterEach(() => stage.close());
 
 const brokenAt = async () => (await checkAudit(stage.parts.database)).brokenAt;
 
-/** Puts an entry into the file in place of another, with a hash that fits what it says. */
+/** Replaces an entry by another with a valid hash of its own. */
 async function replace(number: number, change: Partial<AuditEntry>, before: string): Promise<void> {
   const { database } = stage.parts;
   const { rows } = await database.reader.execute(`SELECT ${AUDIT_COLUMNS} FROM audit WHERE number = ${number}`);

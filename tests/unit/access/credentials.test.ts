@@ -6,7 +6,7 @@ import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
 import { AccessStage, bearer } from '../../support/access-stage';
 
-/** By a wall clock that the test moves. */
+/** Offset of the wall clock. */
 let moved = 0;
 let stage: AccessStage;
 beforeEach(async () => {
@@ -152,7 +152,7 @@ describe('a credential', () => {
 });
 
 describe('an action', () => {
-  /** An act that was let in, and is about to be written. */
+  /** An authorized action just before its write. */
   async function beginning(role: Role): Promise<{ id: string; write: () => Promise<unknown> }> {
     const { secret, id } = await stage.credential({ role });
     const principal = (await stage.parts.credentials.find(secret)) as Principal;

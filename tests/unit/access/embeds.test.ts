@@ -11,7 +11,7 @@ const CONSOLE = 'https://console.example.com';
 
 let stage: AccessStage;
 let [own, foreign]: BusyAgent[] = [];
-/** Makes embeds of the agent `a`. */
+/** May create embeds of agent `a`. */
 let issuer: Headers;
 beforeAll(async () => {
   stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });

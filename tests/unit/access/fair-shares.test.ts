@@ -12,17 +12,17 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** The lines in which the reads of every route wait, for a sender with these headers. */
+/** The read queues that every route uses for a sender with these headers. */
 async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>> {
   const run = vi.spyOn(stage.parts.database.reads, 'run');
   try {
     for (const { method, pattern, access } of ROUTES) {
-      // metrics are read once for all who ask, in a line of their own
+      // all scrapes share one read, in a queue of its own
       if (access === 'open' || access === 'observe' || method !== 'GET') continue;
       const before = run.mock.calls.length;
       const answer = await stage.send(`${filled(pattern, ids)}${asked(method, pattern, ids).query}`, { as, headers });
       if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
-        // a runner's stream of commands reads in no line
+        // a runner's command stream uses no read queue
         if (pattern.endsWith('/stream')) await vi.waitFor(() => expect(run.mock.calls.length).toBeGreaterThan(before));
         await answer.body?.cancel();
       } else await answer.arrayBuffer();

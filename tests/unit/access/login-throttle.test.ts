@@ -13,7 +13,7 @@ function fail(count: number, address = HERE): void {
   for (let at = 0; at < count; at += 1) throttle.recordFailure(address);
 }
 
-/** @returns how many of `count` requests were let through and refused so far */
+/** @returns how many of `count` requests were admitted and refused so far */
 function send(count: number, { address = HERE, signal }: { address?: string; signal?: AbortSignal } = {}) {
   const had = { compared: 0, refused: 0 };
   for (let at = 0; at < count; at += 1) {
@@ -29,7 +29,7 @@ function send(count: number, { address = HERE, signal }: { address?: string; sig
   return had;
 }
 
-/** Sends a wrong token again as soon as the last one was answered, until the signal ends it. */
+/** Sends a wrong token again after each response, until the signal aborts. */
 async function guess(signal: AbortSignal, counts: { compared: number }): Promise<void> {
   while (!signal.aborted) {
     await throttle.admit(HERE).then(
@@ -55,7 +55,7 @@ test('admits requests at once after few failures, then in rounds', async () => {
   expect(after).toEqual({ compared: 100, refused: 0 });
 });
 
-/** In flight, least that is let through of 100 right ones (the mean less five standard deviations), and most. */
+/** In flight; the least of 100 right tokens admitted (mean minus five standard deviations); the most. */
 test.each([
   [260, 100, 100],
   [320, 72, 100],
@@ -76,7 +76,7 @@ test.each([
     }
     expect(passed).toBeGreaterThanOrEqual(least);
     expect(passed).toBeLessThanOrEqual(most);
-    // 300 in each round, whatever is in flight
+    // 300 per round, however many are in flight
     expect(guesses.compared).toBeLessThanOrEqual((5_000 / 600 + 1) * 300);
     over.abort();
     await vi.runAllTimersAsync();

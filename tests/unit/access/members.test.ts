@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** Somebody who has signed in with the provider. @returns the cookie of that sign-in */
+/** Signs a person in through the provider. @returns the cookie of that sign-in */
 async function joins(id: string, role: Role): Promise<string> {
   await server.database.writes.run((transaction) =>
     transaction.execute({
@@ -33,7 +33,7 @@ async function signsIn(fields: Partial<NewCredential>): Promise<string> {
   return `interlude=${made.secret}`;
 }
 
-/** As a page asks. */
+/** Sends a request like a page. */
 function ask(cookie: string, method: string, path: string, body?: object): Promise<Response> {
   const headers = { cookie, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
   return server.send(`/api/v1${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentsIn, logsIn, sessionsIn } from '@/db/scope-sql';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
-/** Sessions by agent. Some ids begin like others, and some are hostile to SQL. */
+/** Sessions by agent. Some ids share prefixes, others are hostile to SQL. */
 const AGENTS: Record<string, string[]> = {
   a1: ['s1', 's11'],
   a10: ['s2'],

@@ -21,7 +21,7 @@ import { readTurnAt } from '@/lib/server/queries/read-turn-at';
 import { AccessStage } from '../../support/access-stage';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 
-/** Reads for pages and routes, each asked for what is outside the scope. What keeps a path from them is not in front. */
+/** Reads of pages and routes, each for something outside the scope, without the path check in front. */
 const PAGE = { after: null, limit: 10 };
 const LINES = { filter: EVERY_LINE, place: { kind: 'newest' }, limit: 10 } as const;
 const RUN = { runId: null, position: null };
@@ -68,7 +68,7 @@ const OF_LOG: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknow
   },
 };
 
-/** Refused as not found, in the same words as what there is not. */
+/** Null for the error of an unknown id. */
 async function orNull<Model>(reading: Promise<Model>): Promise<Model | null> {
   return reading.catch((error) => {
     if (error.code === 'not_found') return null;
@@ -91,7 +91,7 @@ const agentScope = (): Scope => ({ kind: 'agents', ids: [own.agentId], prefixes:
 const sessionScope = (): Scope => ({ kind: 'session', sessionId: own.sessionId });
 const logScope = (): Scope => ({ kind: 'log', agentId: own.agentId });
 
-/** Whether anything of the agent `a` or `b` is in it: all its ids and texts end in its letter. */
+/** True if a model contains anything of agent `a` or `b`: all its ids and texts end in its letter. */
 const says = (model: unknown, letter: string) => new RegExp(`(-| of )${letter}\\b`).test(JSON.stringify(model));
 
 describe.each(Object.entries(LISTS))('%s', (_, read) => {
@@ -114,7 +114,7 @@ describe.each(Object.entries({ ...OF_SESSION, ...OF_AGENT, ...OF_LOG }))('%s', (
 
   test('returns what is in the scope', async () => {
     const [scoped, whole] = [await read(sight(agentScope()), own), await read(sight(EVERYTHING), own)];
-    // Each learns the newest position in its scope.
+    // each sees the newest position in its scope
     expect(scoped).toEqual(typeof whole === 'string' ? whole : { ...(whole as object), position: expect.anything() });
   });
 });
@@ -132,7 +132,7 @@ test('activity counts agents in the scope only', async () => {
     const { events } = await readActivity(sight(scope), Date.now(), 60);
     return events.reduce((sum, one) => sum + one, 0);
   };
-  // both agents have done the same
+  // both agents did the same
   expect(await count(agentScope())).toBeGreaterThan(0);
   expect(await count(EVERYTHING)).toBe(2 * (await count(agentScope())));
   for (const scope of [sessionScope(), logScope()]) expect(await count(scope)).toBe(0);

@@ -43,7 +43,7 @@ test('32 random bytes are not guessable in any usual encoding', () => {
   );
 });
 
-// Most false warnings come from lower-case letters and digits.
+// most false warnings come from lower-case letters and digits
 const LOWER = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 test.each([

@@ -16,7 +16,7 @@ afterEach(() => {
 
 const get = (path: string, token = TOKEN) =>
   new Request(`http://127.0.0.1${path}`, { headers: { host: '127.0.0.1', authorization: `Bearer ${token}` } });
-/** A data folder that can't be made until this is called. */
+/** A data folder that can't be created until this is called. */
 function awayUntil(): { env: { INTERLUDE_TOKEN: string; INTERLUDE_DATA_DIR: string }; comeBack(): void } {
   const place = join(folder, 'data');
   writeFileSync(place, '');

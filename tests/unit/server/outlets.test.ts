@@ -12,7 +12,7 @@ import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
 
-/** One canary by its shape, which may also be part of an id, and one by its place. */
+/** A canary recognized by shape, which may also be part of an id, and one recognized by position. */
 const SHAPED = '0123456789abcdefghijABCDEFGHIJ0123456789';
 const CANARY = `gh${'p_'}${SHAPED}`;
 const PLACED = 'Zk4vq.Tr7wLx';
@@ -59,12 +59,12 @@ afterAll(async () => {
   vi.restoreAllMocks();
 });
 
-/** @param aheadMs what has come up is sent once it has stood for a while */
+/** @param aheadMs items are sent after a short delay */
 function sender(aheadMs = 0): WebhookSender {
   return new WebhookSender({ ...stage.parts, now: () => stage.parts.now() + aheadMs });
 }
 
-/** Canaries in each field that a runner or a person fills in. */
+/** Plants canaries in every field that runners or people fill in. */
 async function plant(): Promise<void> {
   const custom = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
   const events = [
@@ -99,7 +99,7 @@ async function plant(): Promise<void> {
   await stage.send(`/api/v1/${CANARY}`);
 }
 
-/** What leaves by each outlet. An outlet without an entry does not compile. */
+/** Output of each outlet. An outlet without an entry does not compile. */
 const READ: Record<Outlet, () => Promise<string>> = {
   webhook: async () => called.join('\n'),
   traces: async () => {
@@ -146,7 +146,7 @@ const FILES = ['lib', 'db', 'app', 'components'].flatMap((folder) =>
 
 it('no other server file posts to another service', () => {
   const fetching = FILES.filter(({ text }) => /(?<![.\w])fetch\(/.test(text)).map(({ path }) => path);
-  // the runner posts to the server; the launcher and the pages ask the server itself; the database is the server's own
+  // the runner posts to the server; launcher and pages call the server; the database has requests of its own
   const own = /^(?:lib\/(?:runner|conformance|launch)|components|db)\//;
   expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/server/post-redacted.ts']);
 });

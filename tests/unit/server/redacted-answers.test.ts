@@ -6,7 +6,7 @@ import { type InProcessServer, inProcessServer } from '../../support/server-targ
 
 const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
 const TOKEN = `gh${'p_'}${BODY}`;
-/** Secrets by their place alone. */
+/** Secrets recognized by position only. */
 const NAMED = 'w0rds-and-numb3rs-42';
 
 let server: InProcessServer;

@@ -64,7 +64,7 @@ describe('a search by a redacted reader', () => {
     const right = await answer(search(RIGHT));
     expect(right[0]).toBe(200);
     expect(right).toEqual(await answer(search(WRONG)));
-    // the beginning of a right one, so that nobody goes from letter to letter
+    // prefixes of a right guess, so that no one can search letter by letter
     expect(await answer(search('hunter2B'))).toEqual(await answer(search('hunter2C')));
   });
 

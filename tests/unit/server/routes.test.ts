@@ -125,7 +125,7 @@ describe('an id in a path', () => {
 
 describe('PROTOCOL.md', () => {
   const page = readFileSync(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');
-  /** A route as the page writes it: without the base path, and an agent or a session is `:id`. */
+  /** A route as PROTOCOL.md writes it: without the base path, and with `:id` for an agent or session. */
   const written = ({ method, pattern }: Pick<Route, 'method' | 'pattern'>) =>
     `${method} ${pattern.replace('/api/v1', '').replace(/^(\/(?:agents|sessions))\/:\w+/, '$1/:id')}`;
   const control = page.indexOf('POST /hooks/:event');

@@ -12,15 +12,15 @@ const FILE_HASH = hashOf(FILE);
 const PNG_HASH = hashOf(PNG);
 
 let stage: AccessStage;
-/** May answer and sees everything. */
+/** May answer, unredacted. */
 let admin: Headers;
-/** May answer and is redacted. */
+/** May answer, redacted. */
 let operator: Headers;
-/** Sees everything of the agents and may not answer. */
+/** Unredacted, may not answer. */
 let viewer: Headers;
-/** Frames, redacted and not, which may not answer either, whatever their role. */
+/** Embeds, redacted and not; whatever their role, they may not answer. */
 let embeds: Headers[];
-/** The digest of the request, as the database has it. */
+/** The digest of the request as stored. */
 let plain: string;
 
 const run = [{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }];
@@ -80,7 +80,7 @@ const READS = ROUTES.filter(({ method, access }) => method === 'GET' && (access 
   .map(({ pattern }) => pattern.replace('/api/v1', '').replace(/:(\w+)/g, (_, name) => IDS[name] ?? 'id'))
   .filter((path) => path !== '/stream');
 
-/** All that a reader is told of the session and of the inbox: by every route, and by a stream that replays it. */
+/** Everything a reader sees of the session and the inbox: on every route, and on a replaying stream. */
 async function everything(as: Headers): Promise<string> {
   const answers = await Promise.all(READS.map(async (path) => (await stage.send(`/api/v1${path}`, { as })).text()));
   const topics = as === embeds[2] ? 'topic=fleet' : 'topic=session:s1&topic=fleet';
@@ -153,7 +153,7 @@ describe('a request digest', () => {
     expect(await answer(admin, 'q3', keyedOf3)).toEqual([409, 'request_changed', plainOf3]);
     expect(await answer(operator, 'q3', keyedOf3)).toEqual([202, null, null]);
     expect(await answer(admin, 'q4', (await read(admin, 'q4')).request.digest)).toEqual([202, null, null]);
-    // the runner checks the plain one, whoever answered
+    // the runner checks the plain digest, whoever answered
     const { rows } = await stage.parts.database.reader.execute(
       "SELECT body FROM commands WHERE type LIKE 'permission%'",
     );
@@ -199,7 +199,7 @@ describe('an attachment hash', () => {
     const [file = '', image = ''] = keyed;
     expect(await get(operator, image)).toEqual([200, `"${image}"`, PNG.byteLength]);
     expect((await get(operator, file))[0]).toBe(403);
-    // whether or not the session has it, the plain hash of a guess finds nothing
+    // the plain hash of a guess finds nothing, whether the session has it or not
     for (const hash of [FILE_HASH, PNG_HASH, hashOf(bytesOf('another'))]) {
       expect((await get(operator, hash))[0]).toBe(404);
     }
@@ -223,7 +223,7 @@ describe('an attachment hash', () => {
       });
     expect(await message(FILE_HASH, 'c2')).toBe(400);
     expect(await message(sent.hash, 'c3')).toBe(202);
-    // asked again, as by a page that heard no answer
+    // a retry by a page that got no response
     expect(await message(sent.hash, 'c3')).toBe(202);
   });
 
@@ -237,7 +237,7 @@ describe('an attachment hash', () => {
     };
     const [mine, again] = [await send(other, FILE), await send(other, FILE)];
     expect([mine.status, again.hash]).toEqual([201, mine.hash]);
-    // all but one of what a sender may keep
+    // one file less than a sender's quota
     await stage.parts.database.writes.run((transaction) =>
       transaction.execute({
         sql: `INSERT INTO attachments (session_id, hash, name, media_type, bytes, sent_at)
@@ -248,7 +248,7 @@ describe('an attachment hash', () => {
     );
     const theirs = await send(operator, FILE);
     expect([theirs.status, theirs.hash === mine.hash]).toEqual([201, false]);
-    // takes as much room as a wrong guess does, though the session has these bytes
+    // counts against the quota like a wrong guess, although the session has these bytes
     expect((await send(other, PNG)).status).toBe(201);
     expect((await send(other, bytesOf('one too many'))).status).toBe(409);
     expect((await send(operator, bytesOf('of somebody else'))).status).toBe(201);

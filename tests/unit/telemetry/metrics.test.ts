@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Every series, by its name and labels. */
+/** Every series by name and labels. */
 function seriesIn(text: string): Map<string, number> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(
@@ -98,7 +98,7 @@ describe('/metrics', () => {
     expect((await send([2])).status).toBe(200);
     expect((await send([9])).status).toBe(409);
     await stream.frame('session-event', 2);
-    // a scrape is shared for a second
+    // scrapes within a second share a result
     await expect.poll(async () => seriesIn(await scrape()).get('interlude_subscribers')).toBe(1);
     const text = await scrape();
     const after = seriesIn(text);
@@ -143,7 +143,7 @@ test('reads along indexes, however many events exist', async () => {
       return rows.map(({ detail }) => String(detail));
     }),
   );
-  // one row of each agent, runner or outbox may be read, and of nothing else
+  // only agents, runners and outboxes may be read one row each
   const walks = plans.flat().filter((step) => /^SCAN (?!.*INDEX)/.test(step) && !/subquery|CONSTANT/.test(step));
   expect(walks.sort()).toEqual(['SCAN counter', 'SCAN producers', 'SCAN runners']);
 });

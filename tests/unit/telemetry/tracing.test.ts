@@ -38,7 +38,7 @@ const custom = (name: string, value: object, also: object = {}) => ({
   event: { type: 'CUSTOM', name, value, ...also },
 });
 
-/** A turn that starts a task with a call, and the turn that the task's end wakes; with words that nobody may be told. */
+/** A turn that starts a task, and the turn that the task's end wakes, with text that must not be exported. */
 const FIRST = [
   { event: { type: 'RUN_STARTED', threadId: 'work', runId: 'r1' } },
   { event: { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' } },
@@ -102,7 +102,7 @@ describe('the server’s own spans', () => {
     expect(commit?.traceId).toBe(traceId);
     expect(spans.find(({ name }) => name === 'fan-out')?.attributes).toMatchObject({ 'interlude.subscribers': 1 });
     expect(collector.resources[0]).toEqual({ 'service.name': 'dash', 'deployment.environment.name': 'test bed' });
-    // what agents do is nobody's unless it is asked for
+    // agent spans are off by default
     expect(new Set(spans.map(({ name }) => name))).toEqual(new Set(['POST /api/v1/events', 'commit', 'fan-out']));
   });
 
@@ -123,7 +123,7 @@ describe('agent spans, if enabled', () => {
     const spans = await collector.named('invoke_agent builder', 'execute_tool Bash', 'task shell');
     await expect.poll(() => spans.filter(({ name }) => name === 'invoke_agent builder').length).toBe(2);
     const about = { 'gen_ai.agent.id': 'builder', 'gen_ai.conversation.id': 'work' };
-    // Two turns are read at the same time: either may be exported first.
+    // two turns are read concurrently; either may be exported first
     const turnOf = (id: string) => spans.find(({ spanId }) => spanId === derivedIds('turn', 'work', id).spanId);
     const [first, second] = [turnOf('r1'), turnOf('r2')];
     expect(first).toMatchObject({
@@ -168,7 +168,7 @@ describe('agent spans, if enabled', () => {
     const other = stage;
     await send(FIRST, 1);
     await send(SECOND, 11);
-    // what is told last has come: nothing more of the first turn will
+    // the last event has arrived, so no more spans of the first turn will
     await expect.poll(() => collector.spans.filter(({ name }) => name === 'invoke_agent builder').length).toBe(2);
     await other.close();
     stage = one;
@@ -214,7 +214,7 @@ test('closes without the spans when the collector never answers', async () => {
   await send(FIRST, 1);
   await expect.poll(() => collector.headers.length).toBe(1);
   await stage.close();
-  // it was not waited for until it was tried again
+  // the caller did not wait for the retry
   expect([collector.headers.length, collector.spans]).toEqual([1, []]);
   expect(said.mock.calls.flat().join()).toMatch(/^\[interlude\] Can’t export traces to/);
 });

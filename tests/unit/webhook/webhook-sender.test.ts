@@ -11,7 +11,7 @@ import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { type WebhookSettings, webhookSetting } from '@/lib/server/webhook/webhook-settings';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Who is not looking is told: a receiver on loopback, and the clock in hand. */
+/** A receiver on loopback, and a controlled clock. */
 const T0 = 1_795_170_000_000;
 const DAY_MS = 24 * 3_600_000;
 let target: InProcessTarget;
@@ -83,7 +83,7 @@ const log = async () =>
   (await readWebhookDeliveries(unscoped(target.database), { before: null, limit: 50 })).deliveries;
 
 it('signs as Standard Webhooks do', async () => {
-  // The example of the reference implementations.
+  // the example of the reference implementations
   const headers = await webhookHeaders(settings.key, {
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     at: 1_614_265_330_000,
@@ -153,7 +153,7 @@ it('sends each delivery once across instances, and resumes after one dies', asyn
   await asks('q3', 's3');
   await passes(0);
   now += 3_000;
-  // it took the delivery, and was killed before it could send it
+  // claimed by an instance that was killed before sending
   await target.database.writes.run((transaction) =>
     transaction.execute({
       sql: `UPDATE webhook_deliveries SET lease_until = ?, attempts = 1 WHERE state = 'waiting'`,
