@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { placedAt } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
@@ -103,7 +104,7 @@ async function answers(url) {
       () => false,
     );
     if (ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await pause(50);
   }
   throw new LaunchError(
     `the server did not answer at ${url} within ${READY_WITHIN_MS / 1_000} s; see its output above`,
@@ -155,9 +156,4 @@ function closeGracefully(servers) {
     await Promise.race([left, answered, pause(LAST_ANSWERS_MS)]);
     for (const server of servers) server.closeAllConnections();
   };
-}
-
-/** @param {number} ms */
-function pause(ms) {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

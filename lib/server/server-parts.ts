@@ -13,7 +13,7 @@ import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import type { Retention } from '@/lib/server/log-store/remove-old-lines';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
 import type { HistoryRetention } from '@/lib/server/retention/retention-settings';
-import { type CountProcess, Metrics } from '@/lib/server/telemetry/metrics';
+import { type CountProcess, createMetrics, type Metrics } from '@/lib/server/telemetry/metrics';
 import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 
@@ -61,7 +61,7 @@ export function createParts(
   const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
     ...context,
-    metrics: new Metrics(database, now, processMetrics, kept.metrics),
+    metrics: createMetrics(database, now, processMetrics, kept.metrics),
     fanOut,
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention.logs),

@@ -28,7 +28,7 @@ export const SIGN_IN = [
   {
     name: 'lets a sign-in renew itself by a link',
     file: 'lib/server/access/sign-in.ts',
-    find: 'maker === undefined ? OWNER : principalOf(credentialFromRow(maker))',
+    find: 'parent === null ? OWNER : principalOf(parent)',
     replace: 'OWNER',
     test: 'tests/unit/access/made-credentials.test.ts',
   },

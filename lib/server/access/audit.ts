@@ -9,7 +9,7 @@ import { audit } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { AboutJob, WriteJob, Writes, WriteTransaction } from '@/db/writes';
 import { credentialEnded } from './authenticate';
-import { CREDENTIAL_COLUMNS, credentialFromRow, isLive } from './credential-rows';
+import { isLive, readCredential } from './credential-rows';
 import type { Principal } from './principal';
 
 /**
@@ -210,11 +210,7 @@ async function requireLiveCredential(
 ): Promise<void> {
   if (credentialKind === 'owner') return;
   transaction.rely('access');
-  const { rows } = await transaction.execute({
-    sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`,
-    args: [credentialId],
-  });
-  const credential = rows[0] === undefined ? null : credentialFromRow(rows[0]);
+  const credential = await readCredential(transaction, credentialId);
   // last-used times are persisted later
   if (credential === null || !isLive({ ...credential, lastUsedAt: now }, now)) throw credentialEnded();
   if (credential.role === role) return;

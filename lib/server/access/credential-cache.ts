@@ -3,12 +3,12 @@ import type { Permission, Role } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import type { ContextKind } from '@/db/context-kind';
 import { pause } from '@/db/next-turn';
 import type { ResultRows } from '@/db/reader';
 import { CREDENTIAL_COLUMNS, type Credential, credentialFromRow, isLive, principalOf } from './credential-rows';
 import { CredentialWatchers, isCovered } from './credential-watchers';
 import { OWNER, type Principal } from './principal';
+import type { ServerContext } from './request-context';
 import { secretHash } from './secret';
 
 /** Poll interval for changed credentials while one is in use. */
@@ -70,29 +70,23 @@ export class CredentialCache {
   #isFailing = false;
   #isClosed = false;
 
+  /** @param refreshRole refreshes a sign-in's role; never rejects */
   constructor({
     database,
     now,
-    steady,
+    steady = () => performance.now(),
     redactedRoles = [],
     kind = 'shared',
     refreshRole = null,
-  }: {
-    database: Database;
-    now: () => number;
-    steady?: (() => number) | undefined;
-    /** Roles that always get redacted responses. */
-    redactedRoles?: readonly Role[] | undefined;
-    kind?: ContextKind | undefined;
-    /** Refreshes a sign-in's role. Never rejects. */
+  }: Pick<ServerContext, 'database' | 'now' | 'steady' | 'redactedRoles' | 'kind'> & {
     refreshRole?: ((credentialId: string) => Promise<void>) | null;
   }) {
-    this.#refreshRole = refreshRole;
-    this.#isLongLived = kind === 'shared';
     this.#database = database;
     this.#now = now;
+    this.#steady = steady;
     this.#redactedRoles = redactedRoles;
-    this.#steady = steady ?? (() => performance.now());
+    this.#isLongLived = kind === 'shared';
+    this.#refreshRole = refreshRole;
   }
 
   /**

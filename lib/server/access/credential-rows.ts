@@ -144,6 +144,16 @@ export async function bumpAccessVersion(transaction: WriteTransaction): Promise<
 
 export const CREDENTIAL_COLUMNS = ROW.columns();
 
+/** Reads the credential with this id; null if there is none. */
+export async function readCredential(
+  reader: Pick<WriteTransaction, 'execute'>,
+  id: string | null,
+): Promise<(Credential & { hash: string }) | null> {
+  const sql = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`;
+  const { rows } = await reader.execute({ sql, args: [id] });
+  return rows[0] === undefined ? null : credentialFromRow(rows[0]);
+}
+
 export function credentialFromRow(row: Row): Credential & { hash: string } {
   const credential = ROW.read(row);
   return { ...credential, expiresAt: credential.expiresAt ?? defaultExpiry(credential) };

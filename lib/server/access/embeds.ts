@@ -5,6 +5,7 @@ import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
 import { addDerivedCredential } from './credential-rows';
 import type { CredentialContext } from './manage-credentials';
+import { notFound } from './principal';
 import type { RequestContext } from './request-context';
 
 export interface EmbedServer extends CredentialContext {
@@ -41,10 +42,7 @@ export async function postEmbedToken(
         sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(principal.scope, 'id')}`,
         args: [scope.sessionId],
       });
-      if (rows.length === 0) {
-        const message = `There is no session ${JSON.stringify(body.sessionId)}. GET /api/v1/sessions lists them.`;
-        throw new AppError('not_found', message);
-      }
+      if (rows.length === 0) throw notFound('session', String(body.sessionId), '/sessions');
     }
     return addDerivedCredential(transaction, principal, {
       kind: 'embed',

@@ -18,9 +18,10 @@ import {
   type Credential,
   credentialFromRow,
   isLive,
+  readCredential,
   revokeCredentials,
 } from './credential-rows';
-import { isLocal, LOCAL_ADMIN, type Principal } from './principal';
+import { isLocal, LOCAL_ADMIN, notFound, type Principal } from './principal';
 import type { RequestContext } from './request-context';
 import { CODE_LIFETIME_MS } from './sign-in';
 
@@ -116,17 +117,9 @@ export async function deleteCredential(
   const credential = await database.writes.run(async (transaction) => {
     transaction.touch('access');
     await revokeCredentials(transaction, { sql: 'id = ?', args: [credentialId] }, now());
-    const { rows } = await transaction.execute({
-      sql: `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`,
-      args: [credentialId],
-    });
-    if (rows[0] === undefined) {
-      throw new AppError(
-        'not_found',
-        `There is no credential ${JSON.stringify(credentialId)}. GET /api/v1/credentials lists them.`,
-      );
-    }
-    return summaryOf(credentialFromRow(rows[0]));
+    const found = await readCredential(transaction, credentialId);
+    if (found === null) throw notFound('credential', credentialId, '/credentials');
+    return summaryOf(found);
   });
   await credentials.invalidate();
   return { credential };

@@ -9,7 +9,7 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { bumpAccessVersion, revokeCredentials } from './credential-rows';
 import type { CredentialContext } from './manage-credentials';
-import { may, type Principal } from './principal';
+import { may, notFound, type Principal } from './principal';
 import type { RequestContext } from './request-context';
 
 /**
@@ -160,7 +160,7 @@ async function readMember(transaction: WriteTransaction, memberId: string): Prom
   });
   const [row] = rows;
   if (row !== undefined) return ROW.read(row);
-  throw new AppError('not_found', `There is no member ${JSON.stringify(memberId)}. GET /api/v1/members lists them.`);
+  throw notFound('member', memberId, '/members');
 }
 
 function selectMembers(which: string): string {

@@ -12,6 +12,7 @@ import {
   reachesLog,
   type Scope,
 } from '@interlude/protocol/scope';
+import { API_BASE } from '@interlude/protocol/version';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
@@ -139,18 +140,16 @@ export async function requireScope(
   if (scope.kind === 'everything') return;
   const { sessionId, agentId } = ids;
   const reaches = of === 'log' ? reachesLog : reachesAgent;
-  if (agentId !== undefined && !reaches(scope, columnText(agentId))) throw unknown('agent', agentId);
+  if (agentId !== undefined && !reaches(scope, columnText(agentId))) throw notFound('agent', agentId, '/agents');
   if (sessionId === undefined) return;
   const { rows } = await reader.execute({
     sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
     args: [columnText(sessionId)],
   });
-  if (rows.length === 0) throw unknown('session', sessionId);
+  if (rows.length === 0) throw notFound('session', sessionId, '/sessions');
 }
 
-function unknown(what: string, id: string): AppError {
-  return new AppError(
-    'not_found',
-    `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /api/v1/agents list them.`,
-  );
+/** @param list path below the API's base that lists existing ids */
+export function notFound(what: string, id: string, list: string): AppError {
+  return new AppError('not_found', `There is no ${what} ${JSON.stringify(id)}. GET ${API_BASE}${list} lists them.`);
 }

@@ -14,6 +14,7 @@ import {
   credentialFromRow,
   isLive,
   principalOf,
+  readCredential,
   revokeCredentials,
 } from './credential-rows';
 import { LOCAL_ADMIN, OWNER, type Principal } from './principal';
@@ -26,8 +27,8 @@ import { nextPath, plainPage, readForm } from './sign-in-pages';
 /**
  * Local sign-in: with a single-use link that is valid for five minutes, or by pasting the owner's token into a form.
  *
- * A link signs in at once only if the person opened it directly. Otherwise any page could sign a browser in as somebody
- * else, or use up the link; then a button asks for confirmation.
+ * A link signs in at once only if the person opened it directly. Otherwise any page could sign a browser in as another
+ * person, or use up the link; then a button asks for confirmation.
  *
  * Failure: a used or expired code leads to a page that explains how to get a new one.
  */
@@ -67,7 +68,7 @@ export async function signIn(request: Request, server: SignInContext): Promise<R
   // programs may not resolve such names
   const isBrowser = initiator !== 'prefetch' && isDocumentRequest(request.headers);
   const own = localNameOrigin(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
-  // only with a valid code: whoever knows the name could have a browser send its cookie elsewhere
+  // only with a valid code: anyone who knows the name could have a browser send its cookie elsewhere
   if (own !== null && isBrowser && (await isValidCode(server, token)))
     return redirect(`${own}${placed(`${url.pathname}${url.search}`)}`);
   return initiator === 'person'
@@ -197,7 +198,6 @@ async function isValidCode(server: SignInContext, code: string): Promise<boolean
   return rows[0] !== undefined && isLive(credentialFromRow(rows[0]), now());
 }
 
-const SELECT_BY_ID = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`;
 const SELECT_CODE = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE hash = ? AND kind = 'code'`;
 
 /** @returns the code's creator; null for a spent, expired or unknown code */
@@ -209,8 +209,8 @@ async function redeemCode(transaction: WriteTransaction, code: string, now: numb
   if (!isLive(credential, now)) return null;
   await revokeCredentials(transaction, { sql: 'id = ?', args: [credential.id] }, now);
   // the owner has no row, and sign-in rows are never deleted
-  const [maker] = (await transaction.execute({ sql: SELECT_BY_ID, args: [credential.parentId] })).rows;
-  return maker === undefined ? OWNER : principalOf(credentialFromRow(maker));
+  const parent = await readCredential(transaction, credential.parentId);
+  return parent === null ? OWNER : principalOf(parent);
 }
 
 /** @param place a path on this server, or a URL */

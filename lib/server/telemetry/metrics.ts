@@ -26,40 +26,29 @@ export type CountProcess = (state: () => ProcessState) => ProcessMetrics | null;
 /** Scrapes within this time share a result. */
 const SHARED_MS = 1_000;
 
-/** The response of `GET /metrics`: the fleet's state from the database, and the counters of a long-lived process. */
-export class Metrics {
-  readonly #database: Database;
-  readonly #now: () => number;
-  readonly #process: ProcessMetrics | null;
-  readonly #kept: KeptAnswer<RedactedFor<'metrics'>>;
+/** Renders `GET /metrics`. */
+export interface Metrics {
+  text(): Promise<RedactedFor<'metrics'>>;
+}
 
-  /** @param ofProcess null for a process that freezes between requests */
-  constructor(
-    database: Database,
-    now: () => number,
-    ofProcess: ProcessMetrics | null,
-    kept: KeptAnswer<RedactedFor<'metrics'>>,
-  ) {
-    this.#kept = kept;
-    this.#database = database;
-    this.#now = now;
-    this.#process = ofProcess;
+/**
+ * Metrics of the fleet's state, from the database, and of a long-lived process's counters.
+ *
+ * @param ofProcess null for a process that freezes between requests
+ */
+export function createMetrics(
+  database: Database,
+  now: () => number,
+  ofProcess: ProcessMetrics | null,
+  cache: KeptAnswer<RedactedFor<'metrics'>>,
+): Metrics {
+  async function read(): Promise<RedactedFor<'metrics'>> {
+    const gauges = await database.reads.run('metrics', () => readGauges(database, now()));
+    const counters = (await ofProcess?.text()) ?? NO_COUNTERS;
+    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Pace().restIfDue);
   }
-
-  async text(): Promise<RedactedFor<'metrics'>> {
-    return this.#kept.get(
-      () => performance.now(),
-      () => this.#read(),
-      () => SHARED_MS,
-    );
-  }
-
-  async #read(): Promise<RedactedFor<'metrics'>> {
-    const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
-    const ofProcess = (await this.#process?.text()) ?? NO_COUNTERS;
-    const pace = new Pace();
-    return redactedMetrics(`${formatGauges(gauges)}\n${ofProcess}`, pace.restIfDue);
-  }
+  const clock = () => performance.now();
+  return { text: () => cache.get(clock, read, () => SHARED_MS) };
 }
 
 const NO_COUNTERS = '# This process freezes between requests, so it has no counters.\n';
