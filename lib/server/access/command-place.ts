@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { type FoundAgent, readFoundAgents } from '@interlude/protocol/found-agent';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
-/** What a shell command in Interlude's folder needs to reach this server. */
+/** Environment that a shell command in Interlude's folder needs to reach this server. */
 export interface CommandPlace {
   /** Environment prefix for an `interlude` command; null if `npm start` did not start this server. */
   setting: string | null;
