@@ -185,7 +185,9 @@ describe('a sign-in', () => {
     const last = callbacks[6] as URL;
     expect(browser.cookiesFor(last).split('; ')).toHaveLength(5);
     expect((await finish(browser, last)).next).toBe('/6');
-    await expect(finish(browser, callbacks[0] as URL)).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));
+    await expect(finish(browser, callbacks[0] as URL)).rejects.toSatisfy(
+      refusal('malformed', /no such sign-in in progress/),
+    );
   });
 
   test('works on an instance that did not begin it', async () => {
@@ -313,7 +315,9 @@ describe('a callback that is not the answer', () => {
   });
 
   test('is refused in a browser that did not begin it', async () => {
-    await expect(finish(new CookieBrowser(), callback)).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));
+    await expect(finish(new CookieBrowser(), callback)).rejects.toSatisfy(
+      refusal('malformed', /no such sign-in in progress/),
+    );
     const another = new CookieBrowser();
     await comeBack(another);
     await expect(finish(another, callback)).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));

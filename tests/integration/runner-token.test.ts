@@ -104,7 +104,9 @@ describe('what the terminal says of signing in', () => {
   test('prints a single-use link and how to get another, never the owner’s token', async () => {
     const said = await signInLines(own(), true);
     expect(said).not.toContain(dashboard.token);
-    expect(said).toMatch(/\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*interlude -- sign-in$/);
+    expect(said).toMatch(
+      /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*interlude -- sign-in$/,
+    );
     const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
     const open = () => fetch(link, { redirect: 'manual' });
     expect((await open()).headers.get('set-cookie')).toContain('interlude=ils_');
