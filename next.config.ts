@@ -1,6 +1,6 @@
 import type { NextConfig } from 'next';
 import type { RouteHas } from 'next/dist/lib/load-custom-routes';
-import { buildFolder } from './lib/launch/build-folder.mjs';
+import { buildFolder } from './lib/launch/paths.mjs';
 import { basePathSetting } from './lib/protocol/base-path.mjs';
 import {
   DATA_POLICY,
@@ -12,10 +12,10 @@ import {
   STRICT_TRANSPORT,
 } from './lib/server/access/response-headers.mjs';
 
-/** `npm start` builds with one that stands for any: see lib/launch/place-build.mjs. */
+/** `npm start` builds with a placeholder: see lib/launch/build.mjs. */
 const basePath = basePathSetting(process.env.BASE_PATH_OF_BUILD ?? process.env.INTERLUDE_BASE_PATH);
 
-/** As in lib/server/access/embed-path.ts. */
+/** As in lib/server/access/embeds.ts. */
 const EMBEDS = 'embed/(?:sessions/[^/]+|agents/[^/]+/logs|fleet)';
 
 /** As `isStrict` in lib/server/access/response-headers.mjs. */
@@ -29,16 +29,16 @@ const config: NextConfig = {
   // read by lib/protocol/base-path.mjs
   env: { INTERLUDE_BASE_PATH: basePath },
   distDir: buildFolder(basePath),
-  // Type checking is `npm run typecheck`, with the same compiler the editor uses.
+  // `npm run typecheck` checks types, with the editor's compiler
   typescript: { ignoreBuildErrors: true },
   poweredByHeader: false,
-  // The title and the icon come with the head, for everybody: a browser that has to wait for them asks for /favicon.ico.
+  // send title and icon in the initial head: a browser that waits for them requests /favicon.ico
   htmlLimitedBots: /.*/,
-  // No page uses Next's image service, which would work for anybody, without a sign-in.
+  // no page uses the image service, which needs no sign-in
   images: { unoptimized: true },
-  // The native libSQL binding can't be bundled.
+  // native binding
   serverExternalPackages: ['@libsql/client', 'libsql'],
-  // A browser that finds no icon in the head, as between two pages, asks for this one.
+  // requested by browsers between two pages, before they have seen an icon
   rewrites: async () => [{ source: '/favicon.ico', destination: '/icon.svg' }],
   headers: async () => [
     { source: '/', has: OVER_TLS, headers: headerList(STRICT_TRANSPORT) },

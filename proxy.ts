@@ -2,20 +2,18 @@ import { placed } from '@interlude/protocol/base-path.mjs';
 import { AppError, withErrors } from '@interlude/protocol/errors';
 import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/server/access/access-settings';
-import { contentPolicy, makeNonce } from '@/lib/server/access/content-policy';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
-import { EMBED_HEADER, isEmbedPage } from '@/lib/server/access/embed-path';
-import { checkHost } from '@/lib/server/access/host';
-import { nextPath } from '@/lib/server/access/next-path';
+import { EMBED_HEADER, embedOrigins, isEmbedPage } from '@/lib/server/access/embeds';
 import { pageRefusal } from '@/lib/server/access/page-refusal.mjs';
-import { SIGNED_OUT_PATH, signedOutPath, wasSignedIn } from '@/lib/server/access/sign-in';
+import { checkHost } from '@/lib/server/access/request-origin';
+import { hasSessionCookie, SIGNED_OUT_PATH, signedOutPath } from '@/lib/server/access/sign-in';
+import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /**
- * Stands before every page: the server's name is checked, visitors without a sign-in are shown how to get one, and
- * each response gets a content policy with a nonce of its own, which Next puts on its scripts.
+ * Runs before every page: checks the host name, redirects visitors without a sign-in, and sets a content policy whose
+ * nonce Next adds to its scripts.
  *
- * Of the API's routes the server checks that itself (`createServer`), and Next would buffer their request bodies to pass by here.
+ * API routes do their own checks (`createServer`); passing here, Next would buffer their bodies.
  */
 export const proxy = withErrors(async (request: NextRequest): Promise<Response> => {
   const settings = accessSettings(process.env);
@@ -30,11 +28,11 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
       { status, headers: { 'cache-control': 'no-store', ...headers } },
     );
   }
-  // Next's own services, such as the one for images, which no page uses.
+  // Next's own services, such as the image service, which no page uses
   if (pathname.startsWith('/_next/')) throw new AppError('not_found', 'There is nothing at this address.');
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
-    const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
+    const reason = hasSessionCookie(request.headers) ? 'ended' : undefined;
     const notice = new URL(placed(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
@@ -57,3 +55,34 @@ export const config = {
     '/((?!api(?:/|$)|_next/static/|sign-in(?:/|$)|sign-out$|healthz$|readyz$|metrics$|favicon\\.ico$|icon\\.svg$|embed\\.js$).*)',
   ],
 };
+
+/**
+ * Content policy of a page. Agents' text is hostile: if any got past the renderer, it could run no inline script,
+ * contact no other host, and use no frame or form.
+ *
+ * @param nonce base64, fresh for every response
+ * @param framedBy origins that may frame the page; only embeds have any
+ * @param isDevelopment Next's development server evaluates code and uses a WebSocket
+ */
+function contentPolicy(nonce: string, isDevelopment: boolean, framedBy: readonly string[] = []): string {
+  return [
+    "default-src 'self'",
+    `script-src 'self' 'nonce-${nonce}' 'strict-dynamic'${isDevelopment ? " 'unsafe-eval'" : ''}`,
+    `style-src 'self' ${isDevelopment ? "'unsafe-inline'" : `'nonce-${nonce}'`}`,
+    // measured heights and offsets are style attributes, which can load nothing under this policy
+    "style-src-attr 'unsafe-inline'",
+    // `blob:` shows files that the person attaches, before they are sent
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    `connect-src 'self'${isDevelopment ? ' ws:' : ''}`,
+    "worker-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    `frame-ancestors ${framedBy.length === 0 ? "'none'" : framedBy.join(' ')}`,
+  ].join('; ');
+}
+
+function makeNonce(): string {
+  return btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(16))));
+}

@@ -1,5 +1,5 @@
 import { headers } from 'next/headers';
-import { EMBED_HEADER } from '@/lib/server/access/embed-path';
+import { EMBED_HEADER } from '@/lib/server/access/embeds';
 
 /**
  * Whether this is a page that a console shows in a frame. It stands in nothing that reads what the browser keeps, or that

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../lib/launch/root.mjs';
-import { LaunchError } from '../lib/launch/say.mjs';
+import { LaunchError } from '../lib/launch/launch-error.mjs';
+import { root } from '../lib/launch/paths.mjs';
 
 /**
  * Selects the tests that a change can affect: `vitest related` follows imports, and the tables below name the tests that

@@ -25,6 +25,7 @@ export const MAY_IMPORT = {
   'lib/server/access': [
     'lib/server/access/oidc',
     'lib/server/telemetry/telemetry',
+    'lib/server/webhook/webhook-settings',
     'lib/protocol/redaction',
     'lib/protocol',
     'db',
@@ -33,6 +34,10 @@ export const MAY_IMPORT = {
   ],
   // The one place that speaks with identity providers.
   'lib/server/access/oidc': ['lib/server/access', 'lib/protocol', 'jose', 'openid-client'],
+  // Attachments as stored, for the commands that write them and the queries that read them.
+  'lib/server/attachments': ['lib/protocol', 'lib/server/access', 'db', ...LIBSQL],
+  // The only outbound request that carries agent or operator text.
+  'lib/server/post-redacted': ['lib/protocol', 'lib/protocol/redaction'],
   'lib/server/event-log': ['lib/protocol', 'db', ...LIBSQL],
   'lib/server/ingest': [
     'lib/protocol',
@@ -49,6 +54,7 @@ export const MAY_IMPORT = {
     'lib/protocol',
     'lib/protocol/request-digest',
     'lib/server/ingest',
+    'lib/server/attachments',
     'lib/server/access',
     'db',
     ...LIBSQL,
@@ -63,12 +69,22 @@ export const MAY_IMPORT = {
     'db',
     ...LIBSQL,
   ],
-  'lib/server/webhook': ['lib/protocol', 'lib/protocol/redaction', 'lib/server/access', 'db', ...LIBSQL],
+  'lib/server/webhook': [
+    'lib/protocol',
+    'lib/protocol/redaction',
+    'lib/server/webhook/webhook-settings',
+    'lib/server/post-redacted',
+    'lib/server/access',
+    'db',
+    ...LIBSQL,
+  ],
+  'lib/server/webhook/webhook-settings': ['lib/protocol'],
   // What is told of the server's work, to whoever counts or traces it.
   'lib/server/telemetry': [
     'lib/server/telemetry/telemetry',
     'lib/protocol',
     'lib/protocol/redaction',
+    'lib/server/post-redacted',
     'lib/server/access',
     'db',
     ...LIBSQL,
@@ -82,6 +98,7 @@ export const MAY_IMPORT = {
     'lib/protocol',
     'lib/protocol/redaction',
     'lib/protocol/projections',
+    'lib/server/attachments',
     'lib/server/access',
     'db',
     ...LIBSQL,
@@ -109,6 +126,7 @@ export const MAY_IMPORT = {
     'lib/server/fan-out',
     'lib/server/log-store',
     'lib/server/retention',
+    'lib/server/webhook/webhook-settings',
     'lib/server/webhook',
     'lib/server/telemetry',
     'lib/server/telemetry/telemetry',

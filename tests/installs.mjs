@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../lib/launch/root.mjs';
+import { root } from '../lib/launch/paths.mjs';
 import { ensureAgentSdk } from './support/agent-sdk.mjs';
 import { chromiumPath, ensureChromium } from './support/chromium-path.mjs';
 import { debianProgram, ensureDebianProgram } from './support/debian-program.mjs';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { root } from '../lib/launch/root.mjs';
+import { root } from '../lib/launch/paths.mjs';
 
 /**
  * Node scripts in process groups of their own, with the CPU time of every process they start.

@@ -1,8 +1,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { root } from '../lib/launch/root.mjs';
-import { say } from '../lib/launch/say.mjs';
+import { printLine } from '../lib/launch/launch-error.mjs';
+import { root } from '../lib/launch/paths.mjs';
 import { runScript } from './run-script.mjs';
 
 /**
@@ -47,7 +47,7 @@ const isSoak = () => process.env.INTERLUDE_TEST_SCALE === 'soak';
 export async function runFor(job, args, env = {}) {
   const onLine = (/** @type {string} */ line) => {
     job.lastLine = line;
-    say(`${job.name.padEnd(11)} │ ${line}`);
+    printLine(`${job.name.padEnd(11)} │ ${line}`);
   };
   const limitMs = isSoak() ? SOAK_LIMIT_MS : STAGE_LIMIT_MS;
   const { isSuccess, cpuSeconds } = await runScript(args, { env, limitMs, onLine });

@@ -5,9 +5,9 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { installWhatIsMissing, packagesAreInstalled } from '../lib/launch/install.mjs';
-import { root } from '../lib/launch/root.mjs';
-import { giveUp, LaunchError, say } from '../lib/launch/say.mjs';
+import { installIfMissing, packagesAreInstalled } from '../lib/launch/install.mjs';
+import { exitWithError, LaunchError, printLine } from '../lib/launch/launch-error.mjs';
+import { root } from '../lib/launch/paths.mjs';
 import { affectedBy, changedFiles } from './changed.mjs';
 import { INSTALLS, install, isInstalled } from './installs.mjs';
 import { endAll } from './run-script.mjs';
@@ -56,11 +56,11 @@ const OWN_WAY = {
   },
   async build(job) {
     // In a process of its own, so that its CPU time is known.
-    const script = "import('./lib/launch/build.mjs').then((it) => it.buildWhatIsOld())";
+    const script = "import('./lib/launch/build.mjs').then((it) => it.buildIfStale())";
     const built = await check(job, ['--input-type=module', '--eval', script]);
     if (built.failed > 0) return built;
     const { lines, tooHeavy } = firstLoad();
-    for (const line of lines) say(`${job.name.padEnd(11)} │ first load  ${line}`);
+    for (const line of lines) printLine(`${job.name.padEnd(11)} │ first load  ${line}`);
     if (tooHeavy.length === 0) return PASSED;
     return { ...failure(`first-load JavaScript, gzipped\n${tooHeavy.join('\n')}`), isBuilt: true };
   },
@@ -156,7 +156,7 @@ function jobOf(/** @type {Stage} */ stage, files = filesOf(stage), isRelated = f
 function changedJobs(base) {
   const { files, since } = changedFiles(base);
   const counted = ['Nothing has', '1 file has'][files.length] ?? `${files.length} files have`;
-  say(`${counted} changed since ${since}.`);
+  printLine(`${counted} changed since ${since}.`);
   const affected = affectedBy(files);
   const stages = STAGES.filter(({ tier }) => tier === 'first');
   if (affected === 'everything') return stages.map((stage) => jobOf(stage));
@@ -180,7 +180,7 @@ async function runJobs(jobs, asked) {
   const startedAt = Date.now();
   const installs = [...new Set(jobs.flatMap(({ stage }) => stage.installs ?? []))];
   announce(installs, jobs);
-  await installWhatIsMissing();
+  await installIfMissing();
   const failures = await install(installs);
   const builds = jobs.some(({ stage }) => stage.needsBuild) && !jobs.some(({ name }) => name === 'build');
   const build = STAGES.find(({ name }) => name === 'build');
@@ -229,7 +229,7 @@ async function runJob(job) {
   const work = OWN_WAY[job.name] ?? testFiles;
   const tally = await work(job).catch((error) => failure(String(error?.stack ?? error)));
   const seconds = (Date.now() - startedAt) / 1_000;
-  say(`── ${job.name}: ${tally.passed} passed, ${tally.failed} failed, ${seconds.toFixed(0)} s`);
+  printLine(`── ${job.name}: ${tally.passed} passed, ${tally.failed} failed, ${seconds.toFixed(0)} s`);
   return { job, ...tally, seconds };
 }
 
@@ -241,16 +241,16 @@ async function runJob(job) {
  */
 function announce(installs, jobs) {
   if (!packagesAreInstalled())
-    say('Installs the packages of package-lock.json into node_modules (npm ci, about 750 MB).');
+    printLine('Installs the packages of package-lock.json into node_modules (npm ci, about 750 MB).');
   for (const name of installs) {
     const entry = INSTALLS[name];
     if (entry && !isInstalled(name))
-      say(`Installs ${entry.what} (about ${entry.megabytes} MB${placeOf(entry.folder)}).`);
+      printLine(`Installs ${entry.what} (about ${entry.megabytes} MB${placeOf(entry.folder)}).`);
   }
   if (jobs.some(({ stage }) => stage.needsBuild))
-    say('Builds the dashboard into .next, unless the build there is current.');
+    printLine('Builds the dashboard into .next, unless the build there is current.');
   if (jobs.some(({ name }) => name === 'faults' || name === 'e2e-all'))
-    say('Builds it once more for a sub-path, into .next-beneath.');
+    printLine('Builds it once more for a sub-path, into .next-beneath.');
 }
 
 /** @param {string | undefined} folder */
@@ -261,7 +261,7 @@ async function installAgents(withAll) {
   const names = Object.keys(REAL_AGENTS).filter((name) => withAll || name !== ON_REQUEST);
   const wanted = names.filter((name) => !installedAgents().includes(name));
   const megabytes = wanted.reduce((sum, name) => sum + (REAL_AGENTS[name]?.megabytes ?? 0), 0);
-  if (wanted.length > 0) say(`Installs ${wanted.join(', ')} into ${agentsFolder()} (about ${megabytes} MB).`);
+  if (wanted.length > 0) printLine(`Installs ${wanted.join(', ')} into ${agentsFolder()} (about ${megabytes} MB).`);
   const { missing } = await ensureRealAgents(names);
   if (missing.length > 0) throw new LaunchError(`not installed: ${missing.join('; ')}`, 1);
 }
@@ -272,13 +272,15 @@ async function installAgents(withAll) {
  * @param {number} seconds
  */
 function report(rows, asked, seconds) {
-  for (const { job, notes } of rows) for (const note of notes) say(`\n── ${job.name}: ${note}`);
+  for (const { job, notes } of rows) for (const note of notes) printLine(`\n── ${job.name}: ${note}`);
   const order = STAGES.map(({ name }) => name);
   const sorted = [...rows].sort((a, b) => order.indexOf(a.job.name) - order.indexOf(b.job.name));
-  say(`\n  ${'stage'.padEnd(18)} ${'tests'.padEnd(30)} ${'CPU'.padStart(8)} ${'wall'.padStart(8)}`);
+  printLine(`\n  ${'stage'.padEnd(18)} ${'tests'.padEnd(30)} ${'CPU'.padStart(8)} ${'wall'.padStart(8)}`);
   /** @type {(name: string, tests: string, cpu: number, wall: number) => void} */
   const line = (name, tests, cpu, wall) =>
-    say(`  ${name.padEnd(18)} ${tests.padEnd(30)} ${cpu.toFixed(0).padStart(6)} s ${wall.toFixed(0).padStart(6)} s`);
+    printLine(
+      `  ${name.padEnd(18)} ${tests.padEnd(30)} ${cpu.toFixed(0).padStart(6)} s ${wall.toFixed(0).padStart(6)} s`,
+    );
   const sum = { passed: 0, failed: 0, skipped: 0, cpuSeconds: 0 };
   for (const { job, passed, failed, skipped = 0, seconds: took } of sorted) {
     line(job.name, counts(passed, failed, skipped), job.cpuSeconds, took);
@@ -294,9 +296,9 @@ function report(rows, asked, seconds) {
   if (asked === 'all' || asked === 'rest') leftOut.push('hours of each fault, property and agent: npm run test:soak');
   if (asked === 'changed')
     leftOut.push('what the change cannot affect, and the second tier: npm test, npm run test:all');
-  if (leftOut.length > 0) say('\n  left out:');
-  for (const each of leftOut) say(`  ${each}`);
-  say(`\n${sum.passed} passed, ${sum.failed} failed`);
+  if (leftOut.length > 0) printLine('\n  left out:');
+  for (const each of leftOut) printLine(`  ${each}`);
+  printLine(`\n${sum.passed} passed, ${sum.failed} failed`);
   process.exitCode = sum.failed > 0 ? 1 : 0;
 }
 
@@ -330,5 +332,5 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 try {
   await run();
 } catch (error) {
-  giveUp(error);
+  exitWithError(error);
 }

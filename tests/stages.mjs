@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { root } from '../lib/launch/root.mjs';
+import { root } from '../lib/launch/paths.mjs';
 
 /**
  * Every stage of the tests, in the order of the table they print.

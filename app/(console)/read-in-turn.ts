@@ -3,8 +3,8 @@ import { headers } from 'next/headers';
 import { redirect } from 'next/navigation';
 import { cache } from 'react';
 import type { Principal } from '@/lib/server/access/principal';
+import { type ReadScope, readScope } from '@/lib/server/access/request-context';
 import { shownDigests } from '@/lib/server/access/shown-digests';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { theServer } from '@/lib/server/process-server.mjs';
 import { toldModel } from '@/lib/server/queries/told-model';
@@ -15,7 +15,7 @@ import type { ServerParts } from '@/lib/server/server-parts';
  *
  * @throws AppError `unavailable` when too many wait
  */
-export async function readInTurn<T>(read: (sight: Sight) => Promise<T>): Promise<T> {
+export async function readInTurn<T>(read: (sight: ReadScope) => Promise<T>): Promise<T> {
   return readForPage((sight, _, { id }) => sight.reads.run(id, () => read(sight)));
 }
 
@@ -24,14 +24,14 @@ const partsOfRequest = cache(() => theServer().parts());
 
 /** As `readInTurn`, but at once: for one row. */
 export async function readForPage<T>(
-  read: (sight: Sight, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
+  read: (sight: ReadScope, parts: Pick<ServerParts, 'kept' | 'retention'>, reader: Principal) => Promise<T>,
 ): Promise<T> {
   try {
     const reader = await visitor();
     const { scope, redacts } = reader;
     const parts = await partsOfRequest();
     const digests = await shownDigests(reader, parts.database);
-    return await toldModel(await read(sightOf(parts.database, scope, redacts), parts, reader), { redacts }, digests);
+    return await toldModel(await read(readScope(parts.database, scope, redacts), parts, reader), { redacts }, digests);
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -2,8 +2,8 @@ import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { Logo } from '@/components/ui/logo';
 import { accessSettings } from '@/lib/server/access/access-settings';
-import { ownAddress } from '@/lib/server/access/own-address';
-import { wasSignedIn } from '@/lib/server/access/sign-in';
+import { localNameOrigin } from '@/lib/server/access/session-cookie';
+import { hasSessionCookie } from '@/lib/server/access/sign-in';
 import { providerName } from '../provider-name';
 import { ClearStorage } from './clear-storage';
 import { SignInWays } from './sign-in-ways';
@@ -22,7 +22,7 @@ export default async function SignedOutPage({
   const reason = isTrouble(asked.reason) ? asked.reason : null;
   const given = await headers();
   const isSecure = given.get('x-forwarded-proto') === 'https';
-  const own = ownAddress(given, { localName: accessSettings(process.env).localName, isSecure });
+  const own = localNameOrigin(given, { localName: accessSettings(process.env).localName, isSecure });
   return (
     <main className="grid min-h-dvh place-items-center px-6 py-10">
       <div className="w-full max-w-sm">
@@ -31,7 +31,7 @@ export default async function SignedOutPage({
           Interlude
         </h1>
         {/* Whose sign-in has merely ended still has a cookie, and finds their drafts again. */}
-        {!wasSignedIn(given) && <ClearStorage />}
+        {!hasSessionCookie(given) && <ClearStorage />}
         <WhySignedOut reason={reason} />
         <SignInWays next={next} reason={reason} provider={providerName(process.env)} />
         {own !== null && (

@@ -1,9 +1,9 @@
 import { placed } from '@interlude/protocol/base-path.mjs';
 import type { ReactNode } from 'react';
-import type { SignInTrouble } from '@/lib/server/access/sign-in';
+import type { SignInFailure } from '@/lib/server/access/sign-in';
 
 /** How to come in: with the provider that is set, else with what this machine knows. */
-export function SignInWays(props: { next: string; reason: SignInTrouble | null; provider: string | null }) {
+export function SignInWays(props: { next: string; reason: SignInFailure | null; provider: string | null }) {
   const { next, reason, provider } = props;
   const local = (
     <>

@@ -1,6 +1,6 @@
-import type { SignInTrouble } from '@/lib/server/access/sign-in';
+import type { SignInFailure } from '@/lib/server/access/sign-in';
 
-const WORDS: Record<SignInTrouble, { what: string; todo: string } | null> = {
+const WORDS: Record<SignInFailure, { what: string; todo: string } | null> = {
   ended: {
     what: 'You are signed out.',
     todo: 'You signed out, an admin signed you out, or your sign-in expired.',
@@ -13,12 +13,12 @@ const WORDS: Record<SignInTrouble, { what: string; todo: string } | null> = {
   'wrong-token': null,
 };
 
-export function isTrouble(reason: unknown): reason is SignInTrouble {
+export function isTrouble(reason: unknown): reason is SignInFailure {
   return typeof reason === 'string' && Object.hasOwn(WORDS, reason);
 }
 
 /** What became of the sign-in, or of the attempt. */
-export function WhySignedOut({ reason }: { reason: SignInTrouble | null }) {
+export function WhySignedOut({ reason }: { reason: SignInFailure | null }) {
   const words = reason === null ? null : WORDS[reason];
   if (words === null) return null;
   return (

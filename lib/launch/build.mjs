@@ -1,34 +1,45 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { buildFolder, PLACEHOLDER } from './build-folder.mjs';
-import { isPacked } from './packed.mjs';
-import { placeBuild } from './place-build.mjs';
-import { root } from './root.mjs';
-import { runProgram } from './run-program.mjs';
-import { LaunchError, say } from './say.mjs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { removeLeftDrafts } from '../runner/left-drafts.mjs';
+import { runProgram } from './install.mjs';
+import { LaunchError, printLine } from './launch-error.mjs';
+import { buildFolder, isPacked, PLACEHOLDER, root } from './paths.mjs';
 
-/** All that goes into the build. The runner and the start-up code do not. */
+/** Inputs of the build, excluding the runner and start-up code. */
 const SOURCES = [
   ...['app', 'components', 'lib', 'db', 'public', 'proxy.ts', 'instrumentation.ts', 'next.config.ts'],
-  ...['lib/launch/build-folder.mjs', 'postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
+  ...['lib/launch/paths.mjs', 'postcss.config.mjs', 'tsconfig.json', 'package.json', 'package-lock.json'],
 ];
 const NOT_SOURCES = new Set(['lib/runner', 'lib/launch']);
 
 /**
- * Builds the dashboard unless the build is of exactly these sources. By content: a checkout gives files new times, and
- * a switch of branches gives old files.
+ * Builds the dashboard unless the build has exactly these sources. Compares content: checkouts change file times, and
+ * branch switches restore old files.
  *
- * Beneath a path it is a build of its own, for any path, so that the one without stays as it is, and as small.
+ * Under a base path it builds once for any path, and leaves the plain build unchanged.
  *
  * @param {string} [basePath]
  */
-export async function buildWhatIsOld(basePath = '') {
+export async function buildIfStale(basePath = '') {
   if (isPacked) return requirePacked(basePath);
   const hash = sourcesHash();
   if (basePath === '') return await build('', hash);
   await build(PLACEHOLDER, hash);
-  placeBuild(basePath, hash);
+  rebaseBuild(basePath, hash);
 }
 
 /**
@@ -38,13 +49,13 @@ export async function buildWhatIsOld(basePath = '') {
 async function build(basePath, hash) {
   const buildDir = join(root, buildFolder(basePath));
   const stampFile = join(buildDir, 'interlude-sources');
-  if (existsSync(join(buildDir, 'BUILD_ID')) && readStamp(stampFile) === hash) return;
-  say('Building the dashboard (next build) …');
+  if (existsSync(join(buildDir, 'BUILD_ID')) && readIfPresent(stampFile) === hash) return;
+  printLine('Building the dashboard (next build) …');
   const next = join(root, 'node_modules', 'next', 'dist', 'bin', 'next');
   /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1', BASE_PATH_OF_BUILD: basePath };
   if (!(await runProgram(process.execPath, [next, 'build'], env))) {
-    throw new LaunchError('next build failed; its output is above');
+    throw new LaunchError('next build failed; fix the errors above, then start again');
   }
   try {
     writeFileSync(stampFile, hash);
@@ -54,22 +65,20 @@ async function build(basePath, hash) {
 }
 
 /**
- * A packed copy has one build, with its path in it.
+ * A packed copy has a single build for its base path.
  *
  * @param {string} basePath
  */
 function requirePacked(basePath) {
   if (existsSync(join(root, buildFolder(basePath), 'BUILD_ID'))) return;
-  const which = basePath === '' ? 'beneath a path' : `not beneath ${basePath}`;
-  throw new LaunchError(
-    `this copy was packed to be ${which}; set INTERLUDE_BASE_PATH as when it was packed, or pack another one`,
-  );
+  const other = basePath === '' ? 'with a base path' : `without the base path ${basePath}`;
+  throw new LaunchError(`this copy was packed ${other}; set INTERLUDE_BASE_PATH as when packing, or pack it again`);
 }
 
-/** @param {string} stampFile */
-function readStamp(stampFile) {
+/** @param {string} file */
+function readIfPresent(file) {
   try {
-    return readFileSync(stampFile, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch {
     return null;
   }
@@ -87,25 +96,88 @@ function sourcesHash() {
  */
 function addTo(hash, path) {
   const name = relative(root, path);
-  // No page is made of documentation.
+  // no page is made of documentation
   if (NOT_SOURCES.has(name) || name.endsWith('.md') || !existsSync(path)) return;
-  const entries = listing(path);
-  if (entries) {
-    for (const entry of entries) addTo(hash, join(path, entry));
+  if (statSync(path).isDirectory()) {
+    for (const entry of readdirSync(path).sort()) addTo(hash, join(path, entry));
     return;
   }
   const content = readFileSync(path);
   hash.update(`${name}\n${content.length}\n`).update(content);
 }
 
+/** Next bakes the base path into code, manifests and patterns; these copies replace the placeholder at start. */
+
+const STAMP = 'interlude-placed';
+/** Only needed for building. */
+const LEFT_OUT = new Set(['cache', 'diagnostics', 'trace', 'trace-build', 'turbopack', 'types']);
+const ANYWHERE = new RegExp(`(\\\\*)${PLACEHOLDER}`, 'g');
+
 /**
- * @param {string} path
- * @returns {string[] | null} null when it is a file
+ * Copies the placeholder build for one base path into a folder of its own, unless it exists.
+ *
+ * Failure: the folder is complete or absent.
+ *
+ * @param {string} basePath
+ * @param {string} sources hash of the build's sources
  */
-function listing(path) {
+function rebaseBuild(basePath, sources) {
+  const from = join(root, buildFolder(PLACEHOLDER));
+  const to = join(root, buildFolder(basePath));
+  const stamp = createHash('sha256')
+    .update(`${basePath}\n${sources}\n`)
+    .update(readFileSync(fileURLToPath(import.meta.url)))
+    .digest('hex');
+  removeLeftDrafts(to);
+  if (readIfPresent(join(to, STAMP)) === stamp) return;
+  const draft = `${to}.${process.pid}`;
   try {
-    return readdirSync(path).sort();
-  } catch {
-    return null;
+    rmSync(draft, { recursive: true, force: true });
+    copy(from, draft, (text) => withBasePath(text, basePath), LEFT_OUT);
+    writeFileSync(join(draft, STAMP), stamp);
+    // a concurrent start may have created it and be running from it
+    if (readIfPresent(join(to, STAMP)) !== stamp) {
+      rmSync(to, { recursive: true, force: true });
+      renameSync(draft, to);
+    }
+  } catch (error) {
+    if (readIfPresent(join(to, STAMP)) !== stamp) throw LaunchError.ofWriting(error, dirname(to));
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
   }
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ * @param {(text: string) => string} change
+ * @param {Set<string>} [leftOut]
+ */
+function copy(from, to, change, leftOut = new Set()) {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (leftOut.has(entry.name)) continue;
+    if (entry.isDirectory()) copy(source, target, change);
+    // a link to packages, from a folder of the same depth
+    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
+    else {
+      const content = readFileSync(source);
+      // copy binary files unchanged
+      if (content.includes(PLACEHOLDER)) writeFileSync(target, change(content.toString()));
+      else copyFileSync(source, target);
+    }
+  }
+}
+
+/**
+ * Escapes the base path's slashes like those of the placeholder it replaces, in patterns and nested strings.
+ *
+ * @param {string} text
+ * @param {string} basePath
+ */
+export function withBasePath(text, basePath) {
+  return text
+    .replaceAll(buildFolder(PLACEHOLDER), buildFolder(basePath))
+    .replace(ANYWHERE, (_, backslashes) => basePath.replaceAll('/', `${backslashes}/`));
 }

@@ -5,22 +5,22 @@ import { createGzip, gzip } from 'node:zlib';
 import { serverLog } from '../protocol/server-log.mjs';
 import { DATA_POLICY, SECURITY_HEADERS } from '../server/access/response-headers.mjs';
 
-/** Below this a packed body is hardly shorter, and packing costs more than it saves. */
-const LEAST_PACKED_BYTES = 1024;
+/** Smaller bodies hardly shrink. */
+const MIN_COMPRESSED_BYTES = 1024;
 
 const ALWAYS = Object.entries(SECURITY_HEADERS).flat();
 const OF_DATA = [...ALWAYS, ...Object.entries(DATA_POLICY).flat()];
 
-const packed = promisify(gzip);
+const compress = promisify(gzip);
 
 /** @typedef {import('node:http').IncomingMessage} IncomingMessage */
 /** @typedef {import('node:http').ServerResponse} ServerResponse */
 
 /**
- * One request as handlers take it, and its answer as handlers give it, straight from and to the connection.
+ * Adapts one Node request to a Fetch handler, and writes its response to the connection.
  *
- * Failure: when the client goes, the request's signal is aborted and the answer's body is cancelled. A body that fails
- * breaks the connection off, so that nobody takes half of it for the whole.
+ * Failure: a disconnect aborts the request's signal and cancels the response body. A failing body breaks the
+ * connection, so that a part can't pass for the whole.
  *
  * @param {(request: Request) => Promise<Response>} handle never rejects
  * @param {IncomingMessage} incoming
@@ -33,14 +33,16 @@ export async function exchange(handle, incoming, response) {
   const list = [...(headers.has('content-security-policy') ? ALWAYS : OF_DATA)];
   for (const [name, value] of headers) list.push(name, value);
   const type = headers.get('content-type') ?? '';
-  const isPackable =
+  const isCompressible =
     /^(application\/json|text\/plain)\b/.test(type) && !/\bno-transform\b/.test(headers.get('cache-control') ?? '');
-  if (isPackable) list.push('vary', 'accept-encoding');
-  const takesPacked = isPackable && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
+  if (isCompressible) list.push('vary', 'accept-encoding');
+  const compresses = isCompressible && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''));
   if ('open' in answer) {
     response.writeHead(status, list);
     response.flushHeaders();
-    const source = /** @type {import('../server/access/stream-answer').StreamAnswer} */ (answer).open(sinkOf(response));
+    const source = /** @type {import('../server/access/streamed-response').StreamedResponse} */ (answer).open(
+      sinkOf(response),
+    );
     response.on('drain', () => source.drained());
     response.once('close', () => source.gone());
     return;
@@ -53,27 +55,27 @@ export async function exchange(handle, incoming, response) {
     response.writeHead(status, list).end();
   } else if (type.startsWith('application/json')) {
     let bytes = Buffer.from(await answer.arrayBuffer());
-    if (takesPacked && bytes.byteLength >= LEAST_PACKED_BYTES) {
-      bytes = await packed(bytes);
+    if (compresses && bytes.byteLength >= MIN_COMPRESSED_BYTES) {
+      bytes = await compress(bytes);
       list.push('content-encoding', 'gzip');
     }
     if (response.destroyed) return;
     list.push('content-length', String(bytes.byteLength));
     response.writeHead(status, list).end(bytes);
-  } else if (takesPacked) {
+  } else if (compresses) {
     response.writeHead(status, [...list, 'content-encoding', 'gzip']);
-    await carried(pipeline(Readable.fromWeb(/** @type {any} */ (body)), createGzip(), response));
+    await logBreak(pipeline(Readable.fromWeb(/** @type {any} */ (body)), createGzip(), response));
   } else {
     response.writeHead(status, list);
     response.flushHeaders();
-    await carried(pipe(body.getReader(), response));
+    await logBreak(pipe(body.getReader(), response));
   }
 }
 
 /**
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} response
- * @returns {Request} the parts of one that handlers use
+ * @returns {Request} only the members that handlers use
  */
 export function requestOf(incoming, response) {
   return /** @type {Request} */ (/** @type {unknown} */ (new IncomingRequest(incoming, response)));
@@ -81,7 +83,7 @@ export function requestOf(incoming, response) {
 
 /**
  * @param {ServerResponse} response
- * @returns {import('../server/access/stream-answer').Sink}
+ * @returns {import('../server/access/streamed-response').Sink}
  */
 function sinkOf(response) {
   return {
@@ -95,14 +97,14 @@ function sinkOf(response) {
       if (!response.destroyed) response.end();
     },
     hangUp() {
-      // a connection that has finished its answer may be carrying the next one by now
+      // a finished connection may already carry the next response
       if (!response.writableFinished) response.destroy();
     },
   };
 }
 
 /**
- * A plain loop, which takes a third of a pipeline's time per chunk.
+ * A plain loop takes a third of a pipeline's time per chunk.
  *
  * @param {ReadableStreamDefaultReader<Uint8Array>} reader
  * @param {ServerResponse} response
@@ -114,7 +116,7 @@ async function pipe(reader, response) {
     drained();
     reader.cancel().catch(() => {});
   });
-  // also while nobody fetches what was written before
+  // a source may fail while the client reads nothing
   reader.closed.catch(() => response.destroy());
   try {
     for (;;) {
@@ -135,18 +137,18 @@ async function pipe(reader, response) {
 }
 
 /**
- * A stream that breaks has logged why; an abort needs no log.
+ * Logs a broken response, except an abort.
  *
- * @param {Promise<void>} carrying
+ * @param {Promise<void>} sending
  */
-async function carried(carrying) {
-  await carrying.catch((error) => {
+async function logBreak(sending) {
+  await sending.catch((error) => {
     const isGone = error?.name === 'AbortError' || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (!isGone) serverLog('error', 'an answer broke off', { error });
   });
 }
 
-/** The parts of a Request that handlers use, each made on demand: a whole one costs more than the answer. */
+/** The members of Request that handlers use, created on demand: a whole Request costs more than the response. */
 class IncomingRequest {
   #incoming;
   #response;
@@ -171,7 +173,7 @@ class IncomingRequest {
   }
 
   get url() {
-    // only its path counts: a Host header may be anything, and is judged by itself
+    // only the path counts; the Host header is arbitrary and checked separately
     return `http://localhost${this.#incoming.url}`;
   }
 
@@ -224,7 +226,7 @@ function bodyOf(incoming) {
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      // The rest is read and dropped: a kept connection carries the next request behind it.
+      // drain the rest: the next request of the connection follows it
       async cancel() {
         await chunks.return?.();
         incoming.resume();

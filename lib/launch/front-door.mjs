@@ -8,17 +8,15 @@ import { isStrict, STRICT_TRANSPORT } from '../server/access/response-headers.mj
 import { hasBody } from './exchange.mjs';
 
 /**
- * The HTTP server before Next: what Node and Next would refuse by themselves (no HTTP at all, a path that is no UTF-8,
- * a method nobody knows) is refused here, with the wire's error body.
+ * The HTTP server in front of Next. Answers what Node and Next would refuse on their own (invalid HTTP, invalid UTF-8
+ * in the path, unknown methods) with the API's error body.
  *
- * Failure: whatever a client sends, it gets an answer or a closed connection; no request ends the process.
+ * Failure: every client gets a response or a closed connection; no request ends the process.
  */
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/**
- * Everything that is not a page. Its handlers read a request's body or refuse it; Next would copy one sent to a page.
- */
-const NO_PAGE = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
+/** Every path except pages. These handlers read or refuse a request's body; Next would buffer one sent to a page. */
+const API_PATHS = /^\/(api(\/.*)?|sign-in(\/.*)?|sign-out|healthz|readyz|metrics)$/;
 
 /** @param {import('node:http').IncomingMessage} request */
 export function pathOf({ url }) {
@@ -26,22 +24,20 @@ export function pathOf({ url }) {
 }
 
 /** @param {string} path */
-export function isNoPage(path) {
-  return NO_PAGE.test(path);
+export function isApiPath(path) {
+  return API_PATHS.test(path);
 }
 
-/**
- * Long enough for any network, short enough that half requests don't pile up: for headers, and for a stranger's body.
- */
+/** Timeout of the headers, and of a body without a valid credential. */
 const STRANGER_TIMEOUT_MS = 10_000;
-/** For a body sent with a good credential. */
+/** Timeout of a body with a valid credential. */
 const UPLOAD_TIMEOUT_MS = 300_000;
-/** How often Node looks for requests that are late. */
-const LOOK_EVERY_MS = 1_000;
+/** Node's check interval for late requests. */
+const CHECK_MS = 1_000;
 
 /**
  * @typedef {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
- * Promise<boolean>} Judge
+ *   Promise<boolean>} CredentialCheck
  */
 /** @typedef {import('../server/access/page-refusal.mjs').Refusal} Refusal */
 
@@ -49,9 +45,8 @@ const LOOK_EVERY_MS = 1_000;
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) =>
  *   Promise<void>} handle
  * @param {object} [options]
- * @param {Judge} [options.knows] whether a request carries
- *   a good credential; asked only when its body is late
- * @param {string} [options.basePath] what is not beneath it is not here; `handle` is given the rest of the path
+ * @param {CredentialCheck} [options.knows] checks the credential; called only if the body is late
+ * @param {string} [options.basePath] answers only below it; `handle` gets the rest of the path
  * @param {number} [options.strangerTimeoutMs]
  * @returns {import('node:http').Server} not listening yet
  */
@@ -62,14 +57,14 @@ export function frontDoor(
   const options = {
     headersTimeout: strangerTimeoutMs,
     requestTimeout: UPLOAD_TIMEOUT_MS,
-    connectionsCheckingInterval: LOOK_EVERY_MS,
-    // Node would refuse a request without Host by itself, and without a word.
+    connectionsCheckingInterval: CHECK_MS,
+    // Node would refuse a request without Host with an empty body
     requireHostHeader: false,
   };
   /** @type {WeakSet<import('node:stream').Duplex>} */
   const late = new WeakSet();
   /**
-   * The unfinished responses of each connection, in order. A client may send its next request before the last response.
+   * Unfinished responses of each connection, in order; a client may pipeline requests.
    *
    * @type {WeakMap<import('node:stream').Duplex, Set<import('node:http').ServerResponse>>}
    */
@@ -83,56 +78,56 @@ export function frontDoor(
     if (isStrict(request)) {
       for (const [name, value] of Object.entries(STRICT_TRANSPORT)) response.setHeader(name, value);
     }
-    const refusal = judge(request) ?? enter(request, basePath);
-    if (refusal) return answer(response, refusal);
-    if (hasBody(request)) cutOffLate(request, response, knows, strangerTimeoutMs);
+    const refusal = validate(request) ?? stripBasePath(request, basePath);
+    if (refusal) return refuse(response, refusal);
+    if (hasBody(request)) enforceBodyTimeout(request, response, knows, strangerTimeoutMs);
     try {
       await handle(request, response);
     } catch (error) {
-      // the path only: a query may hold a code to sign in
+      // path only: a query may contain a sign-in code
       serverLog('error', `${request.method} ${pathOf(request)} failed:`, { error });
-      answer(response, INTERNAL);
+      refuse(response, INTERNAL);
     }
   });
   server.on('checkContinue', (request, response) => {
-    // Node would write 100 Continue into a response that is queued behind another
+    // Node would write 100 Continue into a response queued behind another
     const go = () => hasBody(request) && !response.headersSent && response.writeContinue();
     if (response.socket === null) response.once('socket', go);
     else go();
     server.emit('request', request, response);
   });
-  server.on('checkExpectation', (_request, response) => answer(response, EXPECTATION));
+  server.on('checkExpectation', (_request, response) => refuse(response, EXPECTATION));
   server.on('connect', (_request, socket) => {
     if (unfinished.get(socket)?.size) return void socket.destroy();
-    answerRaw(socket, METHOD);
+    refuseRaw(socket, METHOD);
   });
   server.on('clientError', (error, socket) => {
-    const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NO_HTTP;
-    if (refusal !== LATE) return answerRaw(socket, refusal, unfinished.get(socket));
-    // After the process was suspended, Node checks its clock before it reads what has arrived meanwhile.
+    const refusal = CLIENT_ERRORS[errorCode(error) ?? ''] ?? NOT_HTTP;
+    if (refusal !== LATE) return refuseRaw(socket, refusal, unfinished.get(socket));
+    // after a suspend, Node checks its timers before it reads what has arrived
     late.add(socket);
-    setImmediate(() => late.has(socket) && answerRaw(socket, LATE, unfinished.get(socket)));
+    setImmediate(() => late.has(socket) && refuseRaw(socket, LATE, unfinished.get(socket)));
   });
   return server;
 }
 
 /**
- * Hangs up if a body does not arrive from somebody without a credential, or after the answer was sent without it.
+ * Disconnects a client whose body doesn't arrive in time, if it has no valid credential or already has its response.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:http').ServerResponse} response
- * @param {Judge} knows
+ * @param {CredentialCheck} knows
  * @param {number} timeoutMs
  */
-function cutOffLate(request, response, knows, timeoutMs) {
+function enforceBodyTimeout(request, response, knows, timeoutMs) {
   const timer = setTimeout(async () => {
     if (request.complete) return;
     const isKnown = !response.writableEnded && (await knows(request, response).catch(() => false));
     if (isKnown || request.complete) return;
-    // the handler that reads the body must come to an end with it, too
+    // also ends the handler that reads the body
     if (response.headersSent) return void request.destroy();
     response.once('finish', () => request.destroy());
-    answer(response, LATE);
+    refuse(response, LATE);
   }, timeoutMs);
   request.once('close', () => clearTimeout(timer));
 }
@@ -153,7 +148,7 @@ const METHOD = {
 /** @type {Refusal} */
 const EXPECTATION = { status: 417, code: 'malformed', message: 'The only expectation met here is "100-continue".' };
 /** @type {Refusal} */
-const NO_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
+const NOT_HTTP = { status: 400, code: 'malformed', message: 'The request is not valid HTTP/1.1.' };
 /** @type {Refusal} */
 const LATE = { status: 408, code: 'malformed', message: 'The request did not arrive in time. Send it again.' };
 /** @type {Record<string, Refusal>} */
@@ -170,7 +165,7 @@ const CLIENT_ERRORS = {
  * @param {import('node:http').IncomingMessage} request
  * @returns {Refusal | null}
  */
-function judge(request) {
+function validate(request) {
   if (!METHODS.includes(request.method ?? '')) return METHOD;
   const hosts = request.rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) return malformed('A request has one Host header.');
@@ -185,21 +180,21 @@ function judge(request) {
 }
 
 /**
- * From here on the path is without what it is beneath.
+ * Removes the base path from the request's URL.
  *
  * @param {import('node:http').IncomingMessage} request
  * @param {string} basePath
  * @returns {Refusal | null}
  */
-function enter(request, basePath) {
+function stripBasePath(request, basePath) {
   if (basePath !== '') {
-    // as everybody reads it who comes after: without "..", which would lead out again
+    // resolves ".." like everything downstream, so that it can't lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
     const inside = unplacedFrom(pathname + search, basePath);
-    if (inside === null) return elsewhere(basePath);
+    if (inside === null) return outsideBasePath(basePath);
     request.url = inside;
   }
-  if (isNoPage(pathOf(request))) return null;
+  if (isApiPath(pathOf(request))) return null;
   const { method, url, headers } = request;
   return pageRefusal({ method, url, isAction: headers['next-action'] !== undefined, hasBody: hasBody(request) });
 }
@@ -208,7 +203,7 @@ function enter(request, basePath) {
  * @param {string} basePath
  * @returns {Refusal}
  */
-function elsewhere(basePath) {
+function outsideBasePath(basePath) {
   return { status: 404, code: 'not_found', message: `There is nothing here: this Interlude is at ${basePath}.` };
 }
 
@@ -224,22 +219,22 @@ function malformed(message) {
  * @param {import('node:http').ServerResponse} response
  * @param {Refusal} refusal
  */
-function answer(response, refusal) {
+function refuse(response, refusal) {
   if (response.headersSent) return void response.destroy();
   response.writeHead(refusal.status, { ...headersOf(refusal), connection: 'close' });
   response.end(bodyOf(refusal));
 }
 
 /**
- * Answers bytes that form no complete request. They may be the rest of the previous request's body; the refusal then
- * answers that request. Destroys the socket if a response has begun or several are pending, because the client would read
- * the refusal as part of one of them.
+ * Answers bytes that form no complete request, possibly the rest of the previous request's body, whose response this
+ * then is. Destroys the socket if a response has started or several are pending: the client would take the refusal for
+ * part of one.
  *
  * @param {import('node:stream').Duplex} socket
  * @param {Refusal} refusal
- * @param {Iterable<import('node:http').ServerResponse>} [unfinished] the responses of this connection
+ * @param {Iterable<import('node:http').ServerResponse>} [unfinished] responses of this connection
  */
-function answerRaw(socket, refusal, unfinished = []) {
+function refuseRaw(socket, refusal, unfinished = []) {
   socket.on('error', () => undefined);
   const [response, ...more] = unfinished;
   const isAwaited = response?.headersSent || more.length > 0;

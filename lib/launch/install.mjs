@@ -1,26 +1,25 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npmProgram } from '../runner/install/npm-program.mjs';
-import { isPacked } from './packed.mjs';
-import { root } from './root.mjs';
-import { runProgram } from './run-program.mjs';
-import { LaunchError, say } from './say.mjs';
+import { LaunchError, printLine } from './launch-error.mjs';
+import { isPacked, root } from './paths.mjs';
 
-/** Installs the packages unless they are those of package-lock.json. Shows npm's own progress. */
-export async function installWhatIsMissing() {
+/** Installs packages if they differ from package-lock.json. Shows npm's own progress. */
+export async function installIfMissing() {
   if (isPacked || packagesAreInstalled()) return;
-  say('Installing packages (npm ci) …');
-  // Building needs the development packages too, whatever NODE_ENV says.
+  printLine('Installing packages (npm ci) …');
+  // building needs development packages whatever NODE_ENV is
   const args = ['ci', '--include=dev'];
   const npm = npmProgram();
   const { NODE_ENV: _, ...env } = process.env;
   const installed = await runProgram(npm.program, [...npm.args, ...args], /** @type {NodeJS.ProcessEnv} */ (env));
-  if (!installed) throw new LaunchError('npm ci failed (its output is above); mend that and start again', 3);
+  if (!installed) throw new LaunchError('npm ci failed; fix the errors above, then start again', 3);
 }
 
 /**
- * Compares what npm has installed with the lock file, package by package: file times say little after a checkout, and a
- * lock file may change without a change for this machine. Optional packages may be for another platform.
+ * Compares installed packages with the lock file one by one: file times mean little after a checkout, and the lock file
+ * may change without affecting this machine. Optional packages may be for another platform.
  */
 export function packagesAreInstalled() {
   const wanted = packagesOf(join(root, 'package-lock.json'));
@@ -42,4 +41,24 @@ function packagesOf(file) {
   } catch {
     return null;
   }
+}
+
+/**
+ * Runs a program that shares our output. Removes INTERLUDE_* from its environment: installing and building run
+ * third-party code that needs no token.
+ *
+ * @param {string} program
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<boolean>} true for exit code 0; false if it can't be started
+ */
+export function runProgram(program, args, env = process.env) {
+  return new Promise((resolve) => {
+    const given = /** @type {NodeJS.ProcessEnv} */ (
+      Object.fromEntries(Object.entries(env).filter(([name]) => !/^INTERLUDE_/i.test(name)))
+    );
+    const child = spawn(program, args, { cwd: root, env: given, stdio: 'inherit' });
+    child.once('error', () => resolve(false));
+    child.once('exit', (code) => resolve(code === 0));
+  });
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-/** `interlude <command>`: the runner's command line. */
+/** `interlude <command>`: the command line. */
 
 import { npmCommand, readFrom } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
+import { ignoreOutputErrors } from './shutdown.mjs';
 import { loadTypescript } from './typescript.mjs';
-import { outliveListeners } from './unheard-output.mjs';
 
-outliveListeners();
-// Paths are meant from where the person stands who gives them.
+ignoreOutputErrors();
+// resolve paths from the caller's folder
 process.chdir(readFrom);
 
 let cli;
@@ -15,13 +15,13 @@ try {
   cli = await loadTypescript('lib/runner/cli/main.ts');
 } catch (error) {
   if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(errorCode(error) ?? '')) throw error;
-  process.stderr.write(`interlude: its packages are not installed; run: ${npmCommand(['ci'])}\n`);
+  process.stderr.write(`interlude: packages are not installed; run: ${npmCommand(['ci'])}\n`);
   process.exit(3);
 }
-/** Commands that no runner needs; all others are files of lib/runner/cli. @type {Record<string, string>} */
-const ELSEWHERE = { db: 'lib/server/maintenance/db.ts', conformance: 'lib/conformance/command.ts' };
+/** Commands outside lib/runner/cli. @type {Record<string, string>} */
+const OTHER_ROOMS = { db: 'lib/server/maintenance/db.ts', conformance: 'lib/conformance/command.ts' };
 process.exit(
   await cli.main(process.argv.slice(2), (/** @type {string} */ name) =>
-    loadTypescript(ELSEWHERE[name] ?? `lib/runner/cli/${name}.ts`),
+    loadTypescript(OTHER_ROOMS[name] ?? `lib/runner/cli/${name}.ts`),
   ),
 );

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { basePathSetting } from '../protocol/base-path.mjs';
 import { npmCommand } from '../runner/shown-command.mjs';
-import { root } from './root.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
+import { root } from './paths.mjs';
 
 export const START_HELP = `Usage: ${npmCommand(['start', '--'])} [options]
 
@@ -26,7 +26,7 @@ export function readOptions(argv, env) {
   const values = parse(argv);
   const port = values.port ?? (env.PORT || '4319');
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-    throw new LaunchError(`"${port}" is not a port; give a number from 0 to 65535`, 2);
+    throw new LaunchError(`"${port}" is not a port; use a number from 0 to 65535`, 2);
   }
   return {
     help: values.help === true,

@@ -1,9 +1,9 @@
 /**
- * `node lib/launch/pack.mjs FOLDER`: a copy of the dashboard, built, with only what serving needs, for a container or
- * another machine of this kind. It starts as the original does: `node lib/launch/start.mjs`.
+ * `node lib/launch/pack.mjs FOLDER`: copies the built dashboard with only what serving needs, for a container or
+ * another machine of this platform. Start the copy like the original: `node lib/launch/start.mjs`.
  *
- * It is made from the traces that every build leaves of what its server and its pages load, instead of by Next's
- * `output: 'standalone'`: that goes with a server of Next's own, and would copy all of it at every build.
+ * Uses the file traces of every build instead of Next's `output: 'standalone'`, which brings its own server and copies
+ * everything at each build.
  *
  * @see https://nextjs.org/docs/app/api-reference/config/next-config-js/output
  */
@@ -13,45 +13,52 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, resolve } from 'node:path';
 import { basePathSetting } from '../protocol/base-path.mjs';
-import { buildWhatIsOld } from './build.mjs';
-import { buildFolder } from './build-folder.mjs';
-import { packedConfig, READY, readyName } from './packed.mjs';
-import { root } from './root.mjs';
-import { giveUp, LaunchError, say } from './say.mjs';
+import { buildIfStale } from './build.mjs';
+import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
+import { buildFolder, packedConfig, READY, readyName, root } from './paths.mjs';
 
 const PROGRAMS = ['lib/launch/start.mjs', 'lib/launch/interlude.mjs'];
 
-/** What these programs load that is TypeScript; of the commands those that look after a server. */
+/** TypeScript loaded by these programs, including the server commands. */
 const TYPESCRIPT = [
   ...['db/client.ts', 'lib/runner/sources/found-agents.ts', 'lib/server/maintenance/db.ts'],
   ...['main', 'sign-in', 'tokens'].map((name) => `lib/runner/cli/${name}.ts`),
 ];
 
-/** Packages with native code, and who loads them: they can't be compiled into a file. */
-const AS_THEY_ARE = ['libsql', '@libsql/client'];
+/** Native packages and their importers, which can't be bundled. */
+const NATIVE = ['libsql', '@libsql/client'];
 
-/** Traced because Next could need them, which for this dashboard it does not: its image service is off. */
+/** Traced for the image service, which is off. */
 const NEVER_LOADED = /^node_modules\/(@img|sharp)\//;
 
-const AS_THEY_STAND = ['package.json', 'public', 'db/migrations'];
+const COPIED = ['package.json', 'public', 'db/migrations'];
 
-/** Of the build, what only the next build or a person reads. */
-const NO_PART = new Set(['cache', 'dev', 'diagnostics', 'types', 'build', 'trace', 'trace-build', 'interlude-sources']);
+/** Build files that only the next build or a person reads. */
+const UNUSED_BUILD_FILES = new Set([
+  'cache',
+  'dev',
+  'diagnostics',
+  'types',
+  'build',
+  'trace',
+  'trace-build',
+  'interlude-sources',
+]);
 
-/** It is beneath the path that INTERLUDE_BASE_PATH says as it is packed. */
+/** Fixed when packing, from INTERLUDE_BASE_PATH. */
 const BASE_PATH = basePathSetting(process.env.INTERLUDE_BASE_PATH);
 const BUILD = join(root, buildFolder(BASE_PATH));
 
 async function pack() {
   const [given] = process.argv.slice(2);
-  if (given === undefined) throw new LaunchError('which folder to pack into? node lib/launch/pack.mjs FOLDER', 2);
+  if (given === undefined) throw new LaunchError('name a folder to pack into: node lib/launch/pack.mjs FOLDER', 2);
   const folder = resolve(given);
   if (existsSync(folder) && readdirSync(folder).length > 0) {
-    throw new LaunchError(`${folder} is not empty; name a folder that is, or none yet`, 2);
+    throw new LaunchError(`${folder} is not empty; name an empty or new folder`, 2);
   }
-  await buildWhatIsOld(BASE_PATH);
+  await buildIfStale(BASE_PATH);
   const loaded = [...traced(), ...(await loadedByNext()), ...(await imported())];
-  const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...AS_THEY_STAND]);
+  const files = new Set([...loaded.filter((file) => !NEVER_LOADED.test(file)), ...built(), ...COPIED]);
   mkdirSync(folder, { recursive: true });
   for (const file of files) {
     const target = join(folder, file);
@@ -59,12 +66,12 @@ async function pack() {
     cpSync(join(root, file), target, { recursive: true, verbatimSymlinks: true });
   }
   await compile(join(folder, relative(root, READY)));
-  say(`Packed into ${folder}. Start it there: node lib/launch/start.mjs`);
-  // what Next has begun meanwhile has no end
+  printLine(`Packed into ${folder}. Start it there with: node lib/launch/start.mjs`);
+  // Next keeps handles open
   process.exit();
 }
 
-/** What the built pages and Next's server load while they answer, as Next has traced it. */
+/** Files that built pages and Next's server load, from Next's traces. */
 function traced() {
   const traces = walk(BUILD).filter((path) => path.endsWith('.nft.json'));
   return traces.flatMap((trace) => {
@@ -74,7 +81,7 @@ function traced() {
   });
 }
 
-/** And what it loads as it starts below a server of ours, which it has no trace of. */
+/** Files that Next loads at start under a custom server, which the traces lack. */
 async function loadedByNext() {
   Object.assign(process.env, { NODE_ENV: 'production', __NEXT_PRIVATE_STANDALONE_CONFIG: packedConfig(BASE_PATH) });
   const require = createRequire(join(root, 'package.json'));
@@ -87,7 +94,7 @@ async function loadedByNext() {
 }
 
 /**
- * The nearest package.json, which says what a folder's name stands for.
+ * The nearest package.json, by which Node resolves a folder.
  *
  * @param {string} path
  * @returns {string}
@@ -103,7 +110,7 @@ function built() {
     .map((path) => relative(root, path));
 }
 
-/** The start-up code, which is plain JavaScript and stays as it is. */
+/** The start-up code: plain JavaScript, copied as it is. */
 async function imported() {
   const { build } = await import('esbuild');
   const { metafile } = await build({ ...COMMON, entryPoints: PROGRAMS, packages: 'external', write: false });
@@ -119,19 +126,19 @@ async function compile(folder) {
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     splitting: true,
-    external: AS_THEY_ARE,
+    external: NATIVE,
     banner: { js: BANNER },
     plugins: [{ name: 'own-address', setup: keepAddresses }],
   });
 }
 
-/** Packages that are not ES modules ask for Node's with `require`. Each of the files lies in `ready`. */
+/** CommonJS packages call `require` for Node's modules. Each output file is in `ready`. */
 const BANNER = `import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 const addressOf = (path) => new URL('../' + path, import.meta.url).href;`;
 
 /**
- * What a file finds from where it stands it must find from where it stood.
+ * Keeps `import.meta.url` pointing at the original location.
  *
  * @param {import('esbuild').PluginBuild} build
  */
@@ -165,9 +172,9 @@ const COMMON = {
 function walk(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (folder === BUILD && NO_PART.has(entry.name)) return [];
+    if (folder === BUILD && UNUSED_BUILD_FILES.has(entry.name)) return [];
     return entry.isDirectory() ? walk(path) : [path];
   });
 }
 
-pack().catch(giveUp);
+pack().catch(exitWithError);

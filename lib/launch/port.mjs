@@ -1,17 +1,17 @@
 import { createServer } from 'node:net';
 import { npmCommand } from '../runner/shown-command.mjs';
 import { errorCode } from '../runner/system-error.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
 
 /**
- * Finds out, before anything slow happens, whether the server will be able to listen, and holds the port for it.
- * Whoever connects before there is a server is hung up on.
+ * Checks early that the server will be able to listen, and holds the port until then. Connections in the meantime are
+ * closed.
  *
  * @param {string} host
- * @param {number} port 0 for any that is free
- * @returns {Promise<{ port: number, release(): Promise<void> }>} `release` it right before the server listens
+ * @param {number} port 0 for any free port
+ * @returns {Promise<{ port: number, release(): Promise<void> }>} call `release` right before the server listens
  */
-export function holdPort(host, port) {
+export function reservePort(host, port) {
   return new Promise((resolve, reject) => {
     const holder = createServer((socket) => socket.destroy());
     holder.once('error', (error) => reject(new LaunchError(listenError(errorCode(error), host, port))));
@@ -31,10 +31,28 @@ export function holdPort(host, port) {
  */
 export function listenError(code, host, port) {
   if (code === 'EADDRINUSE') {
-    return `port ${port} is in use on ${host}; stop what uses it, or choose another with PORT or "${npmCommand(['start', '--', '--port'])} N"`;
+    return `port ${port} is in use on ${host}; stop the other process, or set PORT or run "${npmCommand(['start', '--', '--port'])} N"`;
   }
-  if (code === 'EACCES') return `this user may not listen on port ${port}; choose one above 1023 with PORT`;
+  if (code === 'EACCES') return `this user may not listen on port ${port}; set PORT to one above 1023`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `${host} is not an address of this machine; set HOST to one that is`;
-  return `the server can't listen on ${host}:${port} (${code})`;
+  return `can't listen on ${host}:${port} (${code}); check HOST and PORT`;
+}
+
+/**
+ * Tests ::1, which browsers try first for a name below `localhost`: another process that listens there would receive
+ * our requests.
+ *
+ * @param {string} host where the server listens
+ * @param {number} port
+ * @returns {Promise<'free' | 'unavailable' | 'taken'>} free to listen on; absent or covered by `host`; taken by another
+ * process
+ */
+export function probeIpv6Loopback(host, port) {
+  if (host === '::' || host === '::1') return Promise.resolve('unavailable');
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', (error) => resolve(errorCode(error) === 'EADDRINUSE' ? 'taken' : 'unavailable'));
+    probe.listen({ host: '::1', port, exclusive: true }, () => probe.close(() => resolve('free')));
+  });
 }

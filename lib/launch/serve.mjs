@@ -1,28 +1,27 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { placedAt } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
-import { closableDoor } from './close-door.mjs';
 import { exchange, requestOf } from './exchange.mjs';
-import { frontDoor, isNoPage, pathOf } from './front-door.mjs';
-import { isPacked, packedConfig } from './packed.mjs';
+import { frontDoor, isApiPath, pathOf } from './front-door.mjs';
+import { LaunchError } from './launch-error.mjs';
+import { isPacked, packedConfig, root } from './paths.mjs';
 import { listenError } from './port.mjs';
-import { root } from './root.mjs';
-import { LaunchError } from './say.mjs';
 
 const READY_WITHIN_MS = 60_000;
 
 /**
- * Runs the server in this very process, so that whatever ends this process ends the server: there is no child that
- * could outlive a kill -9 and keep the port.
+ * Runs the server in this process, so that no child can outlive a kill -9 and keep the port.
  *
  * @param {string} host
- * @param {{ port: number, release(): Promise<void> }} held the port, as `holdPort` gives it
- * @param {boolean} alsoIpv6 whether to listen on ::1, too, where browsers look first for a name below `localhost`
+ * @param {{ port: number, release(): Promise<void> }} held from `reservePort`
+ * @param {boolean} alsoIpv6 also listens on ::1, which browsers try first for a name below `localhost`
  * @param {string} basePath
- * @returns {Promise<{ url: string, close(): Promise<void> }>} where it is, once it answers; `close` as `closableDoor` has it
+ * @returns {Promise<{ url: string, close(): Promise<void> }>} resolves once it answers; `close` is from
+ * `closeGracefully`
  */
 export async function serve(host, { port, release }, alsoIpv6 = false, basePath = '') {
   process.env.NEXT_TELEMETRY_DISABLED = '1';
@@ -30,19 +29,19 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const require = createRequire(join(root, 'package.json'));
   /** @type {(options: object) => import('next/dist/server/next').NextServer} */
   const next = require('next');
-  // Next would take over upgrades of the server it is told of, and hang up on each. Without it they are requests.
+  // Next would handle upgrades of a real server and close each; without one they are plain requests
   const httpServer = new EventEmitter();
   const app = next({ dev: false, dir: root, hostname: host, port, httpServer });
   await quietly(() => app.prepare());
   const page = app.getRequestHandler();
-  // Next makes the server at the first request it is given: ours, below. From then on the API never gets to it.
+  // Next creates the server on its first request, below; from then on it never sees API requests
   /** @type {ReturnType<typeof theServer> | null} */
   let api = null;
   const door = () =>
     frontDoor(
       (request, response) => {
-        if (api !== null && isNoPage(pathOf(request))) return exchange(api.answer, request, response);
-        // Next takes it off by itself
+        if (api !== null && isApiPath(pathOf(request))) return exchange(api.answer, request, response);
+        // Next expects the base path
         request.url = placedAt(request.url ?? '/', basePath);
         return page(request, response);
       },
@@ -54,7 +53,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
   const url = `http://${reachable(host)}:${port}${basePath}`;
   await answers(`${url}/api/v1/healthz`);
   api = theServer();
-  return { url, close: closableDoor(servers) };
+  return { url, close: closeGracefully(servers) };
 }
 
 /**
@@ -71,7 +70,7 @@ function listening(server, host, port) {
 }
 
 /**
- * Next's own word on how long its configuration took is of no use to anybody. Its errors go to stderr and stay.
+ * Drops Next's start-up message. Errors still go to stderr.
  *
  * @param {() => Promise<void>} prepare
  */
@@ -86,7 +85,7 @@ async function quietly(prepare) {
 }
 
 /**
- * An address of "all interfaces" is none to connect to.
+ * Replaces "all interfaces" by an address that can be connected to.
  *
  * @param {string} host
  */
@@ -105,7 +104,56 @@ async function answers(url) {
       () => false,
     );
     if (ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await pause(50);
   }
-  throw new LaunchError(`the server did not answer at ${url} within ${READY_WITHIN_MS / 1_000} s`);
+  throw new LaunchError(
+    `the server did not answer at ${url} within ${READY_WITHIN_MS / 1_000} s; see its output above`,
+  );
+}
+
+/** Grace period for requests already sent on open connections. */
+const ARRIVING_MS = 100;
+/** Longest wait for responses in progress. */
+const LAST_ANSWERS_MS = 1_000;
+
+/**
+ * Tracks open responses of HTTP servers, to close them without cutting off clients.
+ *
+ * Ordering: stops accepting connections; answers open requests and closes their connections; then destroys the rest.
+ * Failure: a response that takes too long is broken off, so that a part can't pass for the whole. No response leaves
+ * after this resolves.
+ *
+ * @param {readonly import('node:http').Server[]} servers listening
+ * @returns {() => Promise<void>} stops listening at once; resolves when no response is open
+ */
+function closeGracefully(servers) {
+  /** @type {Set<import('node:http').ServerResponse>} */
+  const underWay = new Set();
+  let isClosing = false;
+  let settled = () => {};
+  for (const server of servers) {
+    // before other listeners: a started response can no longer announce the close
+    server.prependListener('request', (_request, response) => {
+      if (isClosing) response.shouldKeepAlive = false;
+      underWay.add(response);
+      response.once('close', () => {
+        underWay.delete(response);
+        if (underWay.size === 0) settled();
+      });
+    });
+  }
+  return async () => {
+    isClosing = true;
+    for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false;
+    const left = Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+    const answered = pause(ARRIVING_MS).then(
+      () =>
+        new Promise((resolve) => {
+          settled = () => resolve(undefined);
+          if (underWay.size === 0) settled();
+        }),
+    );
+    await Promise.race([left, answered, pause(LAST_ANSWERS_MS)]);
+    for (const server of servers) server.closeAllConnections();
+  };
 }

@@ -1,23 +1,22 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isRunning, removeLeftDrafts } from '../runner/left-drafts.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
 
 const NAME = 'server.json';
 
 /**
- * Tells the command line on this machine where the server is.
+ * Publishes this server's URL to the command line on this machine.
  *
- * Several servers may share a data directory: `server.json` is the one that came last, and each keeps a file of its own
- * (`server.json.<pid>`) beside it, from which the next one is taken when that one stops. Those of killed servers go at
- * the next start.
+ * Several servers may share a data folder: `server.json` names the newest, and each keeps its own `server.json.<pid>`,
+ * from which a successor is chosen when the newest stops. Files of killed servers are removed at the next start.
  *
  * @param {string} dataDir
  * @param {string} url
- * @param {string} [pages] where browsers on this machine find its pages, if not there
- * @returns {() => void} takes it back, in favour of the newest other server that still runs
+ * @param {string} [pages] where browsers on this machine find the pages, if different
+ * @returns {() => void} withdraws it in favour of the newest other running server
  */
-export function announce(dataDir, url, pages = url) {
+export function publishServerFile(dataDir, url, pages = url) {
   const content = JSON.stringify({ url, pid: process.pid, ...(pages === url ? {} : { pages }) });
   const own = `${NAME}.${process.pid}`;
   try {
@@ -37,7 +36,7 @@ export function announce(dataDir, url, pages = url) {
       if (next === null) rmSync(join(dataDir, NAME));
       else write(dataDir, NAME, next);
     } catch {
-      // gone already
+      // already removed
     }
   };
 }
@@ -45,9 +44,9 @@ export function announce(dataDir, url, pages = url) {
 /**
  * @param {string} dataDir
  * @param {number} port
- * @returns {string | null} the address of the server of this data directory that runs on the port
+ * @returns {string | null} URL of this data folder's server on the port, if it is running
  */
-export function runningAt(dataDir, port) {
+export function runningServer(dataDir, port) {
   try {
     const { url, pid } = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
     return new URL(url).port === String(port) && isRunning(pid) ? url : null;
@@ -58,7 +57,7 @@ export function runningAt(dataDir, port) {
 
 /**
  * @param {string} dataDir
- * @returns {string | null} the entry of the newest server that still runs
+ * @returns {string | null} the entry of the newest running server
  */
 function newestOther(dataDir) {
   removeLeftDrafts(join(dataDir, NAME));
@@ -74,7 +73,7 @@ function newestOther(dataDir) {
 }
 
 /**
- * Written whole or not at all: others may read it at any time.
+ * Atomic: other processes may read it at any time.
  *
  * @param {string} dataDir
  * @param {string} name

@@ -1,63 +1,59 @@
-/**
- * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript without a package, because it runs before
- * there are any.
- *
- * Ordering: what can be refused at once (options, Node, data folder, token, port) is looked at before what takes
- * minutes.
- */
-
+import { fork } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { processState } from '../protocol/process-state.mjs';
 import { checkDataFolder } from '../runner/data-folder.mjs';
 import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
-import { launchServer, theServer } from '../server/process-server.mjs';
-import { buildWhatIsOld } from './build.mjs';
-import { startDemoFleet } from './demo-fleet.mjs';
-import { ending } from './ending.mjs';
-import { keepLookingForAgents } from './found-agents.mjs';
-import { installWhatIsMissing } from './install.mjs';
-import { ipv6Loopback, readOrMakeLocalName } from './local-name.mjs';
+import { theServer } from '../server/process-server.mjs';
+import { buildIfStale } from './build.mjs';
+import { installIfMissing } from './install.mjs';
+import { exitWithError, LaunchError, printLine } from './launch-error.mjs';
+import { isTerminal, keepRunnerToken, runnerTokenFile, signInLines } from './local-credentials.mjs';
 import { readOptions, START_HELP } from './options.mjs';
-import { whenOrphaned } from './orphan.mjs';
-import { isPacked } from './packed.mjs';
-import { holdPort } from './port.mjs';
-import { root } from './root.mjs';
-import { keepRunnerToken, runnerTokenFile } from './runner-token.mjs';
-import { giveUp, LaunchError, say } from './say.mjs';
-import { announce, runningAt } from './server-file.mjs';
-import { isTerminal, signInLines } from './sign-in-link.mjs';
-import { readOrMakeToken, secretsFromFiles } from './token.mjs';
-import { outliveListeners } from './unheard-output.mjs';
+import { isPacked, root } from './paths.mjs';
+import { probeIpv6Loopback, reservePort } from './port.mjs';
+import { publishServerFile, runningServer } from './server-file.mjs';
+import { handleSignals, ignoreOutputErrors, onOrphaned } from './shutdown.mjs';
+import { readOrMakeLocalName, readOrMakeToken, secretsFromFiles } from './token.mjs';
+import { loadTypescript } from './typescript.mjs';
 
-/** Whoever is told to end must be gone within two seconds. What is cut off by it is on disk, or was not acknowledged. */
+/**
+ * `npm start`: from a fresh checkout to a running dashboard. Plain JavaScript, because it runs before any package is
+ * installed.
+ *
+ * Ordering: quick checks (options, Node, data folder, token, port) come before slow steps.
+ */
+
+/** The process must exit within two seconds of a signal. Whatever is cut off is on disk or was not acknowledged. */
 const END_MS = 1_900;
 const DEMO_FAREWELL_MS = 2_000;
 
 async function start() {
-  outliveListeners();
+  ignoreOutputErrors();
   const options = readOptions(process.argv.slice(2), process.env);
   if (options.help) {
-    say(START_HELP);
+    printLine(START_HELP);
     return;
   }
   requireNode(20, 9);
-  if (options.demo && isPacked) throw new LaunchError('the demo fleet is not in a packed copy, which only serves', 2);
-  const end = ending();
-  whenOrphaned(() => end.tell('SIGTERM'));
+  if (options.demo && isPacked)
+    throw new LaunchError('the demo fleet is not part of a packed copy; run it from a full checkout', 2);
+  const shutdown = handleSignals();
+  onOrphaned(() => shutdown.end('SIGTERM'));
   const { host, dataDir, basePath } = options;
-  const held = await holdPort(host, options.port).catch((error) => {
-    const url = runningAt(dataDir, options.port);
+  const held = await reservePort(host, options.port).catch((error) => {
+    const url = runningServer(dataDir, options.port);
     if (url === null) throw error;
-    const next = options.demo ? `; for the demo beside it run: ${interludeCommand(['demo'])}` : '';
-    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude runs already, at ${url}${next}`);
+    const next = options.demo ? `; to add the demo fleet, run: ${interludeCommand(['demo'])}` : '';
+    throw new LaunchError(`port ${options.port} is in use on ${host}; Interlude is already running at ${url}${next}`);
   });
   checkDataFolder(dataDir);
-  const commands = hint();
-  const ipv6 = await ipv6Loopback(host, held.port);
-  const localName = ipv6 === 'somebody else’s' ? '' : readOrMakeLocalName(dataDir, process.env);
+  const ipv6 = await probeIpv6Loopback(host, held.port);
+  const localName = ipv6 === 'taken' ? '' : readOrMakeLocalName(dataDir, process.env);
   const token = readOrMakeToken(dataDir, process.env);
   process.chdir(root);
-  await installWhatIsMissing();
-  await buildWhatIsOld(basePath);
+  await installIfMissing();
+  await buildIfStale(basePath);
   Object.assign(process.env, secretsFromFiles(process.env), {
     NODE_ENV: 'production',
     HOST: host,
@@ -66,53 +62,42 @@ async function start() {
     INTERLUDE_DATA_DIR: dataDir,
     INTERLUDE_TOKEN: token,
     INTERLUDE_LOCAL_NAME: localName,
-    // where those who have to say one to a shell find it
+    // for pages that show shell commands
     INTERLUDE_RUNNER_TOKEN_FILE: runnerTokenFile(dataDir),
   });
-  const { prepareDatabase } = await import('./database.mjs');
-  await prepareDatabase(process.env);
-  launchServer();
-  await keepLookingForAgents();
+  await migrateDatabase(process.env);
+  processState().isLaunched = true;
+  await watchForAgents();
   const { serve } = await import('./serve.mjs');
-  const { url, close } = await serve(host, held, ipv6 === 'ours', basePath);
-  end.after(() => within(END_MS, stop(close)));
+  const { url, close } = await serve(host, held, ipv6 === 'free', basePath);
+  shutdown.after(() => within(END_MS, stop(close)));
   const own = { url, token };
   await keepRunnerToken(dataDir, own);
   const signIn = await signInLines(own, isTerminal(process.stdout, process.env));
-  const pages = localName === '' || new URL(url).hostname !== '127.0.0.1' ? url : ownPages(localName, url);
-  const takeBack = announce(dataDir, url, pages);
-  process.once('exit', takeBack);
-  const elsewhere = pages === url ? '' : `  Browsers on this machine have it at ${pages}\n`;
-  say(`\n  Interlude is at ${url}\n${signIn}\n${elsewhere}`);
+  const isLocalUrl = new URL(url).hostname === '127.0.0.1';
+  const pages = localName !== '' && isLocalUrl ? url.replace('127.0.0.1', `${localName}.localhost`) : url;
+  process.once('exit', publishServerFile(dataDir, url, pages));
+  const redirect = pages === url ? '' : `  Browsers on this machine are redirected to ${pages}\n`;
+  printLine(`\n  Interlude is at ${url}\n${signIn}\n${redirect}`);
   const { INTERLUDE_TOKEN: _, INTERLUDE_TOKEN_FILE: __, ...unowned } = process.env;
   const endDemo = options.demo ? startDemoFleet({ ...unowned, INTERLUDE_URL: url }) : null;
-  say(endDemo ? '  The demo fleet is at work. Ctrl-C ends both.\n' : isPacked ? '' : commands);
+  printLine(endDemo ? '  The demo fleet is running. Press Ctrl-C to stop both.\n' : isPacked ? '' : nextCommands());
   if (endDemo === null) return;
-  end.after(async () => {
-    // First, while there is a server to tell that its sessions end. It must not hold us up.
+  shutdown.after(async () => {
+    // first, while its sessions can still report their end; bounded, so that it can't delay the exit
     await within(DEMO_FAREWELL_MS, endDemo());
     await within(END_MS, stop(close));
   });
 }
 
 /**
- * @param {string} localName
- * @param {string} url
- */
-function ownPages(localName, url) {
-  const { port, pathname } = new URL(url);
-  return `http://${localName}.localhost:${port}${pathname.replace(/\/$/, '')}`;
-}
-
-/**
- * Ordering: nobody new is let in, streams are told, whoever is inside gets an answer; then the database is closed. After
- * the last write its file holds everything by itself: it can be backed up and restored alone.
+ * Ordering: stop accepting, end streams, answer open requests, then close the database. After the last write its file
+ * is self-contained and can be backed up alone.
  *
  * @param {() => Promise<void>} closeDoor
  */
 function stop(closeDoor) {
-  const answered = closeDoor();
-  return theServer().close(answered);
+  return theServer().close(closeDoor());
 }
 
 /**
@@ -123,33 +108,99 @@ function within(ms, work) {
   return Promise.race([work, new Promise((resolve) => setTimeout(resolve, ms))]);
 }
 
-/** Each can be pasted and run where `npm start` was called. */
-function hint() {
+/** Commands to paste where `npm start` was run. */
+function nextCommands() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
   const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
-    `  In another terminal, run Claude Code, in a project of yours or an empty one:`,
+    '  In another terminal, run Claude Code in a project:',
     `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,
-    '  Or follow the Claude Code of your terminals:',
+    '  Or follow Claude Code sessions in your terminals:',
     ours('hooks', 'install'),
     ours('runner', 'hooks'),
     '  Or replay a recorded run:',
     ours('replay', recording),
-    '  See a whole fleet:',
+    '  Or run a demo fleet:',
     ours('demo'),
-    '  Ctrl-C ends it.\n',
+    '  Press Ctrl-C to stop.\n',
   ].join('\n');
 }
 
 /**
- * @param {number} major
- * @param {number} minor
+ * Opens the database once before serving, which migrates it and reports problems here in one line rather than in the
+ * first request.
+ *
+ * @param {NodeJS.ProcessEnv} env
  */
+async function migrateDatabase(env) {
+  const { databaseOptions, openDatabase } = await loadTypescript('db/client.ts', { alone: true });
+  const database = await openDatabase({ ...databaseOptions(env), migrates: true });
+  await database.close();
+}
+
+/** @param {number} major @param {number} minor */
 function requireNode(major, minor) {
   const [hasMajor = 0, hasMinor = 0] = process.versions.node.split('.').map(Number);
   if (hasMajor > major || (hasMajor === major && hasMinor >= minor)) return;
   throw new LaunchError(`Node ${process.versions.node} is too old; install ${major}.${minor} or newer`, 3);
 }
 
-start().catch(giveUp);
+start().catch(exitWithError);
+
+const LONGEST_REST_MS = 30_000;
+const program = fileURLToPath(new URL('./interlude.mjs', import.meta.url));
+
+/**
+ * Runs the demo fleet in its own process, like any runner, and restarts it after failures with growing delays. It ends
+ * with this process, whose exit breaks their IPC channel.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {() => Promise<void>} stops it; resolves once its sessions are closed
+ */
+function startDemoFleet(env) {
+  let ended = false;
+  let failures = 0;
+  /** @type {import('node:child_process').ChildProcess | null} */
+  let child = null;
+  const start = () => {
+    if (ended) return;
+    const startedAt = Date.now();
+    child = fork(program, ['demo'], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    child.once('error', (error) => process.stderr.write(`interlude: can't start the demo fleet: ${error.message}\n`));
+    child.once('exit', (code) => {
+      if (ended || code === 0) return;
+      // a long run before the failure resets the delay
+      failures = Date.now() - startedAt > LONGEST_REST_MS ? 1 : failures + 1;
+      setTimeout(start, Math.min(1_000 * 2 ** (failures - 1), LONGEST_REST_MS));
+    });
+  };
+  start();
+  return () => {
+    ended = true;
+    const last = child;
+    if (!last || last.exitCode !== null || last.signalCode !== null) return Promise.resolve();
+    /** @type {Promise<void>} */
+    const gone = new Promise((resolve) => last.once('exit', () => resolve()));
+    last.kill('SIGTERM');
+    return gone;
+  };
+}
+
+const LOOK_EVERY_MS = 30_000;
+
+/**
+ * Searches this machine for agents periodically, for the server's pages. A failure only means that none are offered.
+ */
+async function watchForAgents() {
+  try {
+    const { findAgents } = await loadTypescript('lib/runner/sources/found-agents.ts', { alone: true });
+    const look = async () => {
+      process.env.INTERLUDE_FOUND_AGENTS = JSON.stringify(await findAgents(process.env));
+    };
+    await look();
+    setInterval(() => void look().catch(() => undefined), LOOK_EVERY_MS).unref();
+  } catch (error) {
+    process.stderr.write(`interlude: can't search this machine for agents: ${error}\n`);
+  }
+}

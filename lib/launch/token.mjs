@@ -1,59 +1,90 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
 import { errorCode } from '../runner/system-error.mjs';
-import { LaunchError } from './say.mjs';
+import { LaunchError } from './launch-error.mjs';
 
-const SHORTEST = 16;
+const MIN_LENGTH = 16;
+const LOCAL_NAME_LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
+const LOCAL_NAME_LENGTH = 8;
 
 /**
- * The secret of whoever Interlude belongs to: INTERLUDE_TOKEN, else the file in the data directory, which is made at the
- * first start. It opens everything, so it is printed nowhere, and stands in no address.
+ * The owner's token: INTERLUDE_TOKEN, or a file in the data folder that the first start creates. It grants everything,
+ * so it is never printed or put in a URL.
  *
  * @param {string} dataDir
  * @param {NodeJS.ProcessEnv} env
- * @returns {string}
  */
 export function readOrMakeToken(dataDir, env) {
-  if (env.INTERLUDE_TOKEN !== undefined && env.INTERLUDE_TOKEN !== '') {
-    return long(env.INTERLUDE_TOKEN.trim(), 'INTERLUDE_TOKEN');
-  }
+  if (env.INTERLUDE_TOKEN) return checkToken(env.INTERLUDE_TOKEN.trim(), 'INTERLUDE_TOKEN');
   const file = join(dataDir, 'token');
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    // `wx`: of two that start at once, one makes it and both read it
-    writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+    createFile(dataDir, file, randomBytes(32).toString('base64url'));
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
+    throw LaunchError.ofWriting(error, dataDir, 'INTERLUDE_DATA_DIR');
   }
   try {
-    return long(readPrivate(file).trim(), file);
+    return checkToken(readPrivate(file).trim(), file);
   } catch (error) {
     if (error instanceof LaunchError || error instanceof DataFolderError) throw error;
-    throw new LaunchError(`the token ${file} can't be read (${errorCode(error)}); delete it to get a new one`);
+    throw new LaunchError(`can't read the token file ${file} (${errorCode(error)}); delete it to create a new token`);
   }
 }
 
-/**
- * @param {string} token
- * @param {string} where
- */
-function long(token, where) {
-  if (token.length < SHORTEST) {
-    throw new LaunchError(`the token in ${where} has ${token.length} characters; it needs at least ${SHORTEST}`);
+/** @param {string} token @param {string} where */
+function checkToken(token, where) {
+  if (token.length < MIN_LENGTH) {
+    throw new LaunchError(`the token in ${where} has ${token.length} characters; it needs at least ${MIN_LENGTH}`);
   }
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new LaunchError(
-    `the token in ${where} can't be sent in a header; it may hold letters, digits and punctuation of ASCII, no spaces`,
+    `the token in ${where} can't be sent in a header; use ASCII letters, digits and punctuation without spaces`,
   );
 }
 
 /**
- * What the environment leaves to a file, as containers do with secrets: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
+ * The host name below `localhost` at which browsers on this machine sign in. Random and kept with the tokens: a cookie
+ * goes to every port of its host, so that a guessable name would send it to other local servers.
+ *
+ * @param {string} dataDir
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {string} '' for none
+ */
+export function readOrMakeLocalName(dataDir, env) {
+  if (env.INTERLUDE_LOCAL_NAME !== undefined) return env.INTERLUDE_LOCAL_NAME;
+  const file = join(dataDir, 'local-name');
+  const letter = () => LOCAL_NAME_LETTERS[randomInt(LOCAL_NAME_LETTERS.length)];
+  try {
+    createFile(dataDir, file, `interlude-${Array.from({ length: LOCAL_NAME_LENGTH }, letter).join('')}`);
+  } catch {
+    // without a writable folder there is no local name; the token's error says what to do
+    return '';
+  }
+  return readFileSync(file, 'utf8').trim();
+}
+
+/**
+ * Creates a private file unless it exists. Of two concurrent starts one creates it and both read it.
+ *
+ * @param {string} folder
+ * @param {string} file
+ * @param {string} line
+ */
+function createFile(folder, file, line) {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(file, `${line}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  }
+}
+
+/**
+ * Reads secrets that the environment keeps in files, as containers do: INTERLUDE_OIDC_CLIENT_SECRET_FILE.
  *
  * @param {Record<string, string | undefined>} env
- * @returns {Record<string, string>} what to add to it
+ * @returns {Record<string, string>} variables to add
  */
 export function secretsFromFiles(env) {
   const file = env.INTERLUDE_OIDC_CLIENT_SECRET_FILE;
@@ -62,7 +93,7 @@ export function secretsFromFiles(env) {
     return { INTERLUDE_OIDC_CLIENT_SECRET: readFileSync(file, 'utf8').trim() };
   } catch (error) {
     throw new LaunchError(
-      `the file of INTERLUDE_OIDC_CLIENT_SECRET_FILE, ${file}, can't be read (${errorCode(error)})`,
+      `can't read ${file} (${errorCode(error)}); set INTERLUDE_OIDC_CLIENT_SECRET_FILE to a readable file`,
     );
   }
 }

@@ -34,12 +34,8 @@ export interface ErrorBody {
   error: { code: ErrorCode; message: string; [detail: string]: unknown };
 }
 
-/** On every AppError: Next bundles this file more than once, and each copy must know the errors of the others. */
-const APP_ERROR = Symbol.for('interlude.app-error');
-
 /** An error a person or a program will read. `message` says what happened and what to do next. */
 export class AppError extends Error {
-  readonly [APP_ERROR] = true;
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
   readonly headers: Record<string, string>;
@@ -60,8 +56,9 @@ export class AppError extends Error {
     return ERROR_STATUS[this.code];
   }
 
+  /** Goes by the name: Next bundles this file more than once, and each copy must recognize the others' errors. */
   static override [Symbol.hasInstance](value: unknown): value is AppError {
-    return typeof value === 'object' && value !== null && APP_ERROR in value;
+    return typeof value === 'object' && value !== null && 'name' in value && value.name === 'AppError';
   }
 }
 

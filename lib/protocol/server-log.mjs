@@ -12,6 +12,8 @@
  * @typedef {{ error?: unknown, requestId?: string, [field: string]: unknown }} About
  */
 
+import { processState } from './process-state.mjs';
+
 /** @type {readonly ServerLogLevel[]} */
 const LEVELS = ['debug', 'info', 'warn', 'error'];
 
@@ -35,9 +37,6 @@ const IN_ADDRESS = /\b(authToken=)[^&\s"'<>]+/gi;
 /** What is shorter is no secret, and may be part of any word. */
 const SHORTEST_SECRET = 8;
 
-/** Next bundles this module more than once: what redacts is shared by all copies. */
-const REDACT = Symbol.for('interlude.redact-server-log');
-
 /**
  * Sets what takes the secrets out of every text that is logged from now on. The launcher logs before it is set, and
  * knows no text of agents or people.
@@ -45,7 +44,7 @@ const REDACT = Symbol.for('interlude.redact-server-log');
  * @param {(text: string) => string} redact
  */
 export function redactServerLog(redact) {
-  Reflect.set(globalThis, REDACT, redact);
+  processState().redactLog = redact;
 }
 
 /**
@@ -138,6 +137,5 @@ function withoutSecrets(text, env) {
     if (secret.length >= SHORTEST_SECRET && told.includes(secret)) told = told.replaceAll(secret, `(${name})`);
   }
   if (told.includes('uth')) told = told.replace(IN_ADDRESS, '$1…');
-  const redact = Reflect.get(globalThis, REDACT);
-  return redact === undefined ? told : redact(told);
+  return processState().redactLog?.(told) ?? told;
 }

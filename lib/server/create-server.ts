@@ -5,7 +5,7 @@ import { requestIdOf } from '@interlude/protocol/request-id';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
-import { type ContextKind, checkContext } from '@/db/context-kind';
+import { type ContextKind, checkContext, contextKind } from '@/db/context-kind';
 import {
   type AccessSettings,
   accessSettings,
@@ -13,20 +13,18 @@ import {
   sessionIdleMs,
   sessionMs,
 } from '@/lib/server/access/access-settings';
-import { actOf } from '@/lib/server/access/audited';
-import { authenticate, authenticateProgram, signedIn } from '@/lib/server/access/authenticate';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
+import { describeAction } from '@/lib/server/access/audit';
+import { authenticate, authenticateProgram, sessionPrincipal } from '@/lib/server/access/authenticate';
+import { embedOrigins } from '@/lib/server/access/embeds';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
 import { oidcSettings } from '@/lib/server/access/oidc/oidc-settings';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { preflightAnswer, readableByOpaque } from '@/lib/server/access/opaque-origin';
-import { OpenStreams } from '@/lib/server/access/open-streams';
 import { may, type Principal, requirePermission } from '@/lib/server/access/principal';
-import type { ProviderServer } from '@/lib/server/access/provider-sign-in';
-import { KeptAnswers } from '@/lib/server/access/server-context';
+import type { ProviderSignInContext } from '@/lib/server/access/provider-sign-in';
+import { ResponseCaches } from '@/lib/server/access/request-context';
+import { allowOpaqueOrigin, preflightResponse } from '@/lib/server/access/request-origin';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
-import { asResponse, StreamAnswer } from '@/lib/server/access/stream-answer';
-import { webhookSetting } from '@/lib/server/access/webhook-settings';
+import { asResponse, OpenStreams, StreamedResponse } from '@/lib/server/access/streamed-response';
 import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
 import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
 import { logRetention } from '@/lib/server/log-store/retention-settings';
@@ -34,51 +32,49 @@ import { Readiness } from '@/lib/server/queries/health';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { Tracing } from '@/lib/server/telemetry/tracing';
-import { answerRoute } from './answer-route';
-import { type Found, findRoute } from './find-route';
+import { webhookSetting } from '@/lib/server/webhook/webhook-settings';
+import { type Found, findRoute, handleRoute } from './handle-route';
 import { describeApi } from './open-api/get-open-api';
 import { type ApiRoute, type Ids, ROUTES } from './routes';
-import { closeParts, keepParts, keepStreamed, type ServerParts, serverParts } from './server-parts';
+import { closeParts, createParts, type ServerParts, startParts, startWhileStreaming } from './server-parts';
 
-/** How often to try a database that was away when the server started. */
-const OPEN_AGAIN_MS = 5_000;
+/** Retry interval for a database that was unavailable at start. */
+const REOPEN_MS = 5_000;
 
-/** A stream says `bye` before a host cuts it off, most of them after five minutes. */
+/** Streams send `bye` before the host cuts them off, usually after five minutes. */
 const PER_REQUEST_STREAM_MS = 280_000;
 
-/** The whole of the server behind HTTP. */
 export interface Server {
-  /** Answers everything that is not a page. Never rejects. */
+  /** Answers every request except pages. Never rejects. */
   handle(request: Request): Promise<Response>;
-  /** The same for the front door, which opens a StreamAnswer over the connection itself. */
+  /** Like `handle`, for the front door, which opens a StreamedResponse on the connection itself. */
   answer(request: Request): Promise<Response>;
-  /** Whether a request carries a good credential. */
+  /** True if a request carries a valid credential. */
   knows(request: Request): Promise<boolean>;
-  /** Whose sign-in a page's request carries; null for nobody's. */
+  /** The signed-in person behind a page request; null for none. */
   visitor(headers: Headers): Promise<Principal | null>;
-  /** From now on commands expire, silent runners are missed and logs are trimmed, without any request. */
+  /** Starts background work: expiring commands, detecting silent runners, trimming logs. */
   start(): Promise<void>;
   /**
-   * Says `bye` to every stream, accepts no new ones, and closes the database after the waiting writes. Calling it twice
-   * does no harm.
+   * Sends `bye` to every stream, refuses new ones, and closes the database after pending writes. Safe to repeat.
    *
-   * @param answered what to wait for before the database is closed; requests are still answered meanwhile
+   * @param answered settles before the database closes; requests are still answered until then
    */
   close(answered?: Promise<void>): Promise<void>;
-  /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call tries again */
+  /** @throws AppError `unavailable` without a token or while the database can't be opened; the next call retries */
   parts(): Promise<ServerParts>;
-  /** The API as it is, for the page that shows it. */
+  /** The API's description, for its reference page. */
   description(): Promise<OpenApiDocument>;
 }
 
-/** What a process keeps from one request to the next: nothing in it is under way. */
+/** State that a process keeps between requests; none of it is in progress. */
 export class ProcessMemory {
   readonly env: Record<string, string | undefined>;
   readonly throttle = new LoginThrottle();
-  /** Whether the database's schema was seen to be this version's. */
+  /** The database's schema is known to be current. */
   isSchemaKnown = false;
   readonly readiness: Readiness;
-  readonly kept: KeptAnswers;
+  readonly kept: ResponseCaches;
   #settings: AccessSettings | null = null;
   #provider: { signIn: OidcSignIn | null } | null = null;
   readonly #kind: ContextKind;
@@ -87,16 +83,16 @@ export class ProcessMemory {
     this.env = env;
     this.#kind = kind;
     this.readiness = new Readiness({ isShared: kind === 'shared' });
-    this.kept = new KeptAnswers(kind === 'shared');
+    this.kept = new ResponseCaches(kind === 'shared');
   }
 
-  /** @throws AppError `unavailable` for settings that make no sense */
+  /** @throws AppError `unavailable` for invalid settings */
   settings(): AccessSettings {
     this.#settings ??= accessSettings(this.env);
     return this.#settings;
   }
 
-  /** @throws AppError `unavailable` for settings that make no sense */
+  /** @throws AppError `unavailable` for invalid settings */
   provider(): OidcSignIn | null {
     this.#provider ??= { signIn: newProvider(this.env, this.settings(), this.#kind) };
     return this.#provider.signIn;
@@ -104,29 +100,29 @@ export class ProcessMemory {
 }
 
 /**
- * Makes the server that the environment describes. Nothing is opened yet.
+ * Creates the server that the environment describes. Opens nothing yet.
  *
  * Ordering: access is decided before anything is opened or read.
- * Failure: a database that can't be opened is tried again, by the next request and by `start`.
+ * Failure: the next request, and `start`, retry a database that can't be opened.
  *
- * @param kind of `perRequest`, it answers one request, and what it streams is kept up to date while that is open
+ * @param kind `perRequest`: answers one request, and keeps its stream current while it is open
  */
 export function createServer(
   env: Record<string, string | undefined>,
   kind: ContextKind = 'shared',
   memory = new ProcessMemory(env, kind),
 ): Server {
-  const lasts = kind === 'shared';
+  const isLongLived = kind === 'shared';
   redactServerLog((text) => redactedFor('server-log', text));
   let opening: Promise<ServerParts> | null = null;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let closing: Promise<void> | null = null;
-  /** Who is told of each answer, once there is a database. */
-  let told: Telemetry | null = null;
+  /** Receives an event per response, once there is a database. */
+  let telemetry: Telemetry | null = null;
   let traces: Tracing | null = null;
 
   const settings = () => memory.settings();
-  const door: ProviderServer = {
+  const authenticator: ProviderSignInContext = {
     settings,
     throttle: memory.throttle,
     credentials: async () => (await parts()).credentials,
@@ -134,9 +130,12 @@ export function createServer(
     provider: () => {
       const signIn = memory.provider();
       if (signIn !== null) return signIn;
-      throw new AppError('not_found', 'No identity provider is set here. See docs/sign-in.md, or sign in with a link.');
+      throw new AppError(
+        'not_found',
+        'No identity provider is configured. See docs/sign-in.md, or sign in with a link.',
+      );
     },
-    endAtProvider: async () => (await memory.provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
+    providerSignOutUrl: async () => (await memory.provider()?.endSessionUrl(SIGNED_OUT_PATH)) ?? null,
   };
   const parts = () => {
     opening ??= open().catch((error) => {
@@ -149,31 +148,31 @@ export function createServer(
   async function open(): Promise<ServerParts> {
     const access = settings();
     checkContext(env, kind);
-    // settings by which nobody could sign in are told at the start, not to whoever tries
+    // invalid sign-in settings fail at start, not at the first sign-in
     const oidc = memory.provider();
     const seconds = Number(env.INTERLUDE_STREAM_MAX_SECONDS);
-    const streamMaxMs = seconds > 0 ? seconds * 1000 : lasts ? null : PER_REQUEST_STREAM_MS;
+    const streamMaxMs = seconds > 0 ? seconds * 1000 : isLongLived ? null : PER_REQUEST_STREAM_MS;
     const { webhook, problem: webhookProblem } = webhookSetting(env);
     const opened = await openDatabase({
       ...databaseOptions(env),
       isKnown: memory.isSchemaKnown,
-      isAlone: !lasts,
+      isAlone: !isLongLived,
     });
-    memory.isSchemaKnown = !lasts;
+    memory.isSchemaKnown = !isLongLived;
     traces = await tracesOf(env, opened);
     const listeners = traces?.listeners ?? [];
-    const count = lasts ? processMetrics : () => null;
-    const all: ServerParts = serverParts(
+    const count = isLongLived ? processMetrics : () => null;
+    const all: ServerParts = createParts(
       {
         ...access,
         database: opened,
         kind,
         kept: memory.kept,
-        ...(lasts
+        ...(isLongLived
           ? {}
           : {
               streams: new OpenStreams(
-                () => keepStreamed(all),
+                () => startWhileStreaming(all),
                 () => void close(),
               ),
             }),
@@ -191,24 +190,25 @@ export function createServer(
       { logs: logRetention(env), history: historyRetention(env) },
       { count, listeners },
     );
-    told = all.telemetry ?? null;
-    if (lasts && closing === null) keepParts(all);
+    telemetry = all.telemetry ?? null;
+    if (isLongLived && closing === null) startParts(all);
     return all;
   }
 
   async function answer(request: Request, found: Found): Promise<Response> {
     if (found.kind === 'route') {
       const { route, ids } = found;
-      if (route.access === 'open') return route.handler(request, { ...door, parts, readiness: memory.readiness });
-      const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, door);
-      if (!may(principal, route.access)) await noteForbidden(request, principal, route, ids);
+      if (route.access === 'open')
+        return route.handler(request, { ...authenticator, parts, readiness: memory.readiness });
+      const principal = await (route.access === 'speak' ? authenticateProgram : authenticate)(request, authenticator);
+      if (!may(principal, route.access)) await recordForbidden(request, principal, route, ids);
       requirePermission(principal, route.access);
       const all = await parts();
-      // nobody has looked since the last request what is due by now
-      if (!lasts && !isTelling(route)) await all.commands.sweepDue();
-      return answerRoute(route, request, all, ids, principal);
+      // no timer has run since the last request
+      if (!isLongLived && !isRunnerWrite(route)) await all.commands.sweepDue();
+      return handleRoute(route, request, all, ids, principal);
     }
-    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, door);
+    if (found.kind === 'nothing' || !found.isOpen) await authenticate(request, authenticator);
     if (found.kind === 'nothing') {
       throw new AppError(
         'not_found',
@@ -220,36 +220,41 @@ export function createServer(
     throw new AppError('method_not_allowed', message, { headers: { allow } });
   }
 
-  /** Of what is decided, it is noted who tried; of what is only read, and of what runners try, it is not. */
-  async function noteForbidden(request: Request, principal: Principal, { action }: ApiRoute, ids: Ids): Promise<void> {
+  /** Counts refused actions. Reads, and attempts by runners, are not recorded. */
+  async function recordForbidden(
+    request: Request,
+    principal: Principal,
+    { action }: ApiRoute,
+    ids: Ids,
+  ): Promise<void> {
     if (action === null || principal.kind === 'runner') return;
     const { refusals } = await parts();
-    await refusals.note(actOf(request, principal, action, ids, null), new AppError('forbidden', action));
+    await refusals.record(describeAction(request, principal, action, ids, null), new AppError('forbidden', action));
   }
 
   const respond = withErrors(answer);
   const answered = withErrors(async (request: Request) => {
-    const beganAt = performance.now();
+    const startedAt = performance.now();
     const found = findRoute(request.method, new URL(request.url).pathname);
     const response = await respond(request, found);
     const { method } = request;
     const route = found.kind === 'route' ? found.route.pattern : null;
-    const [{ status }, tookMs] = [response, performance.now() - beganAt];
-    told?.answered?.({ method, route, status, tookMs });
+    const [{ status }, tookMs] = [response, performance.now() - startedAt];
+    telemetry?.answered?.({ method, route, status, tookMs });
     if (isLogged('debug')) {
       const requestId = requestIdOf(request);
       serverLog('debug', `${method} ${route ?? 'nothing'} ${status}`, { requestId, method, route, status, tookMs });
     }
-    // nothing is done after the answer of a process that may freeze
-    if (!lasts) await (response instanceof StreamAnswer ? traces?.flush() : traces?.close());
+    // a process that may freeze does nothing after its response
+    if (!isLongLived) await (response instanceof StreamedResponse ? traces?.flush() : traces?.close());
     return response;
   });
-  const safely = async (request: Request) =>
-    preflightAnswer(request) ?? readableByOpaque(request, await answered(request));
+  const respondSafely = async (request: Request) =>
+    preflightResponse(request) ?? allowOpaqueOrigin(request, await answered(request));
 
   async function start(): Promise<void> {
     await parts().catch(() => {
-      retry = setTimeout(start, OPEN_AGAIN_MS);
+      retry = setTimeout(start, REOPEN_MS);
       retry.unref?.();
     });
   }
@@ -270,14 +275,14 @@ export function createServer(
   }
 
   return {
-    handle: async (request) => asResponse(await safely(request)),
-    answer: safely,
+    handle: async (request) => asResponse(await respondSafely(request)),
+    answer: respondSafely,
     knows: (request) =>
-      authenticate(request, door).then(
+      authenticate(request, authenticator).then(
         () => true,
         () => false,
       ),
-    visitor: (headers) => signedIn(headers, door),
+    visitor: (headers) => sessionPrincipal(headers, authenticator),
     start,
     parts,
     description: () => describeApi(ROUTES),
@@ -285,23 +290,23 @@ export function createServer(
   };
 }
 
-/** Nothing of it is loaded where nobody collects traces. */
+/** Loads tracing only if a collector is configured. */
 async function tracesOf(env: Record<string, string | undefined>, database: Database): Promise<Tracing | null> {
   if (!env.OTEL_EXPORTER_OTLP_ENDPOINT && !env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return null;
-  const [{ otelSettings }, { tracing }] = await Promise.all([
+  const [{ otelSettings }, { startTracing }] = await Promise.all([
     import('@/lib/server/telemetry/otel-settings'),
     import('@/lib/server/telemetry/tracing'),
   ]);
   const settings = otelSettings(env);
-  return settings === null ? null : tracing(settings, database);
+  return settings === null ? null : startTracing(settings, database);
 }
 
-/** Whether a route only takes what is sent, and shows nothing of what the time has changed. */
-function isTelling({ access, method }: ApiRoute): boolean {
+/** True for routes that only accept a runner's data and show nothing time-dependent. */
+function isRunnerWrite({ access, method }: ApiRoute): boolean {
   return access === 'speak' && method === 'POST';
 }
 
-/** @throws AppError `unavailable` for settings that make no sense */
+/** @throws AppError `unavailable` for invalid settings */
 function newProvider(
   env: Record<string, string | undefined>,
   { now }: AccessSettings,
@@ -309,4 +314,34 @@ function newProvider(
 ): OidcSignIn | null {
   const found = oidcSettings(env);
   return found === null ? null : new OidcSignIn(found, now, kind === 'shared');
+}
+
+/**
+ * Server for a process that may freeze after any response: each request creates its own, and everything it opens ends
+ * with it. Only environment settings and the login throttle persist.
+ *
+ * Failure: a frozen or killed process holds nothing that others wait for.
+ */
+function perRequestServer(env: Record<string, string | undefined>): Server {
+  const memory = new ProcessMemory(env, 'perRequest');
+  const one = () => createServer(env, 'perRequest', memory);
+  return {
+    handle: (request) => one().handle(request),
+    answer: (request) => one().answer(request),
+    knows: (request) => one().knows(request),
+    visitor: (headers) => one().visitor(headers),
+    async parts() {
+      const parts = await one().parts();
+      await parts.commands.sweepDue();
+      return parts;
+    },
+    description: () => one().description(),
+    start: async () => {},
+    close: async () => {},
+  };
+}
+
+/** The server for this environment and host. */
+export function serverFor(env: Record<string, string | undefined>): Server {
+  return contextKind(env) === 'shared' ? createServer(env) : perRequestServer(env);
 }

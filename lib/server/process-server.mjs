@@ -1,44 +1,18 @@
-/**
- * The one server of this process. On `globalThis`, because Next bundles each of its entries separately and the launcher
- * is in no bundle. They share nothing else in this way.
- */
-
-/**
- * @typedef {object} Slot
- * @property {import('./create-server').Server | null} server
- * @property {boolean} isLaunched whether a launcher ends the server when the process is told to end
- */
-
-const SLOT = Symbol.for('interlude.server');
-const holder = /** @type {{ [SLOT]?: Slot }} */ (globalThis);
-
-/** @returns {Slot} */
-function slot() {
-  holder[SLOT] ??= { server: null, isLaunched: false };
-  return holder[SLOT];
-}
+import { processState } from '../protocol/process-state.mjs';
 
 /** @param {import('./create-server').Server} server */
-export function holdServer(server) {
-  slot().server = server;
+export function setServer(server) {
+  processState().server = server;
 }
 
 /**
+ * The single server of this process.
+ *
  * @returns {import('./create-server').Server}
- * @throws {Error} before instrumentation.ts has made it
+ * @throws {Error} before instrumentation.ts has created it
  */
 export function theServer() {
-  const { server } = slot();
-  if (server === null) throw new Error('this process has no server: instrumentation.ts did not run');
-  return server;
-}
-
-/** From now on the caller ends the server, in its own order. */
-export function launchServer() {
-  slot().isLaunched = true;
-}
-
-/** @returns {boolean} */
-export function isLaunched() {
-  return slot().isLaunched;
+  const { server } = processState();
+  if (server === null) throw new Error('This process has no server: instrumentation.ts did not run.');
+  return /** @type {import('./create-server').Server} */ (server);
 }

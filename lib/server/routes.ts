@@ -3,18 +3,18 @@ import * as body from '@interlude/protocol/commands';
 import * as query from '@interlude/protocol/queries';
 import type { Permission } from '@interlude/protocol/scope';
 import type * as z from 'zod';
-import type { Asked } from '@/lib/server/access/asked';
-import { postEmbedToken } from '@/lib/server/access/embed-tokens';
+import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/audit-log';
+import { postEmbedToken } from '@/lib/server/access/embeds';
 import * as credential from '@/lib/server/access/manage-credentials';
+import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/manage-credentials';
 import { getMembers, putMember } from '@/lib/server/access/manage-members';
-import { deleteOwnSignIns, getOwnSignIns } from '@/lib/server/access/own-sign-ins';
 import {
-  endByProvider,
-  finishSignIn,
-  type ProviderServer,
-  signInByProvider,
+  backChannelLogout,
+  finishProviderSignIn,
+  type ProviderSignInContext,
+  startProviderSignIn,
 } from '@/lib/server/access/provider-sign-in';
-import { getAudit, getAuditCheck, getAuditExport } from '@/lib/server/access/read-audit';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { signIn, signInByForm, signOut } from '@/lib/server/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/server/agui/post-agui';
 import { postAcceptReply } from '@/lib/server/commands/accept-reply';
@@ -38,16 +38,16 @@ import { healthz, type Readiness, readyz } from '@/lib/server/queries/health';
 import { getAttachment } from '@/lib/server/queries/read-attachment';
 import * as read from '@/lib/server/queries/read-routes';
 import { getStorage } from '@/lib/server/queries/read-storage';
-import { getMetrics } from '@/lib/server/telemetry/get-metrics';
-import { postWebhookTest } from '@/lib/server/webhook/post-webhook-test';
+import { getMetrics } from '@/lib/server/telemetry/metrics';
+import { postWebhookTest } from '@/lib/server/webhook/call-webhook';
 import { getOpenApi } from './open-api/get-open-api';
-import { doAllDue, type ServerParts } from './server-parts';
+import { runDueWork, type ServerParts } from './server-parts';
 
 export const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What open routes get: it works while the database is away. */
-export interface OpenServer extends ProviderServer {
+/** Dependencies of open routes; usable while the database is unavailable. */
+export interface OpenServer extends ProviderSignInContext {
   parts(): Promise<ServerParts>;
   readiness: Readiness;
 }
@@ -55,22 +55,22 @@ export interface OpenServer extends ProviderServer {
 export type Schema = z.ZodObject<z.ZodRawShape>;
 export type Ids = Record<string, string>;
 
-/** What a route accepts besides the ids in its path. If there are several bodies, any of them. */
+/** Accepted query and bodies; any of several bodies. */
 interface Takes<Query extends Schema, Body extends Schema> {
   query?: Query;
   bodies?: readonly Body[];
 }
 
-/** @returns a model, which is the answer's JSON, or an answer of another kind */
+/** @returns a model, encoded as JSON, or a finished Response */
 type Handler<Id extends string, Query, Body> = (
-  asked: Asked<Id, { query: Query; body: Body }>,
+  asked: RequestContext<Id, { query: Query; body: Body }>,
   server: ServerParts,
 ) => Promise<object>;
 type OpenHandler = (request: Request, server: OpenServer) => Promise<Response>;
 
 interface RouteBase {
   method: Method;
-  /** `:name` stands for one part of the path, which the handler is given decoded. */
+  /** `:name` matches one path segment; handlers get it decoded. */
   pattern: string;
 }
 
@@ -83,36 +83,36 @@ export interface ApiRoute extends RouteBase {
   access: Permission;
   takes: Takes<Schema, Schema>;
   handler: Handler<string, unknown, unknown>;
-  /** The status of its answers: 201 for what is kept from then on, 202 if the work is still to be done. */
+  /** Success status: 201 for a created resource, 202 for queued work. */
   status: 200 | 201 | 202;
-  /** What the audit calls it; null for what changes nothing. */
+  /** The audit's name for it; null for reads. */
   action: string | null;
 }
 
 /**
- * One row of the table. `open`: anybody, as far as the handler lets them; otherwise what the sender's role must permit.
- * A row without that does not compile.
+ * A row of the route table. `open` leaves access to the handler; otherwise the sender's role needs the permission. A
+ * row without `access` does not compile.
  */
 export type Route = OpenRoute | ApiRoute;
 
 const reads = api('read');
 const speaks = api('speak');
-/** What a runner may know of its agents. */
+/** For runners, about their own agents. */
 const attends = api('attend');
 const itself = api('self');
 const administers = api('administer');
-/** Something that somebody decides. */
+/** Decisions by operators. */
 const acts = (action: string) => api('act', 200, action);
-/** Asks an agent to do something: the answer says that this is queued. */
+/** Commands to an agent; the response confirms that they are queued. */
 const asks = (action: string) => api('act', 202, action);
 
-/** Everything that is not a page. PROTOCOL.md says what each route is asked and answers. */
+/** Every route except pages. PROTOCOL.md documents each. */
 export const ROUTES: readonly Route[] = [
   open('GET', '/sign-in', (request, server) => signIn(request, server)),
   open('POST', '/sign-in', (request, server) => signInByForm(request, server)),
-  open('GET', '/sign-in/provider', (request, server) => signInByProvider(request, server)),
-  open('GET', '/sign-in/callback', (request, server) => finishSignIn(request, server)),
-  open('POST', '/sign-in/back-channel-logout', (request, server) => endByProvider(request, server)),
+  open('GET', '/sign-in/provider', (request, server) => startProviderSignIn(request, server)),
+  open('GET', '/sign-in/callback', (request, server) => finishProviderSignIn(request, server)),
+  open('POST', '/sign-in/back-channel-logout', (request, server) => backChannelLogout(request, server)),
   open('POST', '/sign-out', (request, server) => signOut(request, server)),
   ...['', '/api/v1'].flatMap((base) =>
     (['GET', 'HEAD'] as const).flatMap((method) => [
@@ -133,7 +133,7 @@ export const ROUTES: readonly Route[] = [
   administers('GET', '/members', getMembers),
   api('administer', 200, 'change member')('PUT', '/members/:memberId', putMember, { bodies: [changeMemberSchema] }),
   api('issue', 201, 'create embed')('POST', '/embed-tokens', postEmbedToken, { bodies: [newEmbedSchema] }),
-  api('tend')('GET', '/cron', (_asked, server) => doAllDue(server)),
+  api('tend')('GET', '/cron', (_asked, server) => runDueWork(server)),
   administers('GET', '/audit', getAudit, { query: query.auditQuery }),
   administers('GET', '/audit/export', getAuditExport, { query: query.auditQuery }),
   administers('GET', '/audit/check', getAuditCheck),

@@ -1,8 +1,9 @@
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
 import type { RetentionRules } from '@interlude/protocol/storage';
-import { CredentialBook } from '@/lib/server/access/credential-book';
-import { Refusals } from '@/lib/server/access/refusals';
+import { CredentialCache } from '@/lib/server/access/credential-cache';
+import { RefusalCounter } from '@/lib/server/access/refusal-counter';
+import { ResponseCaches, type ServerContext } from '@/lib/server/access/request-context';
 import { refreshRole } from '@/lib/server/access/role-refresh';
-import { KeptAnswers, type ServerContext } from '@/lib/server/access/server-context';
 import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
@@ -12,96 +13,94 @@ import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import type { Retention } from '@/lib/server/log-store/remove-old-lines';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
 import type { HistoryRetention } from '@/lib/server/retention/retention-settings';
-import { type CountProcess, Metrics } from '@/lib/server/telemetry/metrics';
+import { type CountProcess, createMetrics, type Metrics } from '@/lib/server/telemetry/metrics';
 import { type Telemetry, telemetryOf } from '@/lib/server/telemetry/telemetry';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
-import { retentionRules } from './retention-rules';
 
-/** Who looks at the server's work. */
-export interface Watching {
+export interface Observers {
   count: CountProcess;
   listeners: readonly Telemetry[];
 }
 
-const NOBODY: Watching = { count: () => null, listeners: [] };
+const NO_OBSERVERS: Observers = { count: () => null, listeners: [] };
 
-/** Everything built on one open database. Each handler takes the parts it needs. */
+/** Everything built on one open database. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
   logs: LogKeeper;
   history: HistoryKeeper;
   webhooks: WebhookSender;
-  credentials: CredentialBook;
-  refusals: Refusals;
+  credentials: CredentialCache;
+  refusals: RefusalCounter;
   metrics: Metrics;
-  kept: KeptAnswers;
-  /** How long what has happened is kept, for those who ask. */
+  kept: ResponseCaches;
+  /** Retention settings, for display. */
   retention: RetentionRules;
 }
 
 /**
- * None of them does anything yet: streams open by themselves, and the rest begins with `keepParts` or `keepStreamed`.
- *
- * @param watching who is told of the server's work, and how it is counted
+ * Creates the parts without background work: `startParts` and `startWhileStreaming` begin it. Streams open on demand.
  */
-export function serverParts(
-  given: ServerContext,
+export function createParts(
+  settings: ServerContext,
   retention: { logs: Retention; history: HistoryRetention },
-  watching: Watching = NOBODY,
+  observers: Observers = NO_OBSERVERS,
 ): ServerParts {
-  const { database, now } = given;
+  const { database, now } = settings;
   const state = () => ({
     subscribers: fanOut.subscriberCount,
     writes: database.writes.load,
     reads: database.reads.waiting,
   });
-  const counted = watching.count(state);
-  const telemetry = telemetryOf([...(counted === null ? [] : [counted.telemetry]), ...watching.listeners]);
-  const kept = given.kept ?? new KeptAnswers();
-  const context = { ...given, telemetry, kept };
+  const processMetrics = observers.count(state);
+  const telemetry = telemetryOf([
+    ...(processMetrics === null ? [] : [processMetrics.telemetry]),
+    ...observers.listeners,
+  ]);
+  const kept = settings.kept ?? new ResponseCaches();
+  const context = { ...settings, telemetry, kept };
   const fanOut = new FanOut(database, { streams: context.streams ?? null, telemetry });
   return {
     ...context,
-    metrics: new Metrics(database, now, counted, kept.metrics),
+    metrics: createMetrics(database, now, processMetrics, kept.metrics),
     fanOut,
     commands: new CommandHub(context),
     logs: new LogKeeper(context, retention.logs),
     history: new HistoryKeeper(context, retention.history),
     gaps: new GapTally(),
     webhooks: new WebhookSender(context),
-    credentials: new CredentialBook({
+    credentials: new CredentialCache({
       ...context,
       refreshRole: context.oidc ? (credentialId) => refreshRole(context, credentialId) : null,
     }),
-    refusals: new Refusals(context),
+    refusals: new RefusalCounter(context),
     retention: retentionRules(retention),
   };
 }
 
-/** From now on, what is due is done without being asked for. */
-export function keepParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
+/** Starts all background work. */
+export function startParts({ commands, logs, history, webhooks, refusals }: ServerParts): void {
   for (const part of [commands, logs, history, webhooks, refusals]) part.keep();
 }
 
 /**
- * The same while a stream is open in a process that may freeze after it: only what those who look are to see of the time
- * that passes, and what others are told of it. History, logs and refusals would still be at work when the stream has ended:
- * `GET /cron` looks through them.
+ * Starts what streams depend on, in a process that may freeze after them: commands and webhooks. Other work could
+ * outlast the stream; `GET /cron` does it.
  */
-export function keepStreamed({ commands, webhooks }: ServerParts): void {
+export function startWhileStreaming({ commands, webhooks }: ServerParts): void {
   for (const part of [commands, webhooks]) part.keep();
 }
 
-/** Says `bye` to every stream, and begins nothing more. */
+/** Sends `bye` to every stream and stops background work. */
 export function closeParts(parts: ServerParts): void {
   const { fanOut, commands, logs, history, webhooks, credentials, refusals } = parts;
   for (const part of [fanOut, commands, logs, history, webhooks, credentials, refusals]) part.close();
 }
 
 /**
- * `GET /cron`: does everything that is due, now. For hosts whose processes do not last, which call it now and then; what
- * somebody would see is done before it is shown, too.
+ * `GET /cron`: does all due work now, for hosts whose processes freeze. What readers would see is also done before it
+ * is shown.
  */
-export async function doAllDue({
+export async function runDueWork({
   commands,
   logs,
   history,
@@ -113,6 +112,26 @@ export async function doAllDue({
   await logs.retain();
   await history.retain();
   await webhooks.send();
-  await refusals.tellDue();
+  await refusals.flushDue();
   return { status: 'done' };
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Retention settings as JSON, which has no `Infinity`. */
+export function retentionRules({ logs, history }: { logs: Retention; history: HistoryRetention }): RetentionRules {
+  const days = (ms: number) => limit(ms / DAY_MS);
+  return {
+    days: Object.fromEntries(
+      SESSION_STATES.map((state) => [state, days(history.maxAgeMs[state])]),
+    ) as RetentionRules['days'],
+    elsewhereDays: days(history.elsewhereMs),
+    auditDays: days(history.auditMs),
+    maxBytes: limit(history.maxBytes),
+    logs: { days: logs.maxAgeMs / DAY_MS, maxBytes: logs.maxBytes },
+  };
+}
+
+function limit(most: number): number | null {
+  return Number.isFinite(most) ? most : null;
 }

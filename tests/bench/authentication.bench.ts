@@ -1,6 +1,6 @@
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
-import { authenticate, type Doorkeeper } from '@/lib/server/access/authenticate';
-import { CredentialBook } from '@/lib/server/access/credential-book';
+import { type Authenticator, authenticate } from '@/lib/server/access/authenticate';
+import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { addCredential } from '@/lib/server/access/credential-rows';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
 import { temporaryDatabase } from '../support/database';
@@ -23,9 +23,9 @@ database.reader.execute = (statement) => {
   return execute(statement);
 };
 const now = Date.now;
-const book = new CredentialBook({ database, now });
+const book = new CredentialCache({ database, now });
 const settings = { token: TOKEN, localName: null, allowedHosts: [], allowAddresses: false, now };
-const door: Doorkeeper = { settings: () => settings, credentials: async () => book, throttle: new LoginThrottle() };
+const door: Authenticator = { settings: () => settings, credentials: async () => book, throttle: new LoginThrottle() };
 
 try {
   const agents: Scope = { kind: 'agents', ids: ['agent-1'], prefixes: [] };

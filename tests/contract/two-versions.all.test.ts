@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { Database } from '@/db/client';
-import { serverOf } from '@/lib/server/per-request-server';
+import { serverFor } from '@/lib/server/create-server';
 import { errorOf, ingest, record, sendEvents } from '../support/ingest-target';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type InProcessServer, inProcessServer } from '../support/server-target';
@@ -99,7 +99,7 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
       });
       expect((await first.get('/readyz')).status).toBe(503);
       expect((await first.get('/api/v1/sessions/beside')).status).toBe(200);
-      const third = serverOf({ INTERLUDE_DATABASE_URL: await place.url(), INTERLUDE_TOKEN: first.token });
+      const third = serverFor({ INTERLUDE_DATABASE_URL: await place.url(), INTERLUDE_TOKEN: first.token });
       const asked = new Request('http://127.0.0.1/api/v1/sessions', {
         headers: { authorization: `Bearer ${first.token}` },
       });

@@ -4,7 +4,7 @@ import { bundleWorker } from '../support/bundle-worker';
 test('the handlers import nothing of Node and nothing that opens files when bundled for workers', async () => {
   const { nodeImports, files } = await bundleWorker();
   expect(nodeImports).toEqual([]);
-  expect(files).toEqual(expect.arrayContaining(['lib/server/per-request-server.ts', 'db/no-file.ts']));
+  expect(files).toEqual(expect.arrayContaining(['lib/server/create-server.ts', 'db/no-file.ts']));
   expect(
     files.filter((file) => /^(db\/(open-file|database-file|local-)|node_modules\/(libsql|ws)\/)/.test(file)),
   ).toEqual([]);

@@ -57,7 +57,7 @@ test('a sign-in link works once, under the server’s local name, and the server
   const { hostname, port } = new URL(page.url());
   expect(hostname).toMatch(/^interlude-\w{8}\.localhost$/);
   expect(port).toBe(new URL(it.server.url).port);
-  expect(it.server.output).toContain(`Browsers on this machine have it at http://${hostname}:${port}`);
+  expect(it.server.output).toContain(`Browsers on this machine are redirected to http://${hostname}:${port}`);
   // A page that is open would say that it is signed out.
   await page.goto('about:blank');
   await it.context.clearCookies({ name: 'interlude', domain: hostname });

@@ -7,8 +7,8 @@ import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import type { SessionList } from '@interlude/protocol/read-models';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { buildWhatIsOld } from '@/lib/launch/build.mjs';
-import { root } from '@/lib/launch/root.mjs';
+import { buildIfStale } from '@/lib/launch/build.mjs';
+import { root } from '@/lib/launch/paths.mjs';
 import { runCli, startCli } from '../support/cli';
 import { embedIn, embedStage } from '../support/embed-stage';
 import { EventWriter } from '../support/event-writer';
@@ -30,7 +30,7 @@ let it: OwnVisit;
 let pages = '';
 beforeAll(async () => {
   // there may be no build yet
-  await buildWhatIsOld(BASE);
+  await buildIfStale(BASE);
   it = await visitOwn({ signedIn: false, env: { INTERLUDE_BASE_PATH: BASE } });
   pages = (JSON.parse(await readFile(join(it.server.dataDir, 'server.json'), 'utf8')) as { pages: string }).pages;
 }, 2 * TEST_MS);
@@ -300,7 +300,7 @@ test('a sign-in with the identity provider returns beneath the path', async () =
   expect(cookies.map(({ name, path }) => [name, path])).toEqual([['interlude', BASE]]);
   // the provider decides nothing of where: a forged answer is told on a page that leads back in
   await page.goto(`${publicUrl}/sign-in/callback?state=forged&code=x`);
-  await page.getByRole('link', { name: 'To the sign-in page' }).click();
+  await page.getByRole('link', { name: 'Go to the sign-in page' }).click();
   await page.waitForURL(`${publicUrl}/signed-out`);
 });
 

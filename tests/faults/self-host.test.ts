@@ -144,7 +144,7 @@ test('a copy that was packed for a path is beneath it, and does not start for an
   const start = [join(copy, 'lib/launch/start.mjs')];
   expect(spawnSync(process.execPath, start, { env: env(''), encoding: 'utf8' })).toMatchObject({
     status: 1,
-    stderr: expect.stringMatching(/^interlude: this copy was packed to be beneath a path; [^\n]+\n$/),
+    stderr: expect.stringMatching(/^interlude: this copy was packed with a base path; [^\n]+\n$/),
   });
   const child = spawn(process.execPath, start, { env: env('/a/packed.one'), stdio: 'ignore' });
   onTestFinished(async () => {

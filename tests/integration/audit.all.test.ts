@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { checkAudit } from '@/lib/server/access/read-audit';
+import { checkAudit } from '@/lib/server/access/audit-log';
 import { AccessStage } from '../support/access-stage';
 import { lengthenAudit } from '../support/long-audit';
 import { expectWithin } from '../support/pace';

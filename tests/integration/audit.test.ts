@@ -1,7 +1,7 @@
 import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
 import type { MessageAnswer } from '@interlude/protocol/commands';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
+import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import { ROUTES } from '@/lib/server/routes';
 import { AccessStage, type Headers } from '../support/access-stage';
 import { type BusyAgent, busyAgent } from '../support/busy-agent';
@@ -317,7 +317,7 @@ describe('the chain', () => {
     const values = [number, at, actor, actorKind, role, credentialId, action, target, digest, origin, result];
     await sql(stage, `INSERT INTO audit ${columns} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, [
       ...values,
-      hashOf({ ...forged, agentId: null, sessionId: null }, NO_HASH),
+      hashOf({ ...forged, agentId: null, sessionId: null }, GENESIS_HASH),
     ]);
     expect((await check(stage)).brokenAt).toBe(number);
     // and what comes after it does not mend it
@@ -360,7 +360,7 @@ describe('reading it', () => {
       all.filter(({ number }) => number > lines.length - 500 && number < lines.length),
     );
     // whoever has the file can check it by himself
-    let head = NO_HASH;
+    let head = GENESIS_HASH;
     for (const { hash, ...entry } of lines) {
       expect(hashOf(entry, head)).toBe(hash);
       head = hash;

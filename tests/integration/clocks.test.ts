@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readSessions } from '@/lib/server/queries/read-sessions';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
@@ -30,7 +30,7 @@ test('a server whose clock is set back goes on taking records, in order', async 
     positions.push(Number(answer.position));
   }
   expect(positions).toEqual([...positions].sort((a, b) => a - b));
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   expect(page?.turns.map(({ id }) => id)).toEqual(['r0', 'r1', 'r2', 'r3']);
 });
 
@@ -38,7 +38,7 @@ test('an agent that is heard of after the clock was set back was last seen by th
   await ingest(target, turn(1, 'r1', NOON));
   now = NOON - HOUR;
   await ingest(target, [record(3, { occurredAt: now, kind: 'log', log: { level: 'info', message: 'still here' } })]);
-  const [agent] = (await readAgents(wholeSight(target.database), { after: null, limit: 10 })).agents;
+  const [agent] = (await readAgents(unscoped(target.database), { after: null, limit: 10 })).agents;
   expect(agent?.lastSeenAt).toBe(NOON - HOUR);
 });
 
@@ -47,12 +47,12 @@ test.each([
   ['the end of time', 8_640_000_000_000_000],
 ])('a runner that lives at %s is shown in the order in which it spoke', async (_when, occurredAt) => {
   await ingest(target, [...turn(1, 'r1', NOON), ...turn(3, 'r2', occurredAt), ...turn(5, 'r3', NOON)]);
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   expect(page?.turns.map(({ id, startedAt }) => [id, startedAt])).toEqual([
     ['r1', NOON],
     ['r2', occurredAt],
     ['r3', NOON],
   ]);
-  const [session] = (await readSessions(wholeSight(target.database))).sessions;
+  const [session] = (await readSessions(unscoped(target.database))).sessions;
   expect(session).toMatchObject({ state: 'idle', turnCount: 3 });
 });

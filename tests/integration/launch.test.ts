@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { holdPort } from '@/lib/launch/port.mjs';
+import { reservePort } from '@/lib/launch/port.mjs';
 import { tempDir } from '../support/temp-dir';
 
 const program = fileURLToPath(new URL('../../lib/launch/start.mjs', import.meta.url));
@@ -34,10 +34,10 @@ test('a port in use is told in one line, before anything is installed or built',
 });
 
 test('a port is kept from when it is looked for until the server listens', async () => {
-  const held = await holdPort('127.0.0.1', 0);
-  await expect(holdPort('127.0.0.1', held.port)).rejects.toThrow(`port ${held.port} is in use`);
+  const held = await reservePort('127.0.0.1', 0);
+  await expect(reservePort('127.0.0.1', held.port)).rejects.toThrow(`port ${held.port} is in use`);
   await held.release();
-  const next = await holdPort('127.0.0.1', held.port);
+  const next = await reservePort('127.0.0.1', held.port);
   await next.release();
 });
 

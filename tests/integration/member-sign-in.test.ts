@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { serverKey } from '@/db/server-keys';
 import { OidcSignIn } from '@/lib/server/access/oidc/oidc-sign-in';
-import { open } from '@/lib/server/access/oidc/sealed';
+import { open } from '@/lib/server/access/oidc/pending-sign-ins';
 import { FrameReader } from '@/tests/support/frames';
 import { PUBLIC_URL, TeamStage, TOKEN } from '@/tests/support/team-stage';
 
@@ -28,7 +28,7 @@ async function passAnHour(): Promise<void> {
     });
     await transaction.execute('UPDATE access SET version = version + 1');
   });
-  await credentials.changed();
+  await credentials.invalidate();
 }
 
 /** The columns of the newest sign-in. */
@@ -196,7 +196,7 @@ test('the sign-in of a member is asked about by one of two instances, and once',
   const beside = stage.serverWith('another-token-for-tests-9876543210');
   const { browser } = await stage.signIn('vera');
   await passAnHour();
-  await (await beside.parts()).credentials.changed();
+  await (await beside.parts()).credentials.invalidate();
   const before = stage.identity.refreshes;
   const requests = Array.from({ length: 20 }, () => {
     const request = browser.request(new URL('/api/v1/me', PUBLIC_URL));

@@ -112,7 +112,7 @@ describe('an ID token', () => {
 
   test.each(Object.keys(FORGED))('is refused with %s', async (which) => {
     await expect(signIn(FORGED[which] as (nonce: string) => Promise<string>)).rejects.toSatisfy(
-      refusedAs('malformed', /no answer to a sign-in/),
+      refusedAs('malformed', /doesn’t match a sign-in/),
     );
   });
 
@@ -143,7 +143,7 @@ describe('an answer that is an error', () => {
       await expect(answered(`error=${error}`)).rejects.toSatisfy(refusedAs('unavailable', /Try again in a minute/));
     }
     await expect(answered('error=invalid_scope')).rejects.toSatisfy(
-      refusedAs('forbidden', /\(invalid_scope\).*tell who/),
+      refusedAs('forbidden', /\(invalid_scope\).*tell an administrator/),
     );
   });
 
@@ -228,7 +228,7 @@ describe('a provider', () => {
     try {
       const at = signInWith({ INTERLUDE_OIDC_ISSUER: 'https://login.microsoftonline.com/common/v2.0' });
       await expect(at.begin(new Request(PUBLIC_URL), '/', KEY)).rejects.toSatisfy(
-        refusedAs('unavailable', /own tenant/),
+        refusedAs('unavailable', /your tenant/),
       );
     } finally {
       vi.unstubAllGlobals();
@@ -291,7 +291,7 @@ describe('a logout token', () => {
     ...more,
   });
   const post = (body: BodyInit, at = interlude) =>
-    at.loggedOut(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout: ProviderLogout) => logout);
+    at.backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout: ProviderLogout) => logout);
   const send = (token: string, at = interlude) => post(new URLSearchParams({ logout_token: token }), at);
   const typed = { typ: 'logout+jwt' };
 
@@ -342,7 +342,7 @@ describe('a logout token', () => {
 
   test.each(Object.keys(FORGED))('is refused %s', async (which) => {
     const token = await (FORGED[which] as () => Promise<string>)();
-    await expect(send(token)).rejects.toSatisfy(refusedAs('malformed', /logout token is not taken/));
+    await expect(send(token)).rejects.toSatisfy(refusedAs('malformed', /logout token is rejected/));
   });
 
   test('has to be alone in a form of its size', async () => {

@@ -21,7 +21,7 @@ const backChannel = createServer(async (request, response) => {
   let body = '';
   for await (const chunk of request) body += chunk;
   const answer = await interlude
-    .loggedOut(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout) => {
+    .backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body }), async (logout) => {
       told.push(logout);
       return new Response(null);
     })
@@ -138,7 +138,7 @@ describe('a sign-in', () => {
   test('refuses a refresh for another subject', async () => {
     const { refreshToken } = await signIn('vera');
     await expect(interlude.refresh(ADA, refreshToken ?? '', async () => {})).rejects.toSatisfy(
-      refusal('unavailable', /does not answer as it should/),
+      refusal('unavailable', /is unreachable or sent an invalid response/),
     );
   });
 
@@ -185,7 +185,9 @@ describe('a sign-in', () => {
     const last = callbacks[6] as URL;
     expect(browser.cookiesFor(last).split('; ')).toHaveLength(5);
     expect((await finish(browser, last)).next).toBe('/6');
-    await expect(finish(browser, callbacks[0] as URL)).rejects.toSatisfy(refusal('malformed', /did not begin/));
+    await expect(finish(browser, callbacks[0] as URL)).rejects.toSatisfy(
+      refusal('malformed', /no such sign-in in progress/),
+    );
   });
 
   test('works on an instance that did not begin it', async () => {
@@ -259,7 +261,7 @@ describe('a callback that is not the answer', () => {
         browser,
         changed((q) => q.set('state', 'x')),
       ),
-    ).rejects.toSatisfy(refusal('malformed', /did not begin/));
+    ).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));
     await expect(
       finish(
         browser,
@@ -298,25 +300,27 @@ describe('a callback that is not the answer', () => {
         browser,
         changed((q) => q.set('code', 'x')),
       ),
-    ).rejects.toSatisfy(refusal('malformed', /does not take/));
+    ).rejects.toSatisfy(refusal('malformed', /rejected this/));
     await expect(
       finish(
         browser,
         changed((q) => q.set('code', code)),
       ),
-    ).rejects.toSatisfy(refusal('malformed', /does not take/));
+    ).rejects.toSatisfy(refusal('malformed', /rejected this/));
   });
 
   test('is refused the second time', async () => {
     expect((await finish(browser, callback)).subject).toBe('ada');
-    await expect(finish(browser, callback)).rejects.toSatisfy(refusal('malformed', /used already/));
+    await expect(finish(browser, callback)).rejects.toSatisfy(refusal('malformed', /already used/));
   });
 
   test('is refused in a browser that did not begin it', async () => {
-    await expect(finish(new CookieBrowser(), callback)).rejects.toSatisfy(refusal('malformed', /did not begin/));
+    await expect(finish(new CookieBrowser(), callback)).rejects.toSatisfy(
+      refusal('malformed', /no such sign-in in progress/),
+    );
     const another = new CookieBrowser();
     await comeBack(another);
-    await expect(finish(another, callback)).rejects.toSatisfy(refusal('malformed', /did not begin/));
+    await expect(finish(another, callback)).rejects.toSatisfy(refusal('malformed', /no such sign-in in progress/));
   });
 
   test('is refused with the cookie of another sign-in under the name of this one', async () => {
@@ -436,8 +440,8 @@ describe('a sign-out', () => {
     await signOut(browser, (await interlude.endSessionUrl('/signed-out')) ?? '');
     expect(told).toHaveLength(1);
     const post = (at: OidcSignIn, end = async (_: ProviderLogout) => 'ended') =>
-      at.loggedOut(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);
-    await expect(post(interlude)).rejects.toSatisfy(refusal('malformed', /taken already/));
+      at.backChannelLogout(new Request(PUBLIC_URL, { method: 'POST', body: `logout_token=${lastToken}` }), end);
+    await expect(post(interlude)).rejects.toSatisfy(refusal('malformed', /already used/));
     const another = signInWith({ INTERLUDE_OIDC_CLIENT_ID: 'another' });
     await expect(post(another)).rejects.toSatisfy(refusal('malformed', /"aud"/));
     const afresh = signInWith();

@@ -5,7 +5,7 @@ import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 import { deltas, insertRows } from '../support/insert-rows';
@@ -16,7 +16,7 @@ let fanOut: FanOut;
 let server: Server;
 let client: Socket;
 /** What carries a stream to its response. */
-let carry: (answer: StreamAnswer, incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
+let carry: (answer: StreamedResponse, incoming: IncomingMessage, response: ServerResponse) => Promise<void>;
 beforeEach(async () => {
   carry = (answer, incoming, response) => exchange(async () => answer, incoming, response);
   database = await temporaryDatabase();
@@ -30,7 +30,7 @@ beforeEach(async () => {
       after: null,
       signal: gone.signal,
     });
-    await carry(new StreamAnswer(open, SSE_HEADERS), incoming, response);
+    await carry(new StreamedResponse(open, SSE_HEADERS), incoming, response);
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);

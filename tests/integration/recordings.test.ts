@@ -1,6 +1,6 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { ingest, inProcessTarget } from '../support/ingest-target';
@@ -30,8 +30,8 @@ async function replay(file: string): Promise<Replayed> {
   );
   const numbered = records.map((record, index) => ({ seq: index + 1, ...record }));
   for (let from = 0; from < numbered.length; from += 7) await ingest(target, numbered.slice(from, from + 7));
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 100 });
-  const tasks = await readTasks(wholeSight(target.database), 's1');
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 100 });
+  const tasks = await readTasks(unscoped(target.database), 's1');
   await target.close();
   return { turns: page?.turns ?? [], tasks: tasks?.tasks ?? [] };
 }

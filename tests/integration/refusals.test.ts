@@ -3,7 +3,7 @@ import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audi
 import { AppError } from '@interlude/protocol/errors';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OWNER } from '@/lib/server/access/principal';
-import { Refusals } from '@/lib/server/access/refusals';
+import { RefusalCounter } from '@/lib/server/access/refusal-counter';
 import { AccessStage, type Headers } from '../support/access-stage';
 
 const WINDOW_MS = 10 * 60_000;
@@ -55,12 +55,12 @@ describe('what is refused again and again', () => {
     await interrupts(stage, viewer, 300);
     expect(told(await entriesOf(stage, viewer))).toEqual([['interrupt', 'forbidden', 1]]);
     time.passes(WINDOW_MS - 1);
-    await stage.parts.refusals.tellDue();
+    await stage.parts.refusals.flushDue();
     expect(await entriesOf(stage, viewer)).toHaveLength(1);
     const lastAt = Date.now();
     await interrupts(stage, viewer, 1, 'newest-');
     time.passes(1);
-    await stage.parts.refusals.tellDue();
+    await stage.parts.refusals.flushDue();
     const all = await entriesOf(stage, viewer);
     expect(told(all)).toEqual([
       ['interrupt', 'forbidden', 1],
@@ -77,7 +77,7 @@ describe('what is refused again and again', () => {
       await interrupts(stage, viewer, 5);
       time.passes(60_000);
     }
-    await stage.parts.refusals.tellDue();
+    await stage.parts.refusals.flushDue();
     const all = await entriesOf(stage, viewer);
     expect(all).toHaveLength(7);
     expect(all.reduce((sum, { times }) => sum + times, 0)).toBe(300);
@@ -110,7 +110,7 @@ describe('what is refused again and again', () => {
     time.passes(WINDOW_MS);
     const [second, third] = await Promise.all([stageOf(first.dataDir), stageOf(first.dataDir)]);
     await vi.waitFor(async () => expect(await entriesOf(second, viewer)).toHaveLength(2));
-    await third.parts.refusals.tellDue();
+    await third.parts.refusals.flushDue();
     expect(told(await entriesOf(third, viewer)).at(-1)).toEqual(['interrupt', 'forbidden', 19]);
     expect(await entriesOf(third, viewer)).toHaveLength(2);
   });
@@ -130,11 +130,12 @@ describe('what is refused again and again', () => {
     const stage = await stageOf();
     const timers = vi.spyOn(globalThis, 'setTimeout');
     const windowMs = 321;
-    const refusals = new Refusals(stage.parts, windowMs);
+    const refusals = new RefusalCounter(stage.parts, windowMs);
     onTestFinished(() => refusals.close());
     const act = { principal: OWNER, action: 'interrupt', agentId: null, sessionId: null };
     const forbidden = new AppError('forbidden', 'Not for you.');
-    for (const target of ['/a', '/b', '/c']) await refusals.note({ ...act, target, digest: '', origin: '' }, forbidden);
+    for (const target of ['/a', '/b', '/c'])
+      await refusals.record({ ...act, target, digest: '', origin: '' }, forbidden);
     const mine = async () => (await entriesOf(stage, { id: 'owner' })).map(({ target, times }) => [target, times]);
     expect(await mine()).toEqual([['/a', 1]]);
     time.passes(windowMs);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { moveVersion } from '@/lib/server/access/credential-rows';
+import { bumpAccessVersion } from '@/lib/server/access/credential-rows';
 import { makeSecret, secretHash } from '@/lib/server/access/secret';
 import { type AccessStage, bearer, type Headers, secretOf } from '../support/access-stage';
 import { expectUnavailable } from '../support/expect-unavailable';
@@ -88,7 +88,7 @@ describe('with very many credentials', () => {
           SELECT value->>0, 'token', value->>1, 'one of many', 'viewer', '{"kind":"everything"}', 1, 1 FROM json_each(?)`,
         args: [JSON.stringify(rows)],
       });
-      await moveVersion(transaction);
+      await bumpAccessVersion(transaction);
     });
     return secrets.map(bearer);
   }

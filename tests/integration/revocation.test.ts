@@ -26,7 +26,7 @@ async function expectOpen(
   stream: FrameReader,
   about = { agentId: 'later', sessionId: 'later' },
 ): Promise<void> {
-  await stage.parts.credentials.changed();
+  await stage.parts.credentials.invalidate();
   const event = { type: 'CUSTOM', name: 'still-here' };
   const records = [{ seq: 1, kind: 'event', ...about, occurredAt: Date.now(), event }];
   const { frames } = stream;
@@ -218,7 +218,7 @@ describe('by the clock', () => {
   /** Until a server has written down when each was used last, which it does once a minute. */
   async function noted(stage: AccessStage, clock: ReturnType<typeof movable>): Promise<void> {
     clock.passes(61_000);
-    await stage.parts.credentials.changed();
+    await stage.parts.credentials.invalidate();
   }
 
   test('a code is good for five minutes', async () => {

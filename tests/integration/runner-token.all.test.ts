@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { keepRunnerToken } from '@/lib/launch/runner-token.mjs';
+import { keepRunnerToken } from '@/lib/launch/local-credentials.mjs';
 import { PlayedAcpAgent } from '../support/acp-agent';
 import { startCli } from '../support/cli';
 import { LocalDashboard } from '../support/local-dashboard';

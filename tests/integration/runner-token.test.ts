@@ -2,8 +2,7 @@ import { readdirSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import type { CredentialList, Me } from '@interlude/protocol/access';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { ensureRunnerToken, runnerTokenFile } from '@/lib/launch/runner-token.mjs';
-import { isTerminal, signInLines } from '@/lib/launch/sign-in-link.mjs';
+import { ensureRunnerToken, isTerminal, runnerTokenFile, signInLines } from '@/lib/launch/local-credentials.mjs';
 import { LocalDashboard } from '../support/local-dashboard';
 import { tempDir } from '../support/temp-dir';
 
@@ -102,10 +101,12 @@ describe('the token of this machine’s runners', () => {
 });
 
 describe('what the terminal says of signing in', () => {
-  test('is a link that is good once, and how to get another; the owner’s token is nowhere', async () => {
+  test('prints a single-use link and how to get another, never the owner’s token', async () => {
     const said = await signInLines(own(), true);
     expect(said).not.toContain(dashboard.token);
-    expect(said).toMatch(/\n {2}It is good once, for 5 minutes. This prints another:\n {4}.*interlude -- sign-in$/);
+    expect(said).toMatch(
+      /\n {2}The link works once, within 5 minutes. Print another with:\n {4}.*interlude -- sign-in$/,
+    );
     const link = /Sign in: {2}(\S+)/.exec(said)?.[1] ?? '';
     const open = () => fetch(link, { redirect: 'manual' });
     expect((await open()).headers.get('set-cookie')).toContain('interlude=ils_');
@@ -133,7 +134,7 @@ describe('what the terminal says of signing in', () => {
   test('is what to do, where none can be made', async () => {
     dashboard.cutsOff = (path) => path === '/api/v1/sign-in-codes';
     expect(await signInLines(own(), true)).toMatch(
-      /no link can be made now. Once .+ prints one:\n {4}.*interlude -- sign-in$/,
+      /can't create a link now. Once .+, print one with:\n {4}.*interlude -- sign-in$/,
     );
   });
 });

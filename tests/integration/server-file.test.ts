@@ -6,8 +6,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
 
 const PROGRAM = `
-  import { announce } from ${JSON.stringify(new URL('../../lib/launch/server-file.mjs', import.meta.url).href)};
-  const takeBack = announce(process.argv[1], process.argv[2]);
+  import { publishServerFile } from ${JSON.stringify(new URL('../../lib/launch/server-file.mjs', import.meta.url).href)};
+  const takeBack = publishServerFile(process.argv[1], process.argv[2]);
   process.on('message', () => { takeBack(); process.disconnect(); });
   process.send('announced');`;
 

@@ -64,10 +64,10 @@ describe('a link to sign in', () => {
     expect((await other.text()).replace(madeUp, code)).toBe(text);
     const { cookie = '' } = await named.browser();
     const known = await named.send(`/sign-in?token=${code}`, { as: { cookie }, headers });
-    expect(await known.text()).toContain('It is signed in as “Local admin” now');
+    expect(await known.text()).toContain('This signs out “Local admin”');
     const { secret } = await named.credential({ kind: 'session', role: 'viewer', name: 'x” now. ″y', idleMs: 60_000 });
     const quoting = await named.send(`/sign-in?token=${code}`, { as: { cookie: `interlude=${secret}` }, headers });
-    expect((await quoting.text()).replaceAll('&quot;', '"')).toContain('It is signed in as “x" now. "y” now');
+    expect((await quoting.text()).replaceAll('&quot;', '"')).toContain('This signs out “x" now. "y”');
   });
 
   test.each<[string, Headers, number]>([

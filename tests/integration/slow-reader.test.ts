@@ -5,7 +5,7 @@ import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
 import { exchange } from '@/lib/launch/exchange.mjs';
 import { frontDoor } from '@/lib/launch/front-door.mjs';
-import { type Opener, StreamAnswer } from '@/lib/server/access/stream-answer';
+import { type OpenStream, StreamedResponse } from '@/lib/server/access/streamed-response';
 import { CommandStream } from '@/lib/server/commands/command-stream';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
@@ -95,9 +95,9 @@ function commandOf(position: number, text: string) {
 }
 
 /** The front door, which opens a stream over the connection itself. */
-async function listening(open: (signal: AbortSignal) => Promise<Opener>): Promise<Server> {
+async function listening(open: (signal: AbortSignal) => Promise<OpenStream>): Promise<Server> {
   const door = frontDoor((incoming, response) =>
-    exchange(async ({ signal }) => new StreamAnswer(await open(signal), SSE_HEADERS), incoming, response),
+    exchange(async ({ signal }) => new StreamedResponse(await open(signal), SSE_HEADERS), incoming, response),
   );
   await new Promise<void>((resolve) => {
     door.listen(0, '127.0.0.1', resolve);

@@ -153,7 +153,7 @@ describe('sign-in', () => {
     for (const args of [['sign-in'], ['tokens', 'list'], ['tokens', 'create', '--agent', 'y']]) {
       const end = await callCli(args, { ...env, INTERLUDE_TOKEN: token });
       expect(end).toMatchObject({ exitCode: 1, stdout: '' });
-      expect(end.stderr).toMatch(/^interlude: This is for admins[^\n]+runner\.\n$/);
+      expect(end.stderr).toMatch(/^interlude: This requires the admin role[^\n]+runner\.\n$/);
     }
   });
 

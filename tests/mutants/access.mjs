@@ -43,7 +43,7 @@ export const ACCESS = [
   },
   {
     name: 'lets a token claim in the name of the local admin',
-    file: 'lib/server/access/person-of.ts',
+    file: 'lib/server/access/principal.ts',
     find: 'if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };',
     replace: 'return { id: LOCAL_ID, name: LOCAL_ADMIN };',
     test: 'tests/contract/inbox.test.ts',
@@ -57,14 +57,14 @@ export const ACCESS = [
   },
   {
     name: 'hashes an audit entry without the one before it',
-    file: 'lib/server/access/audit-entry.ts',
+    file: 'lib/server/access/audit.ts',
     find: 'const fields = [before, number, at,',
     replace: 'const fields = [number, at,',
     test: 'tests/unit/access/audit-chain.test.ts',
   },
   {
     name: 'checks the audit chain without its hashes',
-    file: 'lib/server/access/read-audit.ts',
+    file: 'lib/server/access/audit-log.ts',
     find: 'if (entry.number !== after + 1 || hashOf(rest, head) !== hash) {',
     replace: 'if (entry.number !== after + 1) {',
     test: 'tests/unit/access/audit-chain.test.ts',
@@ -99,7 +99,7 @@ export const ACCESS = [
   },
   {
     name: 'serves a path outside the scope',
-    file: 'lib/server/access/require-reach.ts',
+    file: 'lib/server/access/principal.ts',
     find: "if (scope.kind === 'everything') return;",
     replace: "if (scope.kind !== 'log') return;",
     test: 'tests/unit/access/permissions.test.ts',
@@ -156,7 +156,7 @@ export const ACCESS = [
   {
     name: 'opens a stream to a topic outside the scope',
     file: 'lib/server/fan-out/get-stream.ts',
-    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(database, scope, topic, 'log');",
+    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(database, scope, topic, 'log');",
     replace: '',
     test: 'tests/unit/access/permissions.test.ts',
   },
@@ -204,14 +204,14 @@ export const ACCESS = [
   },
   {
     name: 'embeds in an origin that is not allowed',
-    file: 'lib/server/access/embed-tokens.ts',
+    file: 'lib/server/access/embeds.ts',
     find: 'if (!embedOrigins.includes(parentOrigin)) {',
     replace: 'if (parentOrigin.length === 0) {',
     test: 'tests/unit/access/embeds.test.ts',
   },
   {
     name: 'embeds a session outside the scope of its maker',
-    file: 'lib/server/access/embed-tokens.ts',
+    file: 'lib/server/access/embeds.ts',
     find: "WHERE id = ? AND ${sessionsIn(principal.scope, 'id')}`",
     replace: 'WHERE id = ?`',
     test: 'tests/unit/access/embeds.test.ts',
@@ -233,7 +233,7 @@ export const ACCESS = [
   },
   {
     name: 'gives an embed of the list the scope of its maker',
-    file: 'lib/server/access/embed-tokens.ts',
+    file: 'lib/server/access/embeds.ts',
     find: "return { kind: 'fleet', within: own };",
     replace: 'return own;',
     test: 'tests/unit/access/embeds.test.ts',
@@ -241,8 +241,8 @@ export const ACCESS = [
   {
     name: 'lets an embed outlive the token that made it',
     file: 'lib/server/access/credential-rows.ts',
-    find: 'Math.min(made.expiresAt ?? most, most)',
-    replace: 'made.expiresAt',
+    find: 'Math.min(derived.expiresAt ?? most, most)',
+    replace: 'derived.expiresAt',
     test: 'tests/unit/access/embeds.test.ts',
   },
   {

@@ -204,14 +204,14 @@ export const COMMANDS = [
   },
   {
     name: 'signs a webhook without its timestamp',
-    file: 'lib/server/webhook/sign-webhook.ts',
+    file: 'lib/server/webhook/call-webhook.ts',
     find: 'new TextEncoder().encode(`${id}.${timestamp}.${body}`)',
     replace: 'new TextEncoder().encode(`${id}.${body}`)',
     test: 'tests/unit/webhook/webhook-sender.test.ts',
   },
   {
     name: 'sends the timestamp of a webhook in milliseconds',
-    file: 'lib/server/webhook/sign-webhook.ts',
+    file: 'lib/server/webhook/call-webhook.ts',
     find: 'String(Math.floor(at / 1_000))',
     replace: 'String(at)',
     test: 'tests/unit/webhook/webhook-sender.test.ts',

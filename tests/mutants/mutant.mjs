@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../lib/launch/root.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 
 /**
  * One small fault in the source, and the test that must fail because of it.

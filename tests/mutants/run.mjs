@@ -8,8 +8,8 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { root } from '../../lib/launch/root.mjs';
-import { giveUp, LaunchError, say } from '../../lib/launch/say.mjs';
+import { exitWithError, LaunchError, printLine } from '../../lib/launch/launch-error.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 import { endAll, runScript } from '../run-script.mjs';
 import { staleness } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';
@@ -74,16 +74,16 @@ async function run(names) {
       if (killedBy === undefined) fail(mutant, why ?? 'survived');
       else passed += 1;
       const verdict = killedBy === undefined ? `FAILED  ${mutant.name}: ${why}` : `killed  ${mutant.name}`;
-      say(`${verdict} (CPU ${cpuSeconds.toFixed(1)} s, wall ${wallSeconds.toFixed(1)} s)`);
-      if (killedBy !== undefined) say(`        by ${mutant.test} > ${killedBy}`);
+      printLine(`${verdict} (CPU ${cpuSeconds.toFixed(1)} s, wall ${wallSeconds.toFixed(1)} s)`);
+      if (killedBy !== undefined) printLine(`        by ${mutant.test} > ${killedBy}`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 
-  for (const failure of failures) say(`FAILED  ${failure}`);
+  for (const failure of failures) printLine(`FAILED  ${failure}`);
   const wall = ((performance.now() - beganAt) / 1_000).toFixed(0);
-  say(`${passed} of ${chosen.length} mutants killed, CPU ${cpuSum.toFixed(0)} s, wall ${wall} s`);
-  say(`${passed} passed, ${failures.length} failed`);
+  printLine(`${passed} of ${chosen.length} mutants killed, CPU ${cpuSum.toFixed(0)} s, wall ${wall} s`);
+  printLine(`${passed} passed, ${failures.length} failed`);
   process.exitCode = failures.length === 0 ? 0 : 1;
 }
 
@@ -102,8 +102,8 @@ async function unmutated(tests) {
     }),
   );
   const broken = tests.filter((test) => sound.get(test)?.isSound !== true);
-  if (broken.length > 0) say(`${output}\nfailed without a mutant: ${broken.join(', ')}`);
-  say(
+  if (broken.length > 0) printLine(`${output}\nfailed without a mutant: ${broken.join(', ')}`);
+  printLine(
     `${tests.length - broken.length} of ${tests.length} test files pass without a mutant (CPU ${cpuSeconds.toFixed(0)} s)`,
   );
   return sound;
@@ -169,4 +169,4 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
   });
 }
 
-await run(process.argv.slice(2)).catch(giveUp);
+await run(process.argv.slice(2)).catch(exitWithError);

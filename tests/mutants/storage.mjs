@@ -93,7 +93,7 @@ export const STORAGE = [
   {
     name: 'removes audit entries without saying so',
     file: 'lib/server/retention/remove-audit.ts',
-    find: 'if (rows[0] !== undefined) await addEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));',
+    find: 'if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));',
     replace: '',
     test: 'tests/unit/retention/remove-audit.test.ts',
   },

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, type Plugin } from 'vitest/config';
-import { root } from '../../lib/launch/root.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 import base from '../vitest.config.ts';
 import { mutate } from './mutant.mjs';
 import { MUTANTS } from './mutants.mjs';

@@ -8,7 +8,7 @@ import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readLogLevel } from '@/lib/server/queries/read-log-level';
 import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
@@ -74,7 +74,7 @@ class World {
   }
 
   async asked(): Promise<AgentLogLevel['desired']> {
-    return (await readLogLevel(wholeSight(this.#target.database), AGENT))?.desired ?? null;
+    return (await readLogLevel(unscoped(this.#target.database), AGENT))?.desired ?? null;
   }
 
   async ask(level: LogLevel | null, ttlSeconds: number | null): Promise<void> {

@@ -6,7 +6,7 @@ import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import type { LogLine, LogPage } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/server/log-store/remove-old-lines';
 import { readLogComponents } from '@/lib/server/queries/read-log-components';
@@ -123,7 +123,7 @@ async function page(
   limits: Partial<LogPageLimits> = {},
 ): Promise<LogPage> {
   const most = { bytes: 1024 * 1024, searchMs: Infinity, ...limits };
-  const read = await readLogLines(wholeSight(target.database), agentId, { filter: wanted, place, limit }, most);
+  const read = await readLogLines(unscoped(target.database), agentId, { filter: wanted, place, limit }, most);
   if (read === null) throw new Error(`there is no agent ${agentId}`);
   return read;
 }
@@ -330,7 +330,7 @@ describe('an agent’s log', () => {
             });
             const counts = new Map<string, number>();
             for (const { component } of kept) counts.set(component, (counts.get(component) ?? 0) + 1);
-            expect((await readLogComponents(wholeSight(target.database), writer.agentId))?.components).toEqual(
+            expect((await readLogComponents(unscoped(target.database), writer.agentId))?.components).toEqual(
               [...counts].sort().map(([name, count]) => ({ name, lines: count })),
             );
           }

@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readAgent, readParked } from '@/lib/server/queries/read-agents';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
@@ -331,11 +331,11 @@ it('gives each result to the session that started it, once, and parks what nothi
 
       const before = await target.dump();
       for (const agentId of AGENTS) {
-        const detail = await readAgent(wholeSight(target.database), agentId);
+        const detail = await readAgent(unscoped(target.database), agentId);
         const mine = [...model.fates].filter(([tag]) => model.all.get(tag)?.agent === agentId).map(([, fate]) => fate);
         const count = (kind: Fate['kind']) => mine.filter((fate) => fate.kind === kind).length;
         expect(detail?.agent.parkedCount ?? 0).toBe(count('parked'));
-        const discarded = await readParked(wholeSight(target.database), agentId, {
+        const discarded = await readParked(unscoped(target.database), agentId, {
           state: 'discarded',
           after: 0,
           limit: 200,
@@ -345,13 +345,13 @@ it('gives each result to the session that started it, once, and parks what nothi
           expect(parked).toMatchObject({ settledBy: 'operator', reason: 'of no use', settledAt: expect.any(Number) });
         }
         for (const at of SESSIONS) {
-          const page = await readTranscript(wholeSight(target.database), nameOf(agentId, at), {
+          const page = await readTranscript(unscoped(target.database), nameOf(agentId, at), {
             before: null,
             limit: 200,
           });
           const items = (page?.turns ?? []).flatMap((turn) => turn.items);
           expect(items.filter((item) => item.kind === 'message' && item.role === 'user')).toEqual([]);
-          const list = await readTasks(wholeSight(target.database), nameOf(agentId, at));
+          const list = await readTasks(unscoped(target.database), nameOf(agentId, at));
           const inHere = new Set(
             [...model.fates].flatMap(([tag, fate]) =>
               fate.kind === 'in' && fate.session === nameOf(agentId, at) ? [model.all.get(tag)?.task] : [],

@@ -7,7 +7,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { nextTurn } from '@/db/next-turn';
-import { sightOf } from '@/lib/server/access/sight';
+import { readScope } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTaskOutput } from '@/lib/server/queries/read-task-output';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
@@ -74,7 +74,7 @@ class Reader {
   }
 }
 
-const sight = () => sightOf(target.database, EVERYTHING, true);
+const sight = () => readScope(target.database, EVERYTHING, true);
 
 async function load(): Promise<TranscriptPage> {
   const page = await readTranscript(sight(), 's1', { before: null, limit: 200 });

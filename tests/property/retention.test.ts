@@ -15,7 +15,7 @@ import type { Row } from '@libsql/client';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sessionFromRow } from '@/db/fleet-rows';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readAfter, readBounds, replayFrom } from '@/lib/server/event-log/read-after';
 import { FanOut, resume } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
@@ -367,7 +367,7 @@ class World {
       watcher.older = null;
     } else if (state.hasMore && oldest !== undefined) {
       const range = { before: oldest.position, limit: 2 };
-      watcher.older = await readTranscript(wholeSight(this.server.target.database), sessionId, range);
+      watcher.older = await readTranscript(unscoped(this.server.target.database), sessionId, range);
       watcher.state = awaitOlder(state);
     }
   }

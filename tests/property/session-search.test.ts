@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sessionToRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { cursorOf } from '@/lib/server/queries/list-cursor';
 import { readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
@@ -113,7 +113,7 @@ function inListOrder(a: SessionSummary, b: SessionSummary): number {
 async function paged(filter: SessionFilter, limit: number) {
   const found: string[] = [];
   for (let after = '0'; ; ) {
-    const page = await readSessionPage(wholeSight(database), { after: cursorOf(after, SESSION_STATES), limit }, filter);
+    const page = await readSessionPage(unscoped(database), { after: cursorOf(after, SESSION_STATES), limit }, filter);
     expect(page.sessions.length).toBeLessThanOrEqual(limit);
     found.push(...page.sessions.map(({ id }) => id));
     if (page.next === null) return { found, counts: page.counts };

@@ -7,7 +7,7 @@ import { afterEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';
 import { nextTurn } from '@/db/next-turn';
 import { ReadQueue } from '@/db/read-queue';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
@@ -297,7 +297,7 @@ const SNAPSHOT_BETWEEN_DELTAS: AgUiEvent[][] = [
 ];
 
 async function load(): Promise<TranscriptPage> {
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 200 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 200 });
   if (page === null) throw new Error('the session is not there');
   return page;
 }

@@ -98,7 +98,7 @@ export class AccessStage {
         ...fields,
       }),
     );
-    await credentials.changed();
+    await credentials.invalidate();
     return { secret, id: credential.id };
   }
 

@@ -3,7 +3,7 @@
  * to a folder of its own, and only when these tests are run.
  */
 import { join } from 'node:path';
-import { root } from '../../lib/launch/root.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 import { loadTypescript } from '../../lib/launch/typescript.mjs';
 
 /** The folder that the SDK is installed into. */

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { OpenApiDocument, Operation } from '@interlude/protocol/open-api';
-import { findRoute } from '@/lib/server/find-route';
+import { findRoute } from '@/lib/server/handle-route';
 import type { Route } from '@/lib/server/routes';
 import { FrameReader } from './frames';
 import { overHttp } from './over-http';

@@ -1,8 +1,7 @@
 import { withErrors } from '@interlude/protocol/errors';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { answerRoute } from '@/lib/server/answer-route';
-import { findRoute } from '@/lib/server/find-route';
+import type { ServerContext } from '@/lib/server/access/request-context';
+import { findRoute, handleRoute } from '@/lib/server/handle-route';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
@@ -29,6 +28,6 @@ export function callRoute(
   return withErrors(async () => {
     const found = findRoute(method, new URL(request.url).pathname);
     if (found.kind !== 'route' || found.route.access === 'open') throw new Error(`${method} ${path} is no such route`);
-    return answerRoute(found.route, request, server as ServerParts, found.ids, principal);
+    return handleRoute(found.route, request, server as ServerParts, found.ids, principal);
   })(request);
 }

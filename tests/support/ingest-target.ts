@@ -5,7 +5,7 @@ import { authenticate } from '@/lib/server/access/authenticate';
 import { LoginThrottle } from '@/lib/server/access/login-throttle';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
-import { type ServerParts, serverParts } from '@/lib/server/server-parts';
+import { createParts, type ServerParts } from '@/lib/server/server-parts';
 import { dumpDatabase, type TestDatabase, temporaryDatabase } from './database';
 
 /** A server that takes `POST /api/v1/events`: the handler in this process, or a live one on loopback. */
@@ -57,7 +57,7 @@ export async function inProcessTarget(
   };
   let database = await open();
   const all = () =>
-    serverParts(
+    createParts(
       { ...policy, database },
       {
         logs: { maxAgeMs: 14 * 86_400_000, maxBytes: 256 * 1024 * 1024 },

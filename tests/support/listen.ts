@@ -1,6 +1,6 @@
 import { parseTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING } from '@interlude/protocol/scope';
-import { readable } from '@/lib/server/access/stream-answer';
+import { streamToBody } from '@/lib/server/access/streamed-response';
 import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';
 import { FrameReader } from './frames';
 
@@ -10,7 +10,7 @@ type Wish = Partial<Omit<Subscription, 'topics'>>;
 export async function streamOf(fanOut: FanOut, names: readonly string[], wish: Wish = {}) {
   const topics = names.map((name) => parseTopic(name) as Topic);
   const { signal } = new AbortController();
-  return readable(await fanOut.subscribe({ topics, scope: EVERYTHING, after: 0, signal, ...wish }));
+  return streamToBody(await fanOut.subscribe({ topics, scope: EVERYTHING, after: 0, signal, ...wish }));
 }
 
 /** The same, read from now on. */

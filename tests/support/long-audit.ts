@@ -1,11 +1,11 @@
 import type { AuditPage } from '@interlude/protocol/audit';
-import { hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
+import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import type { AccessStage } from './access-stage';
 
 /** Entries as they would be after a long time. */
 export async function lengthenAudit(stage: AccessStage, count: number): Promise<void> {
   const { entries } = await stage.ask<AuditPage>('/audit?limit=1');
-  let [number, head] = [entries[0]?.number ?? 0, entries[0]?.hash ?? NO_HASH];
+  let [number, head] = [entries[0]?.number ?? 0, entries[0]?.hash ?? GENESIS_HASH];
   const rows: object[] = [];
   for (let made = 0; made < count; made += 1) {
     number += 1;

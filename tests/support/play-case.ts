@@ -10,7 +10,7 @@ import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permission
 import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
@@ -102,7 +102,7 @@ class Sink {
 
   async read(): Promise<Omit<Played, 'seen'>> {
     await this.#last;
-    const sight = wholeSight(this.#target.database);
+    const sight = unscoped(this.#target.database);
     const page = await readTranscript(sight, SESSION, { before: null, limit: 200 });
     const tasks = await readTasks(sight, SESSION);
     return { turns: page?.turns ?? [], tasks: tasks?.tasks ?? [], state: await this.state() };
@@ -110,7 +110,7 @@ class Sink {
 
   async state(): Promise<SessionState | null> {
     await this.#last;
-    const detail = await readSession(wholeSight(this.#target.database), SESSION);
+    const detail = await readSession(unscoped(this.#target.database), SESSION);
     return detail?.session.state ?? null;
   }
 

@@ -7,8 +7,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { root } from '../../lib/launch/root.mjs';
-import { say } from '../../lib/launch/say.mjs';
+import { printLine } from '../../lib/launch/launch-error.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 
 /**
  * By the name of the folder. npm takes an older version without a word where the newest does not fit the Node that
@@ -65,7 +65,7 @@ async function install(name, home) {
   const { spec, megabytes } = agent;
   const mark = join(home, MARK);
   if (existsSync(mark) && (await readFile(mark, 'utf8')) === spec) return null;
-  say(`installing ${spec} for its tests (about ${megabytes} MB)`);
+  printLine(`installing ${spec} for its tests (about ${megabytes} MB)`);
   await rm(home, { recursive: true, force: true });
   await mkdir(home, { recursive: true });
   await writeFile(join(home, 'package.json'), '{"private":true}');

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { wholeSight } from '@/lib/server/access/sight';
-import { INVARIANTS } from '@/lib/server/maintenance/invariants';
+import { unscoped } from '@/lib/server/access/request-context';
+import { INVARIANTS } from '@/lib/server/maintenance/check';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';
@@ -72,11 +72,11 @@ export class RetainedServer {
   }
 
   page(limit = 50, sessionId = 's1') {
-    return readTranscript(wholeSight(this.target.database), sessionId, { before: null, limit });
+    return readTranscript(unscoped(this.target.database), sessionId, { before: null, limit });
   }
 
   tasks(sessionId = 's1') {
-    return readTasks(wholeSight(this.target.database), sessionId);
+    return readTasks(unscoped(this.target.database), sessionId);
   }
 
   async rows(sql: string): Promise<Record<string, unknown>[]> {

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';
 import { contextKind } from '@/db/context-kind';
-import { serverOf } from '@/lib/server/per-request-server';
+import { serverFor } from '@/lib/server/create-server';
 import { ROUTES } from '@/lib/server/routes';
 import { bundleWorker } from './bundle-worker';
 import { dumpDatabase } from './database';
@@ -52,7 +52,7 @@ export async function inProcessServer(
   const env = { ...settings, INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: dataDir, INTERLUDE_DATABASE_URL: databaseUrl };
   if (databaseUrl === undefined) await createMigratedFile(join(dataDir, 'interlude.db'));
   else await (await openDatabase({ ...databaseOptions(env), migrates: true })).close();
-  const server = serverOf(env);
+  const server = serverFor(env);
   const { database } = await server.parts();
   const served = target('http://127.0.0.1:4319', TOKEN, {
     fetch: server.handle,

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { buildWhatIsOld } from '../../lib/launch/build.mjs';
+import { buildIfStale } from '../../lib/launch/build.mjs';
 import { type LiveServer, startLiveServer } from './live-server';
 
 /** A dashboard that the browser tests of one worker share. */
@@ -15,7 +15,7 @@ declare module 'vitest' {
 /** Starts a dashboard for each worker. @returns stops them */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Each server would build, and one build at a time is possible.
-  await buildWhatIsOld();
+  await buildIfStale();
   const servers = await Promise.all(Array.from({ length: Number(project.config.maxWorkers) }, () => startLiveServer()));
   project.provide(
     'dashboards',

@@ -20,7 +20,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { root } from '../../lib/launch/root.mjs';
+import { root } from '../../lib/launch/paths.mjs';
 
 const VERSION = '64.0.2';
 const LIMIT_MS = 900_000;

@@ -1,12 +1,12 @@
 import type { Server } from '@/lib/server/create-server';
-import { serverOf } from '@/lib/server/per-request-server';
+import { serverFor } from '@/lib/server/create-server';
 
 /** The handlers as a worker: nothing else, and nothing of Node. */
 let server: Server | null = null;
 
 export default {
   fetch(request: Request, env: Record<string, string>): Promise<Response> {
-    server ??= serverOf(env);
+    server ??= serverFor(env);
     return server.handle(request);
   },
 };

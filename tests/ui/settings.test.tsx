@@ -11,7 +11,7 @@ import { tokenCommands } from '@/components/settings/token-commands';
 import { EMPTY_TOKEN, REACHES, TOKEN_ROLES, tokenRequest } from '@/components/settings/token-wish';
 import { MessageView } from '@/components/transcript/message-view';
 import { NowProvider } from '@/components/ui/now';
-import type { SignInTrouble } from '@/lib/server/access/sign-in';
+import type { SignInFailure } from '@/lib/server/access/sign-in';
 import { aMessage } from './rows';
 
 const words = (page: React.ReactNode) => renderToStaticMarkup(page).replace(/<[^>]*>/g, '');
@@ -28,7 +28,7 @@ describe('the page to sign in', () => {
   });
 
   it('offers the provider first, keeps where the visitor wanted to go, and folds away what did not fail', () => {
-    const page = (reason: SignInTrouble | null) =>
+    const page = (reason: SignInFailure | null) =>
       renderToStaticMarkup(<SignInWays next="/inbox?a=1&b=2" reason={reason} provider="id.example" />);
     expect(page(null)).toContain('href="/sign-in/provider?next=%2Finbox%3Fa%3D1%26b%3D2"');
     expect(page(null)).toContain('Sign in with id.example');

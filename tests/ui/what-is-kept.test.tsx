@@ -6,7 +6,7 @@ import { keptRules } from '@/components/settings/kept-words';
 import { WhatIsKept } from '@/components/settings/what-is-kept';
 import { logRetention } from '@/lib/server/log-store/retention-settings';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
-import { retentionRules } from '@/lib/server/retention-rules';
+import { retentionRules } from '@/lib/server/server-parts';
 
 const MIB = 1024 * 1024;
 

@@ -1,6 +1,5 @@
-import { readCredentials } from '@/lib/server/access/manage-credentials';
+import { readCredentials, readOwnSignIns } from '@/lib/server/access/manage-credentials';
 import { readMembers } from '@/lib/server/access/manage-members';
-import { readOwnSignIns } from '@/lib/server/access/own-sign-ins';
 import type { Principal } from '@/lib/server/access/principal';
 import { readForPage } from '../read-in-turn';
 

@@ -1,5 +1,5 @@
 import { pageNonce } from '@/app/page-nonce';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
+import { embedOrigins } from '@/lib/server/access/embeds';
 import { EmbedStart } from './embed-start';
 import type { EmbedOf } from './embed-view';
 

@@ -1,7 +1,7 @@
 import { unplaced } from '@interlude/protocol/base-path.mjs';
 import { theServer } from '@/lib/server/process-server.mjs';
 
-/** Everything that is no page, wherever no front door takes it before Next: see lib/server/routes.ts. */
+/** Every route but pages, wherever no front door handles it before Next: see lib/server/routes.ts. */
 export const dynamic = 'force-dynamic';
 
 const handle = (request: Request): Promise<Response> => theServer().handle(inside(request));
@@ -16,7 +16,7 @@ export {
   handle as PUT,
 };
 
-/** The same with the path that the server knows it by. */
+/** Removes the base path. */
 function inside(request: Request): Request {
   const url = new URL(request.url);
   const path = unplaced(url.pathname);

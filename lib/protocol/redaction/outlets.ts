@@ -3,7 +3,7 @@ import { type Rest, redactedText } from './redacted-text';
 
 /**
  * Ways out of Interlude to readers that no principal stands for: other services, collectors, logs, lock screens. They
- * never receive secrets. Answers of the API are for a principal, whose `redacts` decides (lib/server/answer-route.ts).
+ * never receive secrets. Answers of the API are for a principal, whose `redacts` decides (lib/server/handle-route.ts).
  */
 export const OUTLETS = ['webhook', 'traces', 'metrics', 'server-log', 'desktop-notice'] as const;
 export type Outlet = (typeof OUTLETS)[number];

@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { Role } from '@interlude/protocol/scope';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type ProxyTrust, proxyTrust } from './client-address';
-import { numberSetting } from './number-setting';
 import { isGuessable } from './secret-strength.mjs';
 
 export const MIN_TOKEN_LENGTH = 16;
@@ -9,34 +9,33 @@ export const MIN_TOKEN_LENGTH = 16;
 const HOUR_MS = 3_600_000;
 const IDLE_HOURS = 7 * 24;
 const SESSION_HOURS = 12;
-/** Lifetime of a member's sign-in, used or not, unless set: see `sessionMs`. */
+/** Absolute lifetime of a member's sign-in by default. */
 export const MEMBER_SESSION_MS = SESSION_HOURS * HOUR_MS;
-/** Lifetime of a sign-in with this machine's link or token, used or not. */
+/** Absolute lifetime of a sign-in with this machine's link or token. */
 export const LOCAL_SESSION_MS = 30 * 24 * HOUR_MS;
 
-/** Who may come in, and under which names this server answers. */
+/** Access settings: secrets, accepted host names and trusted proxies. */
 export interface AccessSettings {
-  /** The installation's own secret. Whoever has it may do everything. */
+  /** The owner's token; it grants every permission. */
   token: string;
-  /** The name below `localhost` under which browsers on this machine sign in; null for none. */
+  /** Host under `localhost` that browsers on this machine sign in at; null for none. */
   localName: string | null;
-  /** Host names besides the loopback ones, without a port, in lower case. */
+  /** Accepted `Host` names besides loopback: lower case, without port. */
   allowedHosts: readonly string[];
-  /** Whether any IP address is a good Host: true when the server listens on all interfaces. */
+  /** Accepts any IP address as `Host`; true when the server listens on all interfaces. */
   allowAddresses: boolean;
-  /** Proxies trusted to report client addresses; none by default. */
   proxies?: ProxyTrust;
   now: () => number;
-  /** What a host's timer shows to have everything done that is due; null for none. Vercel calls it CRON_SECRET. */
+  /** Bearer token of the host's cron job (`CRON_SECRET` on Vercel); null for none. */
   cronSecret?: string | null;
-  /** What Prometheus shows to read the metrics; null for none. */
+  /** Bearer token of the metrics scraper; null for none. */
   metricsToken?: string | null;
 }
 
 /**
- * What the environment says about who may come in. Start-up code puts the token file's content into INTERLUDE_TOKEN.
+ * Reads the access settings. Start-up code copies the token file into INTERLUDE_TOKEN.
  *
- * @throws AppError `unavailable` when there is no token: a server without one must not answer anybody.
+ * @throws AppError `unavailable` without a token: the server must not answer without one
  */
 export function accessSettings(env: Record<string, string | undefined>): AccessSettings {
   const token = env.INTERLUDE_TOKEN?.trim() ?? '';
@@ -63,7 +62,7 @@ export function accessSettings(env: Record<string, string | undefined>): AccessS
   };
 }
 
-/** @throws AppError `unavailable` for one that can be guessed */
+/** @throws AppError `unavailable` if the secret is too short */
 function secretSetting(setting = '', name: string): string | null {
   const secret = setting.trim();
   if (secret === '') return null;
@@ -73,21 +72,20 @@ function secretSetting(setting = '', name: string): string | null {
 
 const CHOSEN_SECRETS = ['INTERLUDE_TOKEN', 'INTERLUDE_CRON_SECRET', 'CRON_SECRET', 'INTERLUDE_METRICS_TOKEN'];
 
-/** A warning of one line for each secret of the environment that can be guessed. */
+/** Returns a one-line warning for each guessable secret in the environment. */
 export function guessableSecrets(env: Record<string, string | undefined>): string[] {
   return CHOSEN_SECRETS.filter((name) => env[name] && isGuessable(env[name].trim())).map(
     (name) => `${name} is easy to guess. Set it to the output of "openssl rand -base64 32" and restart.`,
   );
 }
 
-/** The name under which people find this server. */
 function publicHost(address = ''): string {
   return URL.canParse(address) ? new URL(address).hostname.replace(/^\[(.*)\]$/, '$1') : '';
 }
 
 /**
- * The names that Vercel gives a deployment: its own, that of its branch, and the project's. Only there: elsewhere anybody
- * might set them.
+ * Host names that Vercel assigns to a deployment, its branch and the project. Ignored elsewhere, where anyone could set
+ * the variables.
  *
  * @see https://vercel.com/docs/environment-variables/system-environment-variables
  */
@@ -103,38 +101,40 @@ function localName(setting: string): string | null {
   if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return `${name}.localhost`;
   throw new AppError(
     'unavailable',
-    `INTERLUDE_LOCAL_NAME is ${JSON.stringify(setting)}. Give letters, digits and hyphens, for http://<name>.localhost, or nothing to go without.`,
+    `INTERLUDE_LOCAL_NAME is ${JSON.stringify(setting)}. Use letters, digits and hyphens (for http://<name>.localhost), or leave it empty.`,
   );
 }
 
-/** How long a sign-in lasts without being used, from an hour to 30 days. */
+/** Idle timeout of a sign-in in milliseconds: 1 hour to 30 days. */
 export function sessionIdleMs(env: Record<string, string | undefined>): number {
-  const hours = numberSetting(env, 'INTERLUDE_SESSION_IDLE_HOURS', {
-    byDefault: IDLE_HOURS,
-    least: 1,
-    most: 30 * 24,
-    otherwise: 'a sign-in lasts for a week without being used',
-  });
-  return hours * HOUR_MS;
+  return hoursSetting(env, 'INTERLUDE_SESSION_IDLE_HOURS', IDLE_HOURS, 'sign-ins expire after a week without use');
 }
 
-/** Lifetime of a member's sign-in, used or not, from an hour to 30 days. In milliseconds. */
+/** Absolute lifetime of a member's sign-in in milliseconds: 1 hour to 30 days. */
 export function sessionMs(env: Record<string, string | undefined>): number {
-  const hours = numberSetting(env, 'INTERLUDE_SESSION_HOURS', {
-    byDefault: SESSION_HOURS,
-    least: 1,
-    most: 30 * 24,
-    otherwise: `a member's sign-in lasts for ${SESSION_HOURS} hours`,
-  });
-  return hours * HOUR_MS;
+  return hoursSetting(
+    env,
+    'INTERLUDE_SESSION_HOURS',
+    SESSION_HOURS,
+    `members' sign-ins expire after ${SESSION_HOURS} hours`,
+  );
+}
+
+function hoursSetting(
+  env: Record<string, string | undefined>,
+  name: string,
+  byDefault: number,
+  otherwise: string,
+): number {
+  return numberSetting(env, name, { byDefault, least: 1, most: 30 * 24, otherwise }) * HOUR_MS;
 }
 
 const MAY_BE_REDACTED = ['viewer', 'operator'] as const;
 
 /**
- * Who is told no secrets, by role: `INTERLUDE_REDACT_ROLES`.
+ * Roles that get redacted responses: `INTERLUDE_REDACT_ROLES`.
  *
- * @throws AppError `unavailable` for a role that is not one of them: left out, it would be told everything
+ * @throws AppError `unavailable` for an unknown role; ignoring it would show that role every secret
  */
 export function redactedRoles(env: Record<string, string | undefined>): Role[] {
   const named = (env.INTERLUDE_REDACT_ROLES ?? '').split(',').map((name) => name.trim().toLowerCase());
@@ -145,7 +145,35 @@ export function redactedRoles(env: Record<string, string | undefined>): Role[] {
       if (role !== undefined) return role;
       throw new AppError(
         'unavailable',
-        `INTERLUDE_REDACT_ROLES names ${JSON.stringify(name)}. Give viewer, operator, or both with a comma between; admins see everything.`,
+        `INTERLUDE_REDACT_ROLES contains ${JSON.stringify(name)}. Use viewer, operator or both, separated by a comma; admins see everything.`,
       );
     });
+}
+
+/**
+ * Reads a positive number from the environment. Logs and ignores an invalid value.
+ *
+ * @param least minimum; any positive number if omitted
+ * @param otherwise effect of the default, for the log line
+ */
+export function numberSetting(
+  env: Record<string, string | undefined>,
+  name: string,
+  {
+    byDefault,
+    least = 0,
+    most = Number.MAX_VALUE,
+    otherwise,
+  }: { byDefault: number; least?: number; most?: number; otherwise: string },
+): number {
+  const text = env[name];
+  if (text === undefined || text === '') return byDefault;
+  const value = Number(text);
+  if (value > 0 && value >= least && value <= most) return value;
+  const bound = most === Number.MAX_VALUE ? '' : ` and up to ${most}`;
+  serverLog(
+    'warn',
+    `${name}=${text} is not a number ${least > 0 ? `from ${least}` : 'above 0'}${bound}; ${otherwise}. Correct it or remove it.`,
+  );
+  return byDefault;
 }

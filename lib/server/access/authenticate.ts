@@ -1,34 +1,30 @@
 import { AppError } from '@interlude/protocol/errors';
 import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/page-header';
 import type { AccessSettings } from './access-settings';
-import { isNavigation } from './begun-by';
 import { clientAddress } from './client-address';
-import type { CredentialBook } from './credential-book';
-import { sameSecret } from './digest';
-import { checkHost } from './host';
+import type { CredentialCache } from './credential-cache';
 import type { LoginThrottle } from './login-throttle';
 import { MONITOR, OWNER, type Principal, TIMER } from './principal';
-import { checkSameOrigin } from './same-origin';
-import { isSecret } from './secret';
-import { sessionOf } from './session-cookie';
+import { checkHost, checkSameOrigin, isNavigation } from './request-origin';
+import { isSecret, sameSecret } from './secret';
+import { sessionSecret } from './session-cookie';
 
-/** What is asked who somebody is. */
-export interface Doorkeeper {
+export interface Authenticator {
   settings(): AccessSettings;
-  /** Opens the database if that is still to be done. */
-  credentials(): Promise<CredentialBook>;
+  /** Opens the database on first use. */
+  credentials(): Promise<CredentialCache>;
   throttle: LoginThrottle;
 }
 
 /**
- * Decides who sent a request, before any of its body is read. Runs for every route that is not open.
+ * Identifies the sender before any body is read. Runs for every route that is not open.
  *
- * Ordering: an Authorization header decides alone; a wrong one is never saved by a good cookie, because the sender
- * meant it. The owner's token needs no database.
+ * Ordering: an Authorization header decides alone. A good cookie never rescues a wrong token. The owner's token needs
+ * no database.
  *
  * @throws AppError `misdirected_host`, `unauthenticated`, `cross_origin`, `other_principal`, `unavailable`
  */
-export async function authenticate(request: Request, door: Doorkeeper): Promise<Principal> {
+export async function authenticate(request: Request, door: Authenticator): Promise<Principal> {
   const principal = await findPrincipal(request, door);
   const composedBy = request.headers.get(PRINCIPAL_HEADER);
   if (composedBy === null || composedBy === principal.id) return principal;
@@ -38,7 +34,7 @@ export async function authenticate(request: Request, door: Doorkeeper): Promise<
   );
 }
 
-async function findPrincipal(request: Request, door: Doorkeeper): Promise<Principal> {
+async function findPrincipal(request: Request, door: Authenticator): Promise<Principal> {
   const settings = door.settings();
   checkHost(request, settings);
   const authorization = request.headers.get('authorization');
@@ -46,52 +42,52 @@ async function findPrincipal(request: Request, door: Doorkeeper): Promise<Princi
     const token = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     const isOurs = token !== undefined && isSecret(token);
     const address = clientAddress(request.headers, settings.proxies);
-    if (!isOurs) await door.throttle.turn(address, request.signal);
+    if (!isOurs) await door.throttle.admit(address, request.signal);
     if (token !== undefined && sameSecret(token, settings.token)) return OWNER;
     if (token !== undefined && sameSecret(token, settings.cronSecret ?? '')) return TIMER;
     if (token !== undefined && sameSecret(token, settings.metricsToken ?? '')) return MONITOR;
     const principal = isOurs ? await (await door.credentials()).find(token) : null;
-    // a cookie's value is no bearer token
+    // a session secret is not a bearer token
     if (principal !== null && !token?.startsWith('ils_')) return principal;
-    if (!isOurs) door.throttle.failed(address);
-    throw unauthenticated('The bearer token of this request is not known here: it is wrong, revoked or has expired.');
+    if (!isOurs) door.throttle.recordFailure(address);
+    throw unauthenticated('The bearer token is invalid, revoked or expired.');
   }
   const isUse = request.headers.get(PAGE_HEADER) === USED_PAGE;
-  const principal = await signedIn(request.headers, door, { isUse });
-  if (principal === null) throw unauthenticated('This request carries no sign-in.');
+  const principal = await sessionPrincipal(request.headers, door, { isUse });
+  if (principal === null) throw unauthenticated('This request has no credential.');
   checkSameOrigin(request);
   return principal;
 }
 
 /**
- * Like `authenticate`, for what only programs do: speaking for an agent, and listening on its behalf. A sign-in by
- * cookie opens none of it, whoever made a browser send it.
+ * Like `authenticate`, for routes that act for an agent. Rejects cookies, so that no page can make a browser call them.
  */
-export async function authenticateProgram(request: Request, door: Doorkeeper): Promise<Principal> {
+export async function authenticateProgram(request: Request, door: Authenticator): Promise<Principal> {
   checkHost(request, door.settings());
-  if (request.headers.get('authorization') === null && (await signedIn(request.headers, door)) !== null) {
-    throw unauthenticated('This is for runners, and a sign-in by cookie does not open it.');
+  if (request.headers.get('authorization') === null && (await sessionPrincipal(request.headers, door)) !== null) {
+    throw unauthenticated('This route is for runners and accepts no sign-in cookie.');
   }
   return authenticate(request, door);
 }
 
 /**
- * Whose live sign-in the cookie of a request is, or null. For pages, which redirect instead of refusing.
+ * Principal of the request's session cookie, or null if it is missing, revoked or expired. Pages use it to redirect
+ * instead of refusing.
  *
- * @param isUse by default true for a navigation, false for a page that Next's router prefetches
+ * @param isUse counts as use of the sign-in; by default true for a navigation, false for a prefetch
  */
-export async function signedIn(
+export async function sessionPrincipal(
   headers: Headers,
-  door: Doorkeeper,
+  door: Authenticator,
   { isUse = isNavigation(headers) } = {},
 ): Promise<Principal | null> {
-  const secret = sessionOf(headers);
+  const secret = sessionSecret(headers);
   if (secret === null || !secret.startsWith('ils_') || !isSecret(secret)) return null;
   return (await door.credentials()).find(secret, { isUse });
 }
 
-/** The credential ended while the request was on its way. */
-export function overMeanwhile(): AppError {
+/** For a credential that ended while the request was in progress. */
+export function credentialEnded(): AppError {
   return unauthenticated('The credential of this request was revoked or has expired.');
 }
 

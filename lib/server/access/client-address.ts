@@ -1,25 +1,25 @@
 import { AppError } from '@interlude/protocol/errors';
 
-/** The header and the proxies that are trusted to name a client's address. */
+/** Trusted sources of a client address. */
 export interface ProxyTrust {
-  /** The header that lists addresses, the nearest last. The server itself appends the address of the connection. */
+  /** Header that lists addresses, nearest last. The server itself appends the peer address. */
   header: string;
-  /** Address prefixes of trusted proxies, as strings of bits. */
+  /** Address prefixes of trusted proxies, as bit strings. */
   prefixes: readonly string[];
 }
 
 const NO_PROXIES: ProxyTrust = { header: 'x-forwarded-for', prefixes: [] };
 
-/** IPv4 addresses are compared in the part of IPv6 that stands for them: `::ffff:0:0/96`. */
+/** IPv4 addresses are compared as IPv4-mapped IPv6, `::ffff:0:0/96`. */
 const MAPPED = '0'.repeat(80) + '1'.repeat(16);
 /** Providers assign up to a /48 to one subscriber, who chooses addresses within it. */
 const IPV6_CLIENT_BITS = 48;
 
 /**
- * Reads `INTERLUDE_TRUSTED_PROXY`: addresses and CIDR ranges, separated by commas. Vercel writes the client's address into
- * a header of its own, which no visitor can set.
+ * Reads `INTERLUDE_TRUSTED_PROXY`: addresses and CIDR ranges, comma-separated. Vercel puts the client address in a
+ * header that clients can't set.
  *
- * @throws AppError `unavailable` for an entry that is neither
+ * @throws AppError `unavailable` for an invalid entry
  * @see https://vercel.com/docs/headers/request-headers#x-vercel-forwarded-for
  */
 export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust {
@@ -29,9 +29,8 @@ export function proxyTrust(env: Record<string, string | undefined>): ProxyTrust 
 }
 
 /**
- * A key for the client of a request: its IPv4 address, or the /48 of its IPv6 address, in bits. Empty if unknown. Follows
- * the listed addresses from the connection outwards for as long as they belong to trusted proxies, so that a client can't
- * choose its own key.
+ * Key of a request's client: the bits of its IPv4 address or of its IPv6 /48; empty if unknown. Follows the listed
+ * addresses outwards from the connection while they belong to trusted proxies, so that a client can't choose its key.
  */
 export function clientAddress(headers: Pick<Headers, 'get'>, { header, prefixes }: ProxyTrust = NO_PROXIES): string {
   let client = '';
@@ -58,7 +57,7 @@ function prefixOf(range: string): string {
   );
 }
 
-/** The 128 bits of an address, which may have a port or a zone. Null for any other text. */
+/** The 128 bits of an address, with or without port or zone; null for other text. */
 function bitsOf(text: string): string | null {
   const v4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(:\d+)?$/.exec(text);
   if (v4 !== null) {

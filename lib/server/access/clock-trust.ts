@@ -1,19 +1,18 @@
 import type { Database } from '@/db/client';
-import { ClockWatch } from './clock-watch';
 
-/** How long a clock must have run undisturbed before anything is removed by it. */
+/** Time without a clock step before the clock is trusted. */
 const SETTLED_MS = 10 * 60_000;
-/** How far it may be from the newest record. */
+/** Accepted distance from the newest record. */
 const NEAR_MS = 24 * 60 * 60_000;
-/** A clock further from it than that is trusted after this long: a server that was idle for weeks has old records. */
+/** Time without a step after which a clock beyond NEAR_MS is trusted: an idle server has old records. */
 const PROVEN_MS = 24 * 60 * 60_000;
 
 /**
- * Whether the wall clock can be trusted to remove what can't be restored. A clock that is weeks ahead for a minute
- * makes every line of a log too old.
+ * Decides whether the wall clock is reliable enough to delete data. A clock set weeks ahead for a minute makes every
+ * log line look expired.
  *
- * A span begins at the start and whenever the clock is moved. It is measured on a steady clock, and judged by the
- * newest record from before it: what came since has the same wrong time.
+ * Measures time since start or since the last clock step on a monotonic clock. Compares the wall clock with the newest
+ * record from before that step: later records share its error.
  */
 export class ClockTrust {
   readonly #now: () => number;
@@ -29,7 +28,7 @@ export class ClockTrust {
     this.#watch = new ClockWatch(now, steady);
   }
 
-  /** @param newestAt when the newest record was received; null when there is none */
+  /** @param newestAt when the newest record was received; null for none */
   look(newestAt: number | null): boolean {
     const hasMoved = this.#watch.step() !== 0;
     if (this.#since === null || hasMoved) {
@@ -42,9 +41,39 @@ export class ClockTrust {
   }
 }
 
-/** When the newest record of all was received, by the clock of then. */
-export async function newestReceived(reader: Database['reader']): Promise<number | null> {
+/** When the newest record was received, in epoch milliseconds; null for none. */
+export async function newestReceivedAt(reader: Database['reader']): Promise<number | null> {
   const { rows } = await reader.execute('SELECT max(last_seen_at) AS at FROM producers');
   const at = rows[0]?.at ?? null;
   return at === null ? null : Number(at);
+}
+
+/** Smaller differences are drift or event-loop delay. */
+const STEP_MS = 5_000;
+
+/**
+ * Detects steps of the wall clock against a monotonic clock. A suspended machine looks the same if its monotonic clock
+ * stopped.
+ */
+export class ClockWatch {
+  readonly #now: () => number;
+  readonly #steady: () => number;
+  #wallAt: number;
+  #steadyAt: number;
+
+  constructor(now: () => number, steady: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#steady = steady;
+    this.#wallAt = now();
+    this.#steadyAt = steady();
+  }
+
+  /** @returns milliseconds by which the clock was stepped since the last call, forwards or backwards; 0 for none */
+  step(): number {
+    const [wall, steady] = [this.#now(), this.#steady()];
+    const moved = wall - this.#wallAt - (steady - this.#steadyAt);
+    this.#wallAt = wall;
+    this.#steadyAt = steady;
+    return Math.abs(moved) >= STEP_MS ? moved : 0;
+  }
 }

@@ -2,19 +2,17 @@ import { relative } from 'node:path';
 import { type FoundAgent, readFoundAgents } from '@interlude/protocol/found-agent';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
-/** What a command run in Interlude's folder on the server's machine needs to find this server. */
+/** Environment that a shell command in Interlude's folder needs to reach this server. */
 export interface CommandPlace {
-  /**
-   * What to write before an Interlude command; null if `npm start` did not start this server, so that it is unknown.
-   */
+  /** Environment prefix for an `interlude` command; null if `npm start` did not start this server. */
   setting: string | null;
-  /** To stand between double quotes: makes the shell read the runners' token from its file; null if it is unknown. */
+  /** Shell expression, valid in double quotes, that reads the runners' token; null if unknown. */
   token: string | null;
-  /** Agents on this machine; none where `npm start` did not start this server. */
+  /** Agents installed on this machine; empty if `npm start` did not start this server. */
   found: FoundAgent[];
 }
 
-/** @param root the folder of Interlude, where `npm start` runs the server */
+/** @param root Interlude's folder, the working directory of `npm start` */
 export function commandPlace(env: Record<string, string | undefined>, root = process.cwd()): CommandPlace {
   const { INTERLUDE_DATA_DIR: dataDir, INTERLUDE_RUNNER_TOKEN_FILE: tokenFile } = env;
   const folder = dataDir ? below(root, dataDir) : null;

@@ -5,17 +5,17 @@ import { credentials } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS, MEMBER_SESSION_MS } from './access-settings';
-import type { Principal } from './principal';
+import { LOCAL_ID, type Principal } from './principal';
 import { makeSecret, secretHash } from './secret';
 
 /**
- * Writing credentials. Whatever changes one moves `access.version` in the same transaction, so that every process that
- * remembers it looks again (see credential-book.ts).
+ * Writes credentials. Every change bumps `access.version` in the same transaction, so that caching processes reload
+ * (credential-cache.ts).
  *
- * Lifetime: what a token made, tokens and embeds alike, expires no later than the token and is revoked with it, and so on
- * down. An embed, a code and the sign-in made with that code end with the sign-in that made them. A token that a person
- * made while signed in outlives the sign-in, because people sign out and programs go on: it ends when the person is shut
- * out or is no admin any more (see manage-members.ts).
+ * Lifetime: everything a token created expires no later than the token and is revoked with it, recursively. An embed, a
+ * code and the sign-in from that code end with the sign-in that created them. A token created by a signed-in person
+ * outlives the sign-in, because programs keep running after people sign out; it ends when the person is blocked or
+ * loses the admin role (manage-members.ts).
  */
 
 export type Credential = Omit<typeof credentials.$inferSelect, 'hash'>;
@@ -41,11 +41,11 @@ export interface NewCredential {
   roleDueAt?: number | null;
 }
 
-/** For how long embeds and codes are kept that are over: they last for minutes, and there is one for every look. */
-const KEPT_MS = 30 * 24 * 3_600_000;
-const MOST_REMOVED = 100;
+/** Retention of expired embeds and codes. They live for minutes and accumulate with every page view. */
+const RETENTION_MS = 30 * 24 * 3_600_000;
+const MAX_REMOVED = 100;
 
-/** @returns the secret, which nobody can read again, and what is kept */
+/** @returns the secret, which is not stored, and the stored credential */
 export async function addCredential(
   transaction: WriteTransaction,
   { now, ...fields }: NewCredential,
@@ -69,29 +69,29 @@ export async function addCredential(
   };
   await transaction.execute({
     sql: `DELETE FROM credentials WHERE id IN (
-      SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MOST_REMOVED})`,
-    args: [now - KEPT_MS],
+      SELECT id FROM credentials WHERE expires_at < ? AND kind IN ('embed', 'code') LIMIT ${MAX_REMOVED})`,
+    args: [now - RETENTION_MS],
   });
   await transaction.execute({
     sql: 'UPDATE credentials SET refresh_token = NULL WHERE expires_at <= ? AND refresh_token IS NOT NULL',
     args: [now],
   });
   await transaction.execute(CREDENTIALS.one({ ...credential, hash: secretHash(secret) }));
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
   return { secret, credential };
 }
 
 /**
- * Adds a credential that another one made, with an end no later than the maker allows.
+ * Adds a credential created by another one; it expires no later than its parent allows.
  *
- * @throws AppError `unauthenticated` if the maker was revoked since the request came in: what it made would outlive it
+ * @throws AppError `unauthenticated` if the parent was revoked during the request: the new credential would outlive it
  */
-export async function addMadeCredential(
+export async function addDerivedCredential(
   transaction: WriteTransaction,
-  maker: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
-  made: Omit<NewCredential, 'parentId'>,
+  parent: Pick<Principal, 'credentialId' | 'credentialKind' | 'expiresAt'>,
+  derived: Omit<NewCredential, 'parentId'>,
 ): Promise<{ secret: string; credential: Credential }> {
-  const { credentialId: parentId, credentialKind } = maker;
+  const { credentialId: parentId, credentialKind } = parent;
   transaction.touch('access');
   if (credentialKind !== 'owner') {
     const { rows } = await transaction.execute({
@@ -100,18 +100,18 @@ export async function addMadeCredential(
     });
     if (rows.length === 0) throw new AppError('unauthenticated', 'This credential was just revoked. Use another one.');
   }
-  const outlivesMaker = credentialKind === 'session' && made.kind === 'token';
-  const most = outlivesMaker ? null : maker.expiresAt;
-  const expiresAt = most === null ? made.expiresAt : Math.min(made.expiresAt ?? most, most);
-  return addCredential(transaction, { ...made, expiresAt, parentId });
+  const outlivesParent = credentialKind === 'session' && derived.kind === 'token';
+  const most = outlivesParent ? null : parent.expiresAt;
+  const expiresAt = most === null ? derived.expiresAt : Math.min(derived.expiresAt ?? most, most);
+  return addCredential(transaction, { ...derived, expiresAt, parentId });
 }
 
 /**
  * Revokes credentials and everything that ends with them (see Lifetime).
  *
  * @param which a condition on `credentials`, with its arguments
- * @param options.keptId credential to spare, with everything it made, even if a revoked one made it
- * @returns the ids of those that it chose and that were live
+ * @param options.keptId credential to spare with everything it created, even if a revoked one created it
+ * @returns ids that matched and were live
  */
 export async function revokeCredentials(
   transaction: WriteTransaction,
@@ -124,7 +124,7 @@ export async function revokeCredentials(
     args: which.args,
   });
   const ids = JSON.stringify(chosen.rows.map(({ id }) => String(id)));
-  // also below those that are revoked already: by an earlier version, which left what they had made
+  // also descends from revoked credentials: an earlier version did not revoke what they had created
   const { rows } = await transaction.execute({
     sql: `WITH RECURSIVE over (id, kind) AS (
         SELECT id, kind FROM credentials WHERE id IN (SELECT value FROM json_each(?))
@@ -134,30 +134,58 @@ export async function revokeCredentials(
         WHERE revoked_at IS NULL AND id IN (SELECT id FROM over) RETURNING id`,
     args: [ids, keptId, now],
   });
-  if (rows.length > 0) await moveVersion(transaction);
+  if (rows.length > 0) await bumpAccessVersion(transaction);
   return chosen.rows.filter(({ is_live }) => Number(is_live) === 1).map(({ id }) => String(id));
 }
 
-export async function moveVersion(transaction: WriteTransaction): Promise<void> {
+export async function bumpAccessVersion(transaction: WriteTransaction): Promise<void> {
   await transaction.execute('UPDATE access SET version = version + 1');
 }
 
 export const CREDENTIAL_COLUMNS = ROW.columns();
 
-export function credentialFromRow(row: Row): Credential & { hash: string } {
-  const credential = ROW.read(row);
-  return { ...credential, expiresAt: credential.expiresAt ?? signInEnd(credential) };
+/** Reads the credential with this id; null if there is none. */
+export async function readCredential(
+  reader: Pick<WriteTransaction, 'execute'>,
+  id: string | null,
+): Promise<(Credential & { hash: string }) | null> {
+  const sql = `SELECT ${CREDENTIAL_COLUMNS} FROM credentials WHERE id = ?`;
+  const { rows } = await reader.execute({ sql, args: [id] });
+  return rows[0] === undefined ? null : credentialFromRow(rows[0]);
 }
 
-/** The end of a sign-in without `expiresAt`: during a rolling upgrade, instances of an earlier version still make some. */
-function signInEnd({ kind, memberId, createdAt }: Credential): number | null {
+export function credentialFromRow(row: Row): Credential & { hash: string } {
+  const credential = ROW.read(row);
+  return { ...credential, expiresAt: credential.expiresAt ?? defaultExpiry(credential) };
+}
+
+/** Expiry of a sign-in without `expiresAt`. Earlier versions still create some during a rolling upgrade. */
+function defaultExpiry({ kind, memberId, createdAt }: Credential): number | null {
   if (kind !== 'session') return null;
   return createdAt + (memberId === null ? LOCAL_SESSION_MS : MEMBER_SESSION_MS);
 }
 
-/** Whether it lets anybody in at that time. */
 export function isLive({ revokedAt, expiresAt, idleMs, lastUsedAt }: Credential, now: number): boolean {
   if (revokedAt !== null) return false;
   if (expiresAt !== null && expiresAt <= now) return false;
   return idleMs === null || lastUsedAt + idleMs > now;
+}
+
+/** @param redactedRoles roles that always get redacted responses, except embeds, which carry their own flag */
+export function principalOf(credential: Credential, redactedRoles: readonly Role[] = []): Principal {
+  const { id, name, role, scope, memberId, expiresAt, parentOrigin, kind, redacts } = credential;
+  return {
+    // every sign-in with this machine's link is one person
+    id: memberId ?? (kind === 'session' ? LOCAL_ID : id),
+    name,
+    kind: kind === 'embed' ? 'embed' : role === 'runner' ? 'runner' : 'human',
+    role,
+    scope,
+    credentialId: id,
+    credentialKind: kind,
+    memberId,
+    expiresAt,
+    parentOrigin,
+    redacts: redacts || (kind !== 'embed' && redactedRoles.includes(role)),
+  };
 }

@@ -1,14 +1,14 @@
 import { parseAndValidateFlightRouterState } from 'next/dist/server/app-render/parse-and-validate-flight-router-state.js';
 
-/** The header in which the router of a page describes the page that it shows. */
+/** Header in which Next's router describes the current page. */
 const ROUTER_STATE = 'next-router-state-tree';
 
 /**
- * Prepares the headers of a request before anything reads them:
+ * Prepares request headers before anything reads them:
  *
- * - Appends the address of the connection to `X-Forwarded-For`, as every proxy does. No client can choose the last entry.
- * - Removes `Range`, which nothing here serves. Next fails with a 500 at a range that it can't satisfy.
- * - Removes a router state that Next can't read, for which Next would log a stack.
+ * - Appends the peer address to `X-Forwarded-For`, as every proxy does. No client can choose the last entry.
+ * - Removes `Range`, which no route serves. Next answers 500 to an unsatisfiable range.
+ * - Removes a router state that Next can't parse and would log with a stack trace.
  *
  * @param {Pick<import('node:http').IncomingMessage, 'headers' | 'socket'>} request
  */

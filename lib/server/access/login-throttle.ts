@@ -1,98 +1,93 @@
 import { AppError } from '@interlude/protocol/errors';
 import { pause } from '@/db/next-turn';
 
-/** Wrong secrets of one address in a minute that slow nothing down. */
-const FREE = 20;
+/** Wrong secrets per address and minute before throttling starts. */
+const FREE_FAILURES = 20;
 const WINDOW_MS = 60_000;
-/** Milliseconds for which the requests of an address gather. */
+/** Milliseconds for which an address's requests are collected. */
 const ROUND_MS = 600;
-/** Requests compared per round. 260 in flight from one address are all answered within a second. */
-const MOST_COMPARED = 300;
-const MOST_LINES = 10_000;
+/** Requests admitted per round. 260 concurrent requests from one address are all answered within a second. */
+const MAX_ADMITTED = 300;
+const MAX_ADDRESSES = 10_000;
 
-/** A request that waits for the end of its round; the place is random. */
-interface Ticket {
-  place: number;
+/** A request waiting for its round to end, ranked at random. */
+interface Waiter {
+  rank: number;
 }
 
-/** Requests that gather until `endsAt`. Plain data: on some hosts no request may wake another one. */
+/** Requests collected until `endsAt`. Plain data: on some hosts no request may wake another one. */
 interface Round {
   endsAt: number;
-  tickets: Set<Ticket>;
+  waiters: Set<Waiter>;
   /** Null until the first request of the round wakes. */
-  compared: ReadonlySet<Ticket> | null;
+  admitted: ReadonlySet<Waiter> | null;
 }
 
-/** The requests of one client address. */
-interface Line {
-  /** When the last wrong secrets came, the oldest first. */
+interface Client {
+  /** Times of the latest wrong secrets, oldest first. */
   failedAt: number[];
-  /** The latest round; null before the first. */
   round: Round | null;
 }
 
 /**
- * Slows down guessing of secrets that a person chose. After FREE wrong ones in a minute from one client address, the
- * requests of this address gather in rounds of ROUND_MS. At the end, MOST_COMPARED of them go on, chosen at random, and
- * the others are refused. The right secret waits as well, because a faster answer would reveal it. Each of n requests in a
- * round is compared with a probability of min(1, MOST_COMPARED / n), so that no request can displace another. Other
- * addresses never wait.
+ * Throttles guesses of human-chosen secrets. After FREE_FAILURES wrong ones from an address within a minute, its
+ * requests are collected in rounds of ROUND_MS. At the end of a round MAX_ADMITTED random requests proceed and the rest
+ * are refused. The right secret waits too, because a faster answer would reveal it. Each of n requests proceeds with
+ * probability min(1, MAX_ADMITTED / n), so that none can displace another. Other addresses never wait.
  *
- * Failure: an abandoned request leaves its round. With more than MOST_LINES addresses, the one that failed least recently
- * is forgotten.
+ * Failure: an aborted request leaves its round. Beyond MAX_ADDRESSES, the least recently failed address is evicted.
  */
 export class LoginThrottle {
   readonly #now: () => number;
-  /** By client address, the one that failed least recently first. */
-  readonly #lines = new Map<string, Line>();
+  /** By client address, least recently failed first. */
+  readonly #clients = new Map<string, Client>();
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
   /**
-   * Resolves when a secret from this address may be compared.
+   * Resolves when a secret from this address may be admitted.
    *
-   * @param signal aborts when the client is gone
-   * @throws AppError `too_many_requests` if others of the same round are compared instead, or the client is gone
+   * @param signal aborts when the client disconnects
+   * @throws AppError `too_many_requests` if the round admitted others, or the client disconnected
    */
-  async turn(address: string, signal?: AbortSignal): Promise<void> {
-    const line = this.#lines.get(address);
-    if (line === undefined) return;
+  async admit(address: string, signal?: AbortSignal): Promise<void> {
+    const client = this.#clients.get(address);
+    if (client === undefined) return;
     const now = this.#now();
-    line.failedAt = line.failedAt.filter((time) => now - time < WINDOW_MS);
-    if (line.failedAt.length < FREE) return;
-    // An aborted signal fires no event, by which the request would leave its round.
+    client.failedAt = client.failedAt.filter((time) => now - time < WINDOW_MS);
+    if (client.failedAt.length < FREE_FAILURES) return;
+    // an already aborted signal fires no event to leave the round
     const isAbandoned = () => signal?.aborted === true;
     if (!isAbandoned()) {
-      const round = roundOf(line, now);
-      const ticket = { place: Math.random() };
-      round.tickets.add(ticket);
-      signal?.addEventListener('abort', () => round.tickets.delete(ticket));
+      const round = currentRound(client, now);
+      const waiter = { rank: Math.random() };
+      round.waiters.add(waiter);
+      signal?.addEventListener('abort', () => round.waiters.delete(waiter));
       await pause(round.endsAt - now);
-      round.compared ??= new Set([...round.tickets].sort((a, b) => a.place - b.place).slice(0, MOST_COMPARED));
-      if (!isAbandoned() && round.compared.has(ticket)) return;
+      round.admitted ??= new Set([...round.waiters].sort((a, b) => a.rank - b.rank).slice(0, MAX_ADMITTED));
+      if (!isAbandoned() && round.admitted.has(waiter)) return;
     }
     throw new AppError('too_many_requests', 'Too many wrong tokens from your address. Try again in a second.', {
       headers: { 'retry-after': '1' },
     });
   }
 
-  /** Records a wrong secret from this address. */
-  failed(address: string): void {
-    const line = this.#lines.get(address) ?? { failedAt: [], round: null };
-    if (line.failedAt.length >= FREE) line.failedAt.shift();
-    line.failedAt.push(this.#now());
-    this.#lines.delete(address);
-    this.#lines.set(address, line);
-    const [oldest] = this.#lines.keys();
-    if (this.#lines.size > MOST_LINES && oldest !== undefined) this.#lines.delete(oldest);
+  recordFailure(address: string): void {
+    const client = this.#clients.get(address) ?? { failedAt: [], round: null };
+    if (client.failedAt.length >= FREE_FAILURES) client.failedAt.shift();
+    client.failedAt.push(this.#now());
+    this.#clients.delete(address);
+    this.#clients.set(address, client);
+    const [oldest] = this.#clients.keys();
+    if (this.#clients.size > MAX_ADDRESSES && oldest !== undefined) this.#clients.delete(oldest);
   }
 }
 
-/** The round that gathers now. */
-function roundOf(line: Line, now: number): Round {
-  if (line.round === null || line.round.compared !== null || line.round.endsAt <= now)
-    line.round = { endsAt: now + ROUND_MS, tickets: new Set(), compared: null };
-  return line.round;
+/** Returns the round that is still collecting, or starts one. */
+function currentRound(client: Client, now: number): Round {
+  if (client.round === null || client.round.admitted !== null || client.round.endsAt <= now)
+    client.round = { endsAt: now + ROUND_MS, waiters: new Set(), admitted: null };
+  return client.round;
 }

@@ -7,108 +7,104 @@ import { columnText } from '@/db/column-text';
 import { members } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from './asked';
-import { moveVersion, revokeCredentials } from './credential-rows';
-import type { CredentialServer } from './manage-credentials';
-import { may, type Principal } from './principal';
+import { bumpAccessVersion, revokeCredentials } from './credential-rows';
+import type { CredentialContext } from './manage-credentials';
+import { may, notFound, type Principal } from './principal';
+import type { RequestContext } from './request-context';
 
 /**
- * People who came by the identity provider, and what admins make of them.
+ * Members: people who signed in through the identity provider.
  *
- * Ordering: what a member may changes in the transaction that says so, for those who are signed in, too: within two
- * seconds everywhere.
+ * Ordering: a role change applies to existing sign-ins in the same transaction, everywhere within two seconds.
  */
 
 type Member = typeof members.$inferSelect;
 
 const ROW = shapeOf(members);
-const MOST_LISTED = 1_000;
-/** Those who may administer, whether their groups or an admin made them so. */
-const ARE_ADMINS = "blocked_at IS NULL AND ifnull(given_role, role) = 'admin'";
-const MOST_NAMED = 3;
+const MAX_LISTED = 1_000;
+const IS_ADMIN = "blocked_at IS NULL AND ifnull(given_role, role) = 'admin'";
+const MAX_NAMED = 3;
 
-/** `GET /members`: by name. */
-export async function getMembers(_: Asked, { database, now }: CredentialServer): Promise<MemberList> {
+export async function getMembers(_: RequestContext, { database, now }: CredentialContext): Promise<MemberList> {
   return readMembers(database, now());
 }
 
 export async function readMembers({ reader }: Pick<Database, 'reader'>, now: number): Promise<MemberList> {
   const { rows } = await reader.execute({
-    sql: `${selectMembers('TRUE')} ORDER BY name COLLATE NOCASE, id LIMIT ${MOST_LISTED + 1}`,
+    sql: `${selectMembers('TRUE')} ORDER BY name COLLATE NOCASE, id LIMIT ${MAX_LISTED + 1}`,
     args: [now, now],
   });
-  return { members: rows.slice(0, MOST_LISTED).map(memberFromRow), hasMore: rows.length > MOST_LISTED };
+  return { members: rows.slice(0, MAX_LISTED).map(memberFromRow), hasMore: rows.length > MAX_LISTED };
 }
 
-/** The names of a few, for people who have to ask one. */
+/** Names of a few recently active admins. */
 export async function readAdminNames({ reader }: Pick<Database, 'reader'>): Promise<string[]> {
   const { rows } = await reader.execute(
-    `SELECT name FROM members WHERE ${ARE_ADMINS} ORDER BY last_sign_in_at DESC LIMIT ${MOST_NAMED}`,
+    `SELECT name FROM members WHERE ${IS_ADMIN} ORDER BY last_sign_in_at DESC LIMIT ${MAX_NAMED}`,
   );
   return rows.map(({ name }) => String(name));
 }
 
 /**
- * `PUT /members/:memberId`: gives another role, blocks, or lets in again.
+ * `PUT /members/:memberId`: changes the role, blocks or unblocks.
  *
- * @throws AppError `not_found`; `conflict` where members would be left without an admin by one of them
+ * @throws AppError `not_found`; `conflict` if a member would remove the last admin
  */
 export async function putMember(
-  { ids: { memberId }, body, principal }: Asked<'memberId', { body: ChangeMemberRequest }>,
-  { database, now, credentials }: CredentialServer,
+  { ids: { memberId }, body, principal }: RequestContext<'memberId', { body: ChangeMemberRequest }>,
+  { database, now, credentials }: CredentialContext,
 ): Promise<{ member: MemberSummary }> {
   const at = now();
   const member = await database.writes.run(async (transaction) => {
     transaction.touch('access');
     const before = await readMember(transaction, memberId);
-    const after = changed(before, body, at);
+    const after = withChanges(before, body, at);
     await transaction.execute({
       sql: 'UPDATE members SET given_role = ?, blocked_at = ? WHERE id = ?',
       args: [after.givenRole, after.blockedAt, after.id],
     });
-    if (mayAdminister(before) && !mayAdminister(after)) await requireAnAdmin(transaction, after, principal);
-    await carryOut(transaction, after, at);
+    if (mayAdminister(before) && !mayAdminister(after)) await requireAdminLeft(transaction, after, principal);
+    await applyToCredentials(transaction, after, at);
     const { rows } = await transaction.execute({ sql: selectMembers('m.id = ?'), args: [at, at, after.id] });
     return memberFromRow(rows[0] as Row);
   });
-  await credentials.changed();
+  await credentials.invalidate();
   return { member };
 }
 
-function changed(member: Member, { role, blocked }: ChangeMemberRequest, now: number): Member {
+function withChanges(member: Member, { role, blocked }: ChangeMemberRequest, now: number): Member {
   const blockedAt = blocked === undefined ? member.blockedAt : blocked ? (member.blockedAt ?? now) : null;
   return { ...member, blockedAt, givenRole: role === undefined ? member.givenRole : role };
 }
 
-/** What it means for those of a member's credentials that live. */
-async function carryOut(transaction: WriteTransaction, member: Member, now: number): Promise<void> {
+async function applyToCredentials(transaction: WriteTransaction, member: Member, now: number): Promise<void> {
   if (member.blockedAt !== null) {
-    await shutOut(transaction, { sql: 'id = ?', args: [member.id] }, now);
+    await revokeMembers(transaction, { sql: 'id = ?', args: [member.id] }, now);
     return;
   }
-  await setMemberRole(transaction, { id: member.id, role: roleOf(member) }, now);
+  await setMemberRole(transaction, { id: member.id, role: effectiveRole(member) }, now);
 }
 
 /**
- * Ends the sign-ins of members, and the tokens that act in their place.
+ * Revokes members' sign-ins and the tokens that act for them.
  *
  * @param which a condition on `members`, with its arguments
  */
-export async function shutOut(
+export async function revokeMembers(
   transaction: WriteTransaction,
   which: { sql: string; args: string[] },
   now: number,
 ): Promise<void> {
   const { sql, args } = which;
-  await endTokensOf(transaction, which, now);
+  await revokeMemberTokens(transaction, which, now);
   await revokeCredentials(transaction, { sql: `member_id IN (SELECT id FROM members WHERE ${sql})`, args }, now);
 }
 
 /**
- * Who may not make tokens any more keeps none that do what people do. Those of runners and consoles go on: what they are
- * for does not end with whoever set them up.
+ * Revokes tokens with a member role once their creator may not create tokens. Runner and embed tokens keep working:
+ * their purpose outlasts the person.
  */
-async function endTokensOf(
+async function revokeMemberTokens(
   transaction: WriteTransaction,
   { sql, args }: { sql: string; args: string[] },
   now: number,
@@ -121,20 +117,20 @@ async function endTokensOf(
   await revokeCredentials(transaction, { sql: tokens, args: [JSON.stringify(MEMBER_ROLES), ...args] }, now);
 }
 
-/** What they may holds for all of their sign-ins. */
+/** Applies a role to all of a member's sign-ins. */
 export async function setMemberRole(
   transaction: WriteTransaction,
   { id: memberId, role }: { id: string; role: Role },
   now: number,
 ): Promise<void> {
-  if (!may({ role }, 'administer')) await endTokensOf(transaction, { sql: 'id = ?', args: [memberId] }, now);
+  if (!may({ role }, 'administer')) await revokeMemberTokens(transaction, { sql: 'id = ?', args: [memberId] }, now);
   const { rows } = await transaction.execute({
     sql: `UPDATE credentials SET role = ? WHERE member_id = ? AND kind = 'session' AND revoked_at IS NULL AND role <> ?
       RETURNING id`,
     args: [role, memberId, role],
   });
   if (rows.length === 0) return;
-  // who may not make embeds any more has none
+  // revoke embeds that the role may no longer create
   if (!may({ role }, 'issue')) {
     await revokeCredentials(
       transaction,
@@ -145,19 +141,16 @@ export async function setMemberRole(
       now,
     );
   }
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
 }
 
-/** A member can't shut all members out. Whoever has this machine, or its token, is an admin without being one of them. */
-async function requireAnAdmin(transaction: WriteTransaction, { id, name }: Member, asker: Principal): Promise<void> {
-  if (asker.memberId === null) return;
-  const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${ARE_ADMINS} LIMIT 1`);
+/** Members can't remove their last admin. The owner and local admins are not members and may. */
+async function requireAdminLeft(transaction: WriteTransaction, { id, name }: Member, sender: Principal): Promise<void> {
+  if (sender.memberId === null) return;
+  const { rows } = await transaction.execute(`SELECT 1 FROM members WHERE ${IS_ADMIN} LIMIT 1`);
   if (rows.length > 0) return;
-  const whom = asker.id === id ? 'You are' : `${name} is`;
-  throw new AppError(
-    'conflict',
-    `${whom} the only admin: without one, nobody could let people in any more. Make somebody else an admin first.`,
-  );
+  const subject = sender.id === id ? 'You are' : `${name} is`;
+  throw new AppError('conflict', `${subject} the only admin. Make another member an admin first.`);
 }
 
 async function readMember(transaction: WriteTransaction, memberId: string): Promise<Member> {
@@ -167,10 +160,7 @@ async function readMember(transaction: WriteTransaction, memberId: string): Prom
   });
   const [row] = rows;
   if (row !== undefined) return ROW.read(row);
-  throw new AppError(
-    'not_found',
-    `There is no member ${JSON.stringify(memberId)}. GET /api/v1/members lists those who have signed in.`,
-  );
+  throw notFound('member', memberId, '/members');
 }
 
 function selectMembers(which: string): string {
@@ -182,16 +172,16 @@ function selectMembers(which: string): string {
 function memberFromRow(row: Row): MemberSummary {
   const member = ROW.read(row);
   const { id, name, email, issuer, givenRole, createdAt, lastSignInAt, blockedAt } = member;
-  const roles = { role: roleOf(member), groupRole: member.role, givenRole };
+  const roles = { role: effectiveRole(member), groupRole: member.role, givenRole };
   const times = { createdAt, lastSignInAt, blockedAt };
   return { id, name, email, issuer, ...roles, ...times, signInCount: Number(row.sign_in_count) };
 }
 
 function mayAdminister(member: Member): boolean {
-  return member.blockedAt === null && may({ role: roleOf(member) }, 'administer');
+  return member.blockedAt === null && may({ role: effectiveRole(member) }, 'administer');
 }
 
-/** An admin's word counts for more than the provider's. */
-export function roleOf({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
+/** An admin's choice overrides the provider's. */
+export function effectiveRole({ givenRole, role }: Pick<Member, 'givenRole' | 'role'>): Member['role'] {
   return givenRole ?? role;
 }

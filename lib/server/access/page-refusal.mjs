@@ -1,8 +1,8 @@
 /** @typedef {{ status: number, code: string, message: string, headers?: Record<string, string> }} Refusal */
 
 /**
- * Most characters of a page's address. Next answers some with a redirect that has the address in two headers, which
- * together must fit into what clients read (16 KiB in Node).
+ * Longest URL of a page. Next redirects some pages with the URL in two headers, which must fit what clients read (16
+ * KiB in Node).
  */
 const MAX_ADDRESS = 7_000;
 
@@ -19,16 +19,16 @@ const BODY = {
 const LONG = {
   status: 414,
   code: 'too_large',
-  message: `The URL of a page may have ${MAX_ADDRESS.toLocaleString('en')} characters. Shorten it.`,
+  message: `The URL of a page may have at most ${MAX_ADDRESS.toLocaleString('en')} characters. Shorten it.`,
 };
 
 /**
- * Refuses what no page answers. Next would log a call of a server action with a stack each time.
+ * Refuses requests that no page answers. Next would log each server-action call with a stack trace.
  *
  * @param {object} request
  * @param {string} [request.method]
  * @param {string} [request.url] path and query
- * @param {boolean} request.isAction it has the header `Next-Action`
+ * @param {boolean} request.isAction has a `Next-Action` header
  * @param {boolean} [request.hasBody]
  * @returns {Refusal | null}
  */

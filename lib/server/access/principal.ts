@@ -1,35 +1,44 @@
+import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
+import type { InboxPerson } from '@interlude/protocol/inbox';
+import { MAX_PERSON_NAME } from '@interlude/protocol/limits';
 import {
   type CredentialKind,
   EVERYTHING,
   MAY,
   type Permission,
   type Role,
+  reachesAgent,
+  reachesLog,
   type Scope,
 } from '@interlude/protocol/scope';
+import { API_BASE } from '@interlude/protocol/version';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { sessionsIn } from '@/db/scope-sql';
 
-/** Who sends a request, and what may come of it. */
+/** The authenticated sender of a request and its permissions. */
 export interface Principal {
-  /** The person or the program: the member's id, `local` for a sign-in with this machine's link, else the credential's. */
+  /** The member's id, `local` for a local sign-in, otherwise the credential's id. */
   id: string;
-  /** As the audit and the pages call it. */
+  /** Shown in the audit and on pages. */
   name: string;
   kind: 'human' | 'runner' | 'embed';
   role: Role;
   scope: Scope;
   credentialId: string;
-  /** `owner` for the installation's own token. */
+  /** `owner` for the owner's token. */
   credentialKind: CredentialKind | 'owner';
   memberId: string | null;
-  /** Null: until it is revoked. */
+  /** Epoch milliseconds; null for no expiry. */
   expiresAt: number | null;
-  /** The one origin whose pages may show an embed. */
+  /** The only origin whose pages may frame an embed. */
   parentOrigin: string | null;
-  /** Whether secrets are taken out of whatever it is told. */
+  /** Gets redacted responses. */
   redacts: boolean;
 }
 
-/** Who has the installation's own token, INTERLUDE_TOKEN or the data folder's. */
+/** Holder of the owner's token, from INTERLUDE_TOKEN or the data folder. */
 export const OWNER: Principal = {
   id: 'owner',
   name: 'The installation’s token',
@@ -44,7 +53,7 @@ export const OWNER: Principal = {
   redacts: false,
 };
 
-/** Who has INTERLUDE_CRON_SECRET: the host, which calls now and then. */
+/** Holder of INTERLUDE_CRON_SECRET: the host's cron job. */
 export const TIMER: Principal = {
   ...OWNER,
   id: 'timer',
@@ -55,7 +64,7 @@ export const TIMER: Principal = {
   redacts: true,
 };
 
-/** Who has INTERLUDE_METRICS_TOKEN: Prometheus, or another that watches. */
+/** Holder of INTERLUDE_METRICS_TOKEN: Prometheus or another scraper. */
 export const MONITOR: Principal = {
   ...TIMER,
   id: 'monitor',
@@ -64,7 +73,7 @@ export const MONITOR: Principal = {
   credentialId: 'monitor',
 };
 
-/** Whoever is at the machine itself: by its token, or signed in with a link that it printed. */
+/** True for the owner's token and for sign-ins with a link from this machine. */
 export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentialKind' | 'memberId'>): boolean {
   return credentialKind === 'owner' || (credentialKind === 'session' && memberId === null);
 }
@@ -74,25 +83,73 @@ export function may({ role }: Pick<Principal, 'role'>, permission: Permission): 
 }
 
 /**
- * Decides by the role alone, before anything is looked up: the answer tells nothing of what there is.
+ * Decides by role alone, before any lookup, so that the refusal reveals nothing.
  *
  * @throws AppError `forbidden`
  */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (may(principal, permission)) return;
-  throw new AppError('forbidden', `${REFUSED[permission]} This credential has the role ${principal.role}.`, {
+  throw new AppError('forbidden', `${FORBIDDEN[permission]} This credential has the role ${principal.role}.`, {
     details: { role: principal.role },
   });
 }
 
-const REFUSED: Record<Permission, string> = {
-  self: 'This credential opens nothing.',
-  read: 'This is for people and programs that may read the dashboard.',
-  attend: 'This is for an agent’s runner, and for those who may read the dashboard.',
-  act: 'This is for operators: ask an admin for that role.',
-  administer: 'This is for admins: ask one of them.',
-  speak: 'This is for runners. Make a token for one with "interlude tokens create --agent <id>".',
-  issue: 'This is for admins, and for a token that was made for embeds.',
-  tend: 'This is for the host’s timer, with INTERLUDE_CRON_SECRET, and for admins.',
-  observe: 'This is for whoever watches the server, with INTERLUDE_METRICS_TOKEN, and for admins.',
+const FORBIDDEN: Record<Permission, string> = {
+  self: 'This credential has no permissions.',
+  read: 'This requires read access to the dashboard.',
+  attend: 'This requires a runner’s token or read access to the dashboard.',
+  act: 'This requires the operator role. Ask an admin for it.',
+  administer: 'This requires the admin role. Ask an admin.',
+  speak: 'This requires a runner’s token. Create one with "interlude tokens create --agent <id>".',
+  issue: 'This requires the admin role or a token for embeds.',
+  tend: 'This requires INTERLUDE_CRON_SECRET or the admin role.',
+  observe: 'This requires INTERLUDE_METRICS_TOKEN or the admin role.',
 };
+
+/** Display name of local sign-ins. */
+export const LOCAL_ADMIN = 'Local admin';
+/** Principal id of every local sign-in: the machine doesn't distinguish people. */
+export const LOCAL_ID = 'local';
+/** Name of local people in transcripts and for agents. */
+const OPERATOR = 'operator';
+
+/** The person or program that claims an inbox item. */
+export function inboxPerson(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
+  if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
+  return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
+}
+
+/** The sender's name in transcripts and for agents. The audit has the exact identity. */
+export function operatorName(principal: Pick<Principal, 'credentialKind' | 'memberId' | 'name'>): string {
+  return isLocal(principal) ? OPERATOR : principal.name;
+}
+
+/**
+ * Refuses ids outside the scope with the error for an unknown id. Lists and streams filter in their queries instead.
+ *
+ * A session stays bound to its first agent, so the result can't become stale.
+ *
+ * @throws AppError `not_found`
+ */
+export async function requireScope(
+  { reader }: Database,
+  scope: Scope,
+  ids: { readonly sessionId?: string; readonly agentId?: string },
+  of: 'agent' | 'log',
+): Promise<void> {
+  if (scope.kind === 'everything') return;
+  const { sessionId, agentId } = ids;
+  const reaches = of === 'log' ? reachesLog : reachesAgent;
+  if (agentId !== undefined && !reaches(scope, columnText(agentId))) throw notFound('agent', agentId, '/agents');
+  if (sessionId === undefined) return;
+  const { rows } = await reader.execute({
+    sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
+    args: [columnText(sessionId)],
+  });
+  if (rows.length === 0) throw notFound('session', sessionId, '/sessions');
+}
+
+/** @param list path below the API's base that lists existing ids */
+export function notFound(what: string, id: string, list: string): AppError {
+  return new AppError('not_found', `There is no ${what} ${JSON.stringify(id)}. GET ${API_BASE}${list} lists them.`);
+}

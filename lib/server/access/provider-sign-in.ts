@@ -3,37 +3,33 @@ import { AppError, toResponse } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { noteAct, textDigest } from './audit-entry';
-import { originOf } from './audited';
-import { principalOf } from './credential-book';
-import { addCredential, revokeCredentials } from './credential-rows';
-import { checkHost } from './host';
-import { setMemberRole, shutOut } from './manage-members';
-import { notLetIn, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
-import type { PersonRole } from './oidc/role-of';
-import { isSecure } from './own-address';
-import { plainPage } from './plain-page';
-import { noteEnd, roleColumns } from './role-refresh';
-import { sessionCookie } from './session-cookie';
-import type { SignInServer } from './sign-in';
+import { recordAction, requestSource, textDigest } from './audit';
+import { addCredential, principalOf, revokeCredentials } from './credential-rows';
+import { revokeMembers, setMemberRole } from './manage-members';
+import { noRoleError, type OidcSignIn, type SignedInPerson } from './oidc/oidc-sign-in';
+import type { PersonRole } from './oidc/person-claims';
+import { checkHost } from './request-origin';
+import { recordProviderLogout, roleColumns } from './role-refresh';
+import { isSecure, sessionCookie } from './session-cookie';
+import type { SignInContext } from './sign-in';
+import { plainPage } from './sign-in-pages';
 
 /**
- * How the people of a team come in: by their identity provider, whose word on who they are and in which groups is
- * taken at each sign-in.
+ * Sign-in through the team's identity provider, which supplies identity and groups each time.
  *
- * Ordering: the member's row, the sign-in and its entry in the audit are one transaction. A role that changed holds for
- * the member's other sign-ins from then on.
- * Failure: whatever goes wrong on the way back is told to the person as a page, with what to do next.
+ * Ordering: the member's row, the sign-in and its audit entry commit together. A changed role applies to the member's
+ * other sign-ins in the same transaction.
+ * Failure: every error on the way back becomes a page that says what to do next.
  */
-export interface ProviderServer extends SignInServer {
-  /** @throws AppError `not_found` where no provider is set */
+export interface ProviderSignInContext extends SignInContext {
+  /** @throws AppError `not_found` without a configured provider */
   provider(): OidcSignIn;
 }
 
 /** `GET /sign-in/provider?next=` */
-export async function signInByProvider(request: Request, server: ProviderServer): Promise<Response> {
+export async function startProviderSignIn(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
-  return asPage(async () => {
+  return withErrorPage(async () => {
     const provider = server.provider();
     const { database } = await server.context();
     return provider.begin(request, new URL(request.url).searchParams.get('next'), await serverKey(database, 'sign-in'));
@@ -41,22 +37,22 @@ export async function signInByProvider(request: Request, server: ProviderServer)
 }
 
 /** `GET /sign-in/callback` */
-export async function finishSignIn(request: Request, server: ProviderServer): Promise<Response> {
+export async function finishProviderSignIn(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
-  return asPage(async () => {
+  return withErrorPage(async () => {
     const provider = server.provider();
     const { database, now, sessionIdleMs, sessionMs, credentials } = await server.context();
     const person = await provider.finish(request, await serverKey(database, 'sign-in'));
     if (person.role === null) {
       await database.writes.run((transaction) => letGo(transaction, person, now()), { keys: ['access'] });
-      await credentials.changed();
-      throw notLetIn(person);
+      await credentials.invalidate();
+      throw noRoleError(person);
     }
     const { role } = person;
     const columns = await roleColumns(database, provider, person, now());
     const secret = await database.writes.run(async (transaction) => {
       transaction.touch('access');
-      const member = await takeMember(transaction, { ...person, role }, now());
+      const member = await upsertMember(transaction, { ...person, role }, now());
       const made = await addCredential(transaction, {
         kind: 'session',
         name: person.name,
@@ -70,11 +66,11 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
         ...columns,
       });
       const act = { action: 'sign in', agentId: null, sessionId: null, target: '/sign-in/callback' };
-      const about = { digest: textDigest(person.issuer), origin: originOf(request.headers) };
-      await noteAct(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
+      const about = { digest: textDigest(person.issuer), origin: requestSource(request.headers) };
+      await recordAction(transaction, { principal: principalOf(made.credential), ...act, ...about }, 'done', now());
       return made.secret;
     });
-    await credentials.changed();
+    await credentials.invalidate();
     const headers = new Headers({ location: placed(person.next), 'cache-control': 'no-store' });
     headers.append('set-cookie', sessionCookie(secret, isSecure(request)));
     headers.append('set-cookie', person.clearedCookie);
@@ -82,15 +78,15 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
   });
 }
 
-/** `POST /sign-in/back-channel-logout`: the provider says that somebody is signed out. */
-export async function endByProvider(request: Request, server: ProviderServer): Promise<Response> {
+/** `POST /sign-in/back-channel-logout` */
+export async function backChannelLogout(request: Request, server: ProviderSignInContext): Promise<Response> {
   checkHost(request, server.settings());
   const { issuer } = server.provider();
-  await server.provider().loggedOut(request, async ({ subject, providerSessionId, issuedAt }) => {
+  await server.provider().backChannelLogout(request, async ({ subject, providerSessionId, issuedAt }) => {
     const { database, now, credentials } = await server.context();
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
-      // Where the provider names the sign-in, that one; where it did not name it when it began, all of that person's.
+      // The session the provider names, or every session of the person if either side has no session id.
       const which = {
         sql: `kind = 'session' AND member_id IN (SELECT id FROM members WHERE issuer = ?)
           AND (provider_session_id = ? OR ((? OR provider_session_id IS NULL) AND created_at <= ?
@@ -98,20 +94,19 @@ export async function endByProvider(request: Request, server: ProviderServer): P
         args: [issuer, providerSessionId ?? '', providerSessionId === null ? 1 : 0, issuedAt, issuer, subject ?? ''],
       };
       const ended = await revokeCredentials(transaction, which, now());
-      for (const credentialId of ended) await noteEnd(transaction, credentialId, now());
+      for (const credentialId of ended) await recordProviderLogout(transaction, credentialId, now());
     });
-    await credentials.changed();
+    await credentials.invalidate();
   });
   return new Response(null, { status: 200, headers: { 'cache-control': 'no-store' } });
 }
 
-/** Somebody who was let in once is in no group any more that is: what is open of theirs ends. */
 async function letGo(transaction: WriteTransaction, { issuer, subject }: SignedInPerson, now: number): Promise<void> {
-  await shutOut(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
+  await revokeMembers(transaction, { sql: 'issuer = ? AND subject = ?', args: [issuer, subject] }, now);
 }
 
-/** @throws AppError `forbidden` for somebody whom an admin has shut out */
-async function takeMember(
+/** @throws AppError `forbidden` for a blocked member */
+async function upsertMember(
   transaction: WriteTransaction,
   { issuer, subject, name, email, role }: SignedInPerson & { role: PersonRole },
   now: number,
@@ -126,18 +121,15 @@ async function takeMember(
   });
   const [row] = rows;
   if (row === undefined || row.blocked_at !== null) {
-    throw new AppError(
-      'forbidden',
-      'An admin of this Interlude has shut you out. Ask one of them to let you in again.',
-    );
+    throw new AppError('forbidden', 'An admin has blocked you. Ask an admin to unblock you.');
   }
   const member = { id: String(row.id), role: String(row.role) as Role };
   await setMemberRole(transaction, member, now);
   return member;
 }
 
-/** What a person reads who came with a browser, and not with a program. */
-async function asPage(answer: () => Promise<Response>): Promise<Response> {
+/** Answers an error with a page, because the sender is a browser. */
+async function withErrorPage(answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();
   } catch (error) {
@@ -146,7 +138,7 @@ async function asPage(answer: () => Promise<Response>): Promise<Response> {
     return plainPage(
       'You are not signed in',
       error.message,
-      { href: placed('/signed-out'), text: 'To the sign-in page' },
+      { href: placed('/signed-out'), text: 'Go to the sign-in page' },
       status,
     );
   }

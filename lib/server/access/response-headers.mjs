@@ -1,13 +1,13 @@
 /** On every response. Pages get their content policy, with a nonce, from proxy.ts. */
 const EVERYWHERE = {
   'x-content-type-options': 'nosniff',
-  // others are told nothing; to us it proves, where browsers say no more, that a form or a download is of our own pages
+  // hides paths from other sites; without Sec-Fetch-Site our own Referer proves that a form or download is same-origin
   'referrer-policy': 'same-origin',
   'permissions-policy':
     'camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), display-capture=(), browsing-topics=()',
 };
 
-/** On every response but those of embeds. */
+/** On every response except embeds. */
 export const SECURITY_HEADERS = {
   ...EVERYWHERE,
   'x-frame-options': 'DENY',
@@ -16,8 +16,8 @@ export const SECURITY_HEADERS = {
 };
 
 /**
- * On pages that others frame: by whom, their content policy says. A console that isolates itself takes only frames that
- * do so too.
+ * On embed pages; their content policy names the allowed parents. A cross-origin-isolated console only accepts frames
+ * with these headers.
  */
 export const EMBED_HEADERS = {
   ...EVERYWHERE,
@@ -25,29 +25,31 @@ export const EMBED_HEADERS = {
   'cross-origin-embedder-policy': 'require-corp',
 };
 
-/** On what is the same for everybody. A sandboxed frame has no origin: to it our own scripts and fonts are foreign. */
+/**
+ * On public files. A sandboxed frame has an opaque origin, so that our own scripts and fonts are cross-origin to it.
+ */
 export const PUBLIC_HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',
   'access-control-allow-origin': '*',
 };
 
-/** On what is not a page: should a browser ever be made to show it, it can do nothing. */
+/** On everything but pages: a browser that renders such a response can do nothing. */
 export const DATA_POLICY = { 'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox" };
 
-/** On pages of text and a form, which are made without Next. Sandboxed, a form could not be sent. */
+/** On text pages with a form, which Next doesn't render. A sandboxed page could not submit the form. */
 export const FORM_POLICY = {
   'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 };
 
 /**
- * HTTP Strict Transport Security, on every answer to a request over TLS: for a year, browsers use TLS only for this host.
- * Subdomains are left out, because other services may run there.
+ * HTTP Strict Transport Security, on every response over TLS: browsers use only TLS for this host for a year. Excludes
+ * subdomains, where other services may run.
  */
 export const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
 /**
- * A regular expression for hosts that may send the header. Browsers apply it to all ports of a name, so on loopback it
- * would cut off everything else that this machine serves.
+ * Hosts that may send the header. Browsers apply it to all ports of a name; on loopback it would cut off every other
+ * local server.
  */
 export const STRICT_HOST = '(?!(?:[^.]+\\.)*localhost$|127\\.|\\[).+';
 
@@ -60,9 +62,9 @@ export function isStrict({ headers, socket }) {
 }
 
 /**
- * Returns true if the first proxy was reached over TLS, null without a proxy that says so.
+ * True if the first proxy was reached over TLS; null without the header.
  *
- * @param {string | string[] | null | undefined} forwarded the header `X-Forwarded-Proto`
+ * @param {string | string[] | null | undefined} forwarded `X-Forwarded-Proto`
  */
 export function forwardedOverTls(forwarded) {
   return forwarded == null ? null : String(forwarded).split(',', 1)[0]?.trim() === 'https';

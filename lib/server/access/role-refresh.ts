@@ -4,34 +4,34 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { noteAct } from './audit-entry';
-import { moveVersion, revokeCredentials } from './credential-rows';
-import { setMemberRole, shutOut } from './manage-members';
+import { recordAction } from './audit';
+import { bumpAccessVersion, revokeCredentials } from './credential-rows';
+import { revokeMembers, setMemberRole } from './manage-members';
 import type { OidcSignIn, RefreshedPerson, SignedInPerson } from './oidc/oidc-sign-in';
-import { open, seal } from './oidc/sealed';
+import { open, seal } from './oidc/pending-sign-ins';
 import type { Principal } from './principal';
 
 /** Age at which a role is refreshed while its sign-in is used. */
 const ROLE_MS = 3_600_000;
-/** The wait after a first failure. It doubles with each further one. */
+/** Delay after a first failure; it doubles with each further one. */
 const RETRY_MS = 60_000;
 const MOST_RETRY_MS = 30 * 60_000;
 
 interface RoleServer {
   database: Database;
   now: () => number;
-  /** Null where no identity provider is set. */
+  /** Null without a configured provider. */
   oidc?: OidcSignIn | null;
 }
 
-/** Columns that schedule the role refresh. */
+/** Columns that schedule a role refresh. */
 interface RoleColumns {
   refreshToken: string | null;
   roleCheckedAt: number;
   roleDueAt: number | null;
 }
 
-/** The columns of a sign-in that the provider has just confirmed. Without a refresh token it is not asked again. */
+/** Columns of a sign-in that the provider just confirmed. Without a refresh token the role is never refreshed. */
 export async function roleColumns(
   database: Database,
   oidc: OidcSignIn,
@@ -52,19 +52,19 @@ async function sealGrant(
 }
 
 /**
- * Asks the identity provider again for the role of a sign-in, if that is due and no other instance does it. A new role
- * applies to all sign-ins of the member. A member who is in no permitted group any more loses all of them. A sign-in that
- * the provider has ended ends here.
+ * Asks the identity provider for the role of a sign-in, if that is due and no other instance does it. A new role
+ * applies to all of the member's sign-ins. A member without a permitted group loses them all. A sign-in that the
+ * provider has ended is revoked.
  *
- * Ordering: one instance claims the refresh in the database, by moving the time of the next one.
- * Failure: never rejects. Without an answer the role stays, and the next use after the claimed time retries.
+ * Ordering: one instance claims the refresh in the database by moving its next due time.
+ * Failure: never rejects. Without an answer the role stays, and the next use after the due time retries.
  */
 export async function refreshRole({ database, now, oidc }: RoleServer, credentialId: string): Promise<void> {
   if (!oidc) return;
   try {
     const claimed = await database.writes.run((transaction) => {
       transaction.touch('access');
-      return claim(transaction, credentialId, now());
+      return claimRefresh(transaction, credentialId, now());
     });
     if (claimed === null) return;
     const { iss: issuer, aud: audience } = oidc.grantClaims;
@@ -73,24 +73,22 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
     const { sub: subject = '', refreshToken } = await open<{ refreshToken: string }>(claimed.sealed, key, options);
     const person = await oidc.refresh({ subject, email: claimed.email }, refreshToken, async (rotated) => {
       const sealed = await sealGrant(database, oidc, { subject, refreshToken: rotated });
-      await database.writes.run((transaction) => keepGrant(transaction, credentialId, sealed));
+      await database.writes.run((transaction) => storeGrant(transaction, credentialId, sealed));
     });
     await database.writes.run(async (transaction) => {
       transaction.touch('access');
       if (person === null) await endSignIn(transaction, credentialId, now());
-      else await keep(transaction, credentialId, person, now());
+      else await applyRefresh(transaction, credentialId, person, now());
     });
   } catch (error) {
-    serverLog(
-      'warn',
-      `could not ask the identity provider for the role of sign-in ${credentialId} again; it keeps its role, and is asked for later`,
-      { error: inShort(error) },
-    );
+    serverLog('warn', `Can’t refresh the role of sign-in ${credentialId}; it keeps its role until a retry succeeds:`, {
+      error: inShort(error),
+    });
   }
 }
 
-/** @returns the sealed grant and the member's email; null if nothing is due, or another instance was faster */
-async function claim(
+/** @returns the sealed grant and the member's email; null if nothing is due or another instance was faster */
+async function claimRefresh(
   transaction: WriteTransaction,
   credentialId: string,
   now: number,
@@ -102,13 +100,13 @@ async function claim(
     args: [now, ROLE_MS, RETRY_MS, MOST_RETRY_MS, credentialId],
   });
   if (rows[0] === undefined) return null;
-  // so that every instance knows when the next question is due
-  await moveVersion(transaction);
+  // so that every instance knows the next due time
+  await bumpAccessVersion(transaction);
   const { refresh_token, email } = rows[0];
   return { sealed: String(refresh_token), email: email === null ? null : String(email) };
 }
 
-async function keepGrant(transaction: WriteTransaction, credentialId: string, sealed: string): Promise<void> {
+async function storeGrant(transaction: WriteTransaction, credentialId: string, sealed: string): Promise<void> {
   transaction.touch('access');
   await transaction.execute({
     sql: 'UPDATE credentials SET refresh_token = ? WHERE id = ? AND revoked_at IS NULL',
@@ -116,7 +114,7 @@ async function keepGrant(transaction: WriteTransaction, credentialId: string, se
   });
 }
 
-async function keep(
+async function applyRefresh(
   transaction: WriteTransaction,
   credentialId: string,
   { role, name, email }: RefreshedPerson,
@@ -130,7 +128,7 @@ async function keep(
   if (typeof memberId !== 'string') return;
   if (role === null) {
     await endSignIn(transaction, credentialId, now);
-    return shutOut(transaction, { sql: 'id = ?', args: [memberId] }, now);
+    return revokeMembers(transaction, { sql: 'id = ?', args: [memberId] }, now);
   }
   const updated = await transaction.execute({
     sql: `UPDATE members SET name = ifnull(?, name), email = ifnull(?, email), role = ifnull(?, role) WHERE id = ?
@@ -142,20 +140,24 @@ async function keep(
     sql: 'UPDATE credentials SET role_checked_at = ?, role_due_at = ? WHERE id = ?',
     args: [now, now + ROLE_MS, credentialId],
   });
-  await moveVersion(transaction);
+  await bumpAccessVersion(transaction);
 }
 
-/** Ends a sign-in because the provider has ended it. */
+/** Revokes a sign-in that the provider has ended. */
 async function endSignIn(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
   const ended = await revokeCredentials(transaction, { sql: "kind = 'session' AND id = ?", args: [credentialId] }, now);
-  if (ended.length > 0) await noteEnd(transaction, credentialId, now);
+  if (ended.length > 0) await recordProviderLogout(transaction, credentialId, now);
 }
 
-/** Notes in the audit that the provider ended a sign-in. */
-export async function noteEnd(transaction: WriteTransaction, credentialId: string, now: number): Promise<void> {
+/** Records in the audit that the provider ended a sign-in. */
+export async function recordProviderLogout(
+  transaction: WriteTransaction,
+  credentialId: string,
+  now: number,
+): Promise<void> {
   const act = { action: 'end sign-in', agentId: null, sessionId: null, target: credentialId };
   const principal = { ...PROVIDER, credentialId };
-  await noteAct(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now);
+  await recordAction(transaction, { principal, ...act, digest: '', origin: '' }, 'done', now);
 }
 
 const PROVIDER: Omit<Principal, 'credentialId'> = {

@@ -1,4 +1,4 @@
-/** A secret with fewer bits is found by trying, if an attacker can try offline. */
+/** Below this an offline attacker finds a secret by trying. */
 const ENOUGH_BITS = 64;
 
 /** Bits of a character that repeats or continues the ones before it. */
@@ -7,31 +7,31 @@ const EXPECTED_BITS = 1;
 const WORD_BITS = 2;
 
 const HEX = /^[0-9a-f]+$/i;
-/** Letters of one case that can be spoken, as in most words. */
+/** Pronounceable letters of one case, as in most words. */
 const WORD = /[A-Z]?[a-z]{3,}|[A-Z]{4,}/g;
 /** Few words have j, q, v, x or z beside other consonants; random text often does. */
 const SPOKEN = /^(?!.*(?:q[^u]|[jvxz][^aeioucptyz]|[^aeiouyln][jqxz]))(?:[^aeiouy]{0,3}[aeiouy]{1,3})+[^aeiouy]{0,3}$/i;
-/** A secret is made of words if this part of its letters, and of all its characters, is in words. */
+/** A secret consists of words if they hold this share of its letters, and of all its characters. */
 const LETTERS_IN_WORDS = 2 / 3;
 const ALL_IN_WORDS = 0.6;
-/** Random text reads as words more often with its digits read as letters: then nothing but words may be left. */
+/** Random text resembles words more often once digits are read as letters: then all of it must be words. */
 const ALL_IN_LEET = 1;
-/** Words that are common in secrets, and the part of a secret in them that makes it guessable. */
+/** Words that are common in secrets, and the share of a secret in them that makes it guessable. */
 const COMMON =
   /access|admin(?:istrator)?|agent|board|change|dash|inter|key|login|lude|master|pass|phrase|private|project|root|secret|secure|server|super|team|test|token|user|welcome|word/gi;
 const ALL_IN_COMMON = 0.5;
-/** Letters of a word on average. In random text, what looks like words is shorter. */
+/** Average letters per word. What looks like words in random text is shorter. */
 const MEAN_WORD_LENGTH = 5;
-/** Neighbours on a keyboard, also of two rows, continue each other as letters of the alphabet do. */
+/** Keyboard neighbours, also across two rows, continue each other like letters of the alphabet. */
 const KEYS = ['1234567890', 'qwertyuiop', 'asdfghjkl;', 'zxcvbnm,./', '!@#$%^&*()'].flatMap((row, at) =>
   [...row].map((key, column) => ({ key, row: at % 4, column })),
 );
-/** Signs that stand for letters. */
+/** Characters that stand for letters. */
 const LEET = new Map(Object.entries({ 0: 'o', 1: 'i', 3: 'e', 4: 'a', 5: 's', 7: 't', '@': 'a', $: 's' }));
 
 /**
- * Estimates by rule, with a short list of words, if a secret can be guessed: repetitions, sequences and words count for little,
- * every other character for the size of the alphabet.
+ * Estimates whether a secret can be guessed, by rules and a short word list: repetitions, sequences and words add
+ * little, every other character adds the size of the alphabet.
  *
  * @param {string} secret
  */
@@ -65,7 +65,7 @@ function hasWords(secret) {
   return isCommon || isWordy(secret, ALL_IN_WORDS) || isWordy(plain, ALL_IN_LEET);
 }
 
-/** @param {string} secret @param {number} least the part of it that is in words */
+/** @param {string} secret @param {number} least share of it in words */
 function isWordy(secret, least) {
   const letters = secret.replace(/[^a-z]/gi, '').length;
   const words = (secret.match(WORD) ?? []).filter((word) => SPOKEN.test(word));
@@ -84,7 +84,7 @@ function isWalk(three) {
   return keys.length === 3 && isBeside.every(Boolean);
 }
 
-/** The size of the alphabet: all characters of the kinds that occur. @param {string} secret */
+/** Size of the alphabet: every kind of character that occurs. @param {string} secret */
 function alphabetOf(secret) {
   if (HEX.test(secret)) return 16;
   const kinds = /** @type {const} */ ([

@@ -7,9 +7,7 @@ const BYTES = 32;
 const LETTERS: Record<CredentialKind, string> = { session: 's', token: 't', embed: 'e', code: 'c' };
 const SHAPE = /^il[ctse]_[A-Za-z0-9_-]{43}$/;
 
-/**
- * A new secret: 32 random bytes in base64url, behind a prefix by which people and scanners know it.
- */
+/** Makes a secret: 32 random bytes in base64url after a prefix that people and secret scanners recognize. */
 export function makeSecret(kind: CredentialKind): string {
   const bytes = crypto.getRandomValues(new Uint8Array(BYTES));
   const text = btoa(String.fromCharCode(...bytes))
@@ -19,20 +17,32 @@ export function makeSecret(kind: CredentialKind): string {
   return `il${LETTERS[kind]}_${text}`;
 }
 
-/** Whether it can be one of ours, which nobody finds by guessing. */
+/** True if a text has the shape of our secrets, which can't be guessed. */
 export function isSecret(text: string): boolean {
   return SHAPE.test(text);
 }
 
 /**
- * What the database has of a secret. It needs no salt: 32 random bytes are in no list. In plain JavaScript, because it
- * runs for every request and a digest from crypto.subtle is a trip through the thread pool.
+ * The stored form of a secret. Needs no salt: 32 random bytes are in no list. Plain JavaScript, because it runs for
+ * every request and crypto.subtle goes through the thread pool.
  */
 export function secretHash(secret: string): string {
   return bytesToHex(sha256(utf8ToBytes(secret)));
 }
 
-/** HMAC-SHA-256 of a text, in lower-case hex. */
+/** HMAC-SHA-256 in lower-case hex. */
 export function keyedDigest(key: Uint8Array, text: string): string {
   return bytesToHex(hmac(sha256, key, utf8ToBytes(text)));
+}
+
+/**
+ * Compares two secrets in constant time for a given length, which is not secret. Plain JavaScript for the same reason
+ * as `secretHash`.
+ */
+export function sameSecret(sent: string, ours: string): boolean {
+  let difference = sent.length ^ ours.length;
+  for (let index = 0; index < sent.length; index++) {
+    difference |= sent.charCodeAt(index) ^ ours.charCodeAt(index % ours.length);
+  }
+  return ours.length > 0 && difference === 0;
 }

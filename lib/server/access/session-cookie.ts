@@ -1,24 +1,24 @@
 import { BASE_PATH, placedAt } from '@interlude/protocol/base-path.mjs';
-import { saysSecure } from './own-address';
+import { forwardedOverTls } from './response-headers.mjs';
 
 /**
- * What a browser holds: a random secret that says nothing by itself. Over TLS the name keeps other hosts and plain
- * http from setting it; beneath a path it can't have that name, and only keeps plain http from it.
+ * The session cookie holds an opaque random secret. Over TLS its prefix keeps other hosts and plain http from setting
+ * it. Under a base path `__Host-` is impossible, and `__Secure-` only excludes plain http.
  *
  * @see RFC 6265bis 4.1.3.2 on `__Host-`
  */
 const NAME = 'interlude';
 const secureName = (basePath: string) => `${basePath === '' ? '__Host' : '__Secure'}-interlude`;
-/** The browser's own limit. The server forgets a sign-in sooner: see `sessionIdleMs`. */
+/** The browsers' own maximum. The server expires a sign-in sooner (`sessionIdleMs`). */
 const LIFETIME_SECONDS = 400 * 24 * 60 * 60;
 
 /**
- * The secret a request carries, or null: the first of a name, as in browsers. The secure name counts for more, and over
- * TLS nothing else does: the other can be set by any host of the same domain, and by whoever is on the network.
+ * The session secret in a request, or null; of duplicates the first, as in browsers. The secure name wins, and over TLS
+ * the plain one is ignored: any host of the same domain, or a network attacker, can set that.
  */
-export function sessionOf(headers: Headers, basePath = BASE_PATH): string | null {
+export function sessionSecret(headers: Headers, basePath = BASE_PATH): string | null {
   const cookies = headers.get('cookie') ?? '';
-  return cookieOf(cookies, secureName(basePath)) ?? (saysSecure(headers) ? null : cookieOf(cookies, NAME));
+  return cookieOf(cookies, secureName(basePath)) ?? (forwardedTls(headers) ? null : cookieOf(cookies, NAME));
 }
 
 function cookieOf(cookies: string, name: string): string | null {
@@ -30,8 +30,8 @@ function cookieOf(cookies: string, name: string): string | null {
 }
 
 /**
- * Lax, not Strict: a link to a session that a colleague sent must open signed in. Nothing changes state on GET, and
- * every request to the API by cookie has to come from the same origin anyway.
+ * Lax, not Strict: a link to a session must open signed in. No GET changes state, and API requests by cookie must be
+ * same-origin anyway.
  */
 export function sessionCookie(secret: string, secure: boolean, basePath = BASE_PATH): string {
   return cookie(secret, secure, LIFETIME_SECONDS, basePath);
@@ -44,4 +44,32 @@ export function clearedCookie(secure: boolean, basePath = BASE_PATH): string {
 function cookie(value: string, secure: boolean, seconds: number, basePath: string): string {
   const name = secure ? secureName(basePath) : NAME;
   return `${name}=${value}; Path=${placedAt('/', basePath)}; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`;
+}
+
+/**
+ * Redirect target for a browser that came by a loopback address: a host name of our own, so that servers on other ports
+ * don't receive the cookie. Null for other addresses, and for browsers that don't resolve such names.
+ */
+export function localNameOrigin(
+  headers: Pick<Headers, 'get'>,
+  { localName, isSecure }: { localName: string | null; isSecure: boolean },
+): string | null {
+  const [, name, port = ''] = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.exec(headers.get('host') ?? '') ?? [];
+  if (localName === null || name === undefined || isSecure) return null;
+  return isSafari(headers.get('user-agent') ?? '') ? null : `http://${localName}${port}`;
+}
+
+/** Safari looks up names below `localhost` in DNS and fails. */
+function isSafari(userAgent: string): boolean {
+  return /\bSafari\//.test(userAgent) && !/Chrom(e|ium)\//.test(userAgent);
+}
+
+/** True if the browser used TLS, also through a proxy. A forged header only hardens the sender's own cookie. */
+export function isSecure({ headers, url }: Request): boolean {
+  return forwardedTls(headers) ?? new URL(url).protocol === 'https:';
+}
+
+/** The proxy's claim; null without one. */
+export function forwardedTls(headers: Pick<Headers, 'get'>): boolean | null {
+  return forwardedOverTls(headers.get('x-forwarded-proto'));
 }

@@ -4,7 +4,7 @@ import type { FrameData } from '@interlude/protocol/frames';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { Opener, Sink, Source } from '@/lib/server/access/stream-answer';
+import type { OpenStream, Sink, Source } from '@/lib/server/access/streamed-response';
 import type { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { Course } from './course';
 import type { StrictStream } from './strict-stream';
@@ -48,7 +48,7 @@ const decoder = new TextDecoder();
  *
  * @throws AppError of the first subscription, before anything is written
  */
-export async function answerStream(options: AnswerStreamOptions): Promise<Opener> {
+export async function answerStream(options: AnswerStreamOptions): Promise<OpenStream> {
   const gone = new AbortController();
   const first = await subscribe(options, options.from, gone.signal);
   return (sink) => {
@@ -85,7 +85,7 @@ class Answer implements Source {
     this.#gone = gone;
   }
 
-  open(subscription: Opener): void {
+  open(subscription: OpenStream): void {
     const { course, followMs, signal } = this.#options;
     signal.addEventListener('abort', this.#abort);
     if (signal.aborted) {
@@ -118,7 +118,7 @@ class Answer implements Source {
     this.#sink.end();
   };
 
-  #read(subscription: Opener): void {
+  #read(subscription: OpenStream): void {
     this.#reading += 1;
     const reading = this.#reading;
     const isCurrent = () => reading === this.#reading && !this.#isEnded;

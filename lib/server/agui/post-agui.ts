@@ -1,9 +1,9 @@
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition, type Position } from '@interlude/protocol/position';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
-import type { Asked as AskedOf } from '@/lib/server/access/asked';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import type { RequestContext as AskedOf } from '@/lib/server/access/request-context';
+import { type ReadScope, readScope } from '@/lib/server/access/request-context';
+import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { postInterrupt } from '@/lib/server/commands/ask-agent';
 import type { CommandServer } from '@/lib/server/commands/command-hub';
@@ -46,13 +46,17 @@ export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promis
 }
 
 /** With the digests that the client may see. */
-async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessionId: string): Promise<SessionFacts> {
+async function factsFor(
+  { ids, principal, digests }: Asking,
+  sight: ReadScope,
+  sessionId: string,
+): Promise<SessionFacts> {
   return toldModel(await readFacts(sight, ids.agentId, sessionId), principal, digests);
 }
 
 async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
   const { query, principal } = asked;
-  const sight = sightOf(server.database, principal.scope);
+  const sight = readScope(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
   const before = await factsFor(asked, sight, sessionId);
   const { answered, says } = await resume(input.resume, before, asked, server);
@@ -99,7 +103,7 @@ function heardUpTo({ pending }: SessionFacts, answered: readonly string[]): Posi
 
 async function connect(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
   const { ids, query, request, principal } = asked;
-  const sight = sightOf(server.database, principal.scope);
+  const sight = readScope(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
   await readFacts(sight, ids.agentId, sessionId);
   const range = { before: null, limit: HISTORY_TURNS };
@@ -167,7 +171,7 @@ async function answer(
     digests,
     whenOver,
   });
-  return new StreamAnswer(open, SSE_HEADERS);
+  return new StreamedResponse(open, SSE_HEADERS);
 }
 
 /** What no longer waits for an answer is none of an error: somebody else has given it, or the agent has gone on. */
@@ -189,8 +193,8 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
     if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
-        ? ((await readAsked(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))?.outcome ??
-          null)
+        ? ((await readAsked(readScope(server.database, sender.principal.scope), facts.session.id, requestId))
+            ?.outcome ?? null)
         : null;
     says.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
   }

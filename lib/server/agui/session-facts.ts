@@ -8,7 +8,7 @@ import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFro
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { missing } from '@/lib/server/commands/refusals';
 import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
 import { readRequest } from '@/lib/server/queries/read-request';
@@ -32,7 +32,7 @@ const MOST_RUNNING = 200;
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
 
 /** @throws AppError `not_found` that says how to find the sessions of the agent */
-export async function readFacts(sight: Sight, agentId: string, sessionId: string): Promise<SessionFacts> {
+export async function readFacts(sight: ReadScope, agentId: string, sessionId: string): Promise<SessionFacts> {
   const id = columnText(sessionId);
   const { position, found } = await readTogether<[SessionSummary, Row, AgentSummary, Task]>(sight, [
     query(
@@ -68,7 +68,7 @@ export async function readFacts(sight: Sight, agentId: string, sessionId: string
 
 /** What was asked last under the id, and how it ended. */
 export async function readAsked(
-  sight: Sight,
+  sight: ReadScope,
   sessionId: string,
   requestId: string,
 ): Promise<(Asked & Pick<RequestItem, 'outcome'>) | null> {

@@ -1,8 +1,7 @@
 import { CUSTOM, type ObligationAcceptedValue } from '@interlude/protocol/ag-ui';
 import type { AcceptReply, AcceptReplyAnswer } from '@interlude/protocol/commands';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { findOwed, quoteOf } from './find-owed';
@@ -16,7 +15,7 @@ import { conflict } from './refusals';
  * @throws AppError `not_found`, `conflict`: `obligation_settled`, `candidate_changed`, `client_id_reused`
  */
 export async function postAcceptReply(
-  asked: Asked<'sessionId' | 'messageId', { body: AcceptReply }>,
+  asked: RequestContext<'sessionId' | 'messageId', { body: AcceptReply }>,
   server: ServerContext,
 ): Promise<AcceptReplyAnswer> {
   const { sessionId, messageId } = asked.ids;
@@ -39,7 +38,7 @@ export async function postAcceptReply(
       reply_message_id: candidate.messageId,
       turn_id: candidate.turnId,
       about: quoteOf(text),
-      by: personOf(asked.principal),
+      by: operatorName(asked.principal),
       ...(clientId === undefined ? {} : { client_id: clientId }),
     };
     const event = { type: 'CUSTOM', name: CUSTOM.obligationAccepted, value };

@@ -2,8 +2,7 @@ import type { Ack, CommandAnswer, CommandState } from '@interlude/protocol/comma
 import { AppError } from '@interlude/protocol/errors';
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { momentEvent } from './command-events';
 import { commandFromRow, type StoredCommand } from './command-row';
@@ -31,7 +30,7 @@ const NEXT: Record<CommandState, Record<Ack['state'], Ack['state'] | null>> = {
  * @throws AppError `invalid_argument`, `not_found`, `stale_epoch` when a newer runner has taken over
  */
 export async function postAck(
-  { request, ids: { agentId, commandId }, body: ack }: Asked<'agentId' | 'commandId', { body: Ack }>,
+  { request, ids: { agentId, commandId }, body: ack }: RequestContext<'agentId' | 'commandId', { body: Ack }>,
   server: ServerContext,
 ): Promise<CommandAnswer> {
   const runner = runnerIn(request, ack);

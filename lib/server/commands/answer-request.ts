@@ -8,7 +8,7 @@ import type {
 } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { mayAnswer, type ShownDigests } from '@/lib/server/access/shown-digests';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
@@ -27,7 +27,7 @@ export async function postRequestAnswer(
     body: { clientId, ...said },
     principal,
     digests,
-  }: Asked<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
+  }: RequestContext<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   // Whoever shows the frame has its token, and could answer in the name of whoever looks at it.

@@ -2,8 +2,7 @@ import type { Arrange } from '@interlude/protocol/commands';
 import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { missing } from './refusals';
 
@@ -14,7 +13,7 @@ import { missing } from './refusals';
  * @throws AppError `not_found`
  */
 export async function putArrangement(
-  { ids: { sessionId }, body }: Asked<'sessionId', { body: Arrange }>,
+  { ids: { sessionId }, body }: RequestContext<'sessionId', { body: Arrange }>,
   server: ServerContext,
 ): Promise<ArrangementAnswer> {
   const now = server.now();

@@ -6,7 +6,7 @@ import { columnText } from '@/db/column-text';
 import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
 import { conflict, missing } from './refusals';
@@ -19,7 +19,7 @@ import type { WritableSession } from './writable-session';
  * @throws AppError `conflict`: `turn_ended` where another turn is open than was meant, or none; `no_open_turn`
  */
 export async function postInterrupt(
-  { ids: { sessionId }, body: { clientId, ...asked } }: Asked<'sessionId', { body: Interrupt }>,
+  { ids: { sessionId }, body: { clientId, ...asked } }: RequestContext<'sessionId', { body: Interrupt }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   return askSession(server, {
@@ -46,7 +46,7 @@ function openTurn({ openTurnId }: WritableSession, meant: string | undefined): s
  * @throws AppError `conflict`: `session_ended`
  */
 export async function postSessionEnd(
-  { ids: { sessionId }, body: { clientId } }: Asked<'sessionId', { body: EndSession }>,
+  { ids: { sessionId }, body: { clientId } }: RequestContext<'sessionId', { body: EndSession }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   return askSession(server, {
@@ -59,7 +59,10 @@ export async function postSessionEnd(
 
 /** `POST /sessions/:id/tasks/:taskId/stop` */
 export async function postTaskStop(
-  { ids: { sessionId, taskId }, body: { clientId, ...asked } }: Asked<'sessionId' | 'taskId', { body: StopTask }>,
+  {
+    ids: { sessionId, taskId },
+    body: { clientId, ...asked },
+  }: RequestContext<'sessionId' | 'taskId', { body: StopTask }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   return askSession(server, {
@@ -82,7 +85,10 @@ export async function postTaskStop(
  * @throws AppError `conflict`: `task_running` where it has not
  */
 export async function postTaskWake(
-  { ids: { sessionId, taskId }, body: { clientId, ...asked } }: Asked<'sessionId' | 'taskId', { body: WakeTask }>,
+  {
+    ids: { sessionId, taskId },
+    body: { clientId, ...asked },
+  }: RequestContext<'sessionId' | 'taskId', { body: WakeTask }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
   return askSession(server, {

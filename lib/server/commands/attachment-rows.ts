@@ -12,7 +12,8 @@ import { choiceArgs, isChosen } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type ShownDigests, type StoredAttachment, storedAttachment } from '@/lib/server/access/shown-digests';
+import type { ShownDigests } from '@/lib/server/access/shown-digests';
+import { type StoredAttachment, storedAttachment } from '@/lib/server/attachments/stored-attachment';
 import { conflict } from './refusals';
 
 /** Bytes of one argument: a libSQL server takes about 4 MiB, and each piece is written in a few milliseconds. */

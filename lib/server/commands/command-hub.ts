@@ -9,11 +9,9 @@ import type { Lease } from '@/db/lease';
 import { pause } from '@/db/next-turn';
 import { hasDue, isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
 import type { AboutJob } from '@/db/writes';
-import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import { ClockWatch } from '@/lib/server/access/clock-watch';
-import type { OpenStreams } from '@/lib/server/access/open-streams';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import type { Opener } from '@/lib/server/access/stream-answer';
+import { ClockTrust, ClockWatch, newestReceivedAt } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/request-context';
+import type { OpenStream, OpenStreams } from '@/lib/server/access/streamed-response';
 import { claimCommands } from './claim-commands';
 import { CommandStream } from './command-stream';
 import { cutTerms } from './cut-terms';
@@ -137,7 +135,7 @@ export class CommandHub {
     signal: AbortSignal,
     maxMs: number | null,
     by: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
-  ): Promise<Opener> {
+  ): Promise<OpenStream> {
     const { whenOver, scope } = by;
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
@@ -251,7 +249,7 @@ export class CommandHub {
     if (steady - this.#looked.at > DEAF_AFTER_MS) this.#looked.since = steady;
     this.#looked.at = steady;
     if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
-      this.#newest = { at: await newestReceived(this.#database.reader), readAt: steady };
+      this.#newest = { at: await newestReceivedAt(this.#database.reader), readAt: steady };
     }
     return { now, isSure: this.#trust.look(this.#newest.at) };
   }

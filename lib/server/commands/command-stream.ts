@@ -3,7 +3,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
-import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
 import type { ClaimOutcome } from './claim-commands';
 import { MAX_CLAIMED } from './claim-commands';
 import type { RunnerRef } from './runner-connection';
@@ -64,7 +64,7 @@ export class CommandStream {
   }
 
   /** Begins to write, first what came before there was a sink. */
-  readonly open: Opener = (sink) => {
+  readonly open: OpenStream = (sink) => {
     this.#sink = sink;
     for (const chunk of this.#early.splice(0)) sink.write(chunk);
     if (this.#isEnded) sink.end();

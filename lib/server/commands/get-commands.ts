@@ -3,8 +3,8 @@ import { idSchema } from '@interlude/protocol/field-schemas';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import type { RequestContext } from '@/lib/server/access/request-context';
+import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import type { CommandServer } from './command-hub';
 import { runnerIn } from './runner-arguments';
 
@@ -15,7 +15,7 @@ import { runnerIn } from './runner-arguments';
  * @throws AppError `invalid_argument`, `unavailable` while shutting down
  */
 export async function getCommands(
-  { request, ids: { agentId }, principal, whenOver }: Asked<'agentId'>,
+  { request, ids: { agentId }, principal, whenOver }: RequestContext<'agentId'>,
   server: CommandServer,
 ): Promise<Response> {
   if (!idSchema.safeParse(agentId).success) {
@@ -43,5 +43,5 @@ export async function getCommands(
     server.streamMaxMs,
     { whenOver, scope: principal.scope },
   );
-  return new StreamAnswer(open, SSE_HEADERS);
+  return new StreamedResponse(open, SSE_HEADERS);
 }

@@ -13,9 +13,8 @@ import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { inboxPersonOf } from '@/lib/server/access/person-of';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { inboxPerson } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { AgentFact } from '@/lib/server/ingest/facts';
 import { seeFailures } from './see-failures';
@@ -35,12 +34,12 @@ const AT_ONCE = 50;
  * @returns the items as they are now; the same again changes nothing
  */
 export async function postMarks(
-  { body, principal }: Asked<never, { body: MarkInbox }>,
+  { body, principal }: RequestContext<never, { body: MarkInbox }>,
   { database: { writes }, ...server }: ServerContext,
 ): Promise<InboxMarked> {
   const now = server.now();
   const { scope } = principal;
-  const by = inboxPersonOf(principal);
+  const by = inboxPerson(principal);
   const shown = [...shownBy(body)];
   const changed: string[] = [];
   for (let at = 0; at < shown.length; at += AT_ONCE) {

@@ -3,9 +3,8 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
 import type { AttachmentQuery } from '@interlude/protocol/queries';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { uploadHash, uploadPlace } from '@/lib/server/access/shown-digests';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { uploadHash, uploadPlace } from '@/lib/server/attachments/stored-attachment';
 import { readBody } from '@/lib/server/ingest/read-body';
 import { keepAttachment } from './attachment-rows';
 import { mediaTypeOf } from './media-type';
@@ -18,7 +17,7 @@ import { missing } from './refusals';
  * @throws AppError `not_found`; `too_large`, before the body is read to its end; `invalid_argument` for what is not taken
  */
 export async function postAttachment(
-  { ids: { sessionId }, query: { name }, request, digests }: Asked<'sessionId', { query: AttachmentQuery }>,
+  { ids: { sessionId }, query: { name }, request, digests }: RequestContext<'sessionId', { query: AttachmentQuery }>,
   { database, now }: ServerContext,
 ): Promise<Attachment> {
   // before anything is read that nobody could keep

@@ -1,8 +1,8 @@
 import type { LogLevelAnswer, SetLogLevel } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import type { CommandServer } from './command-hub';
 import { desireLevel } from './desire-level';
 import { missing } from './refusals';
@@ -15,11 +15,11 @@ import { missing } from './refusals';
  * @throws AppError `not_found`
  */
 export async function putLogLevel(
-  { ids: { agentId }, body: { level, ttlSeconds }, principal }: Asked<'agentId', { body: SetLogLevel }>,
+  { ids: { agentId }, body: { level, ttlSeconds }, principal }: RequestContext<'agentId', { body: SetLogLevel }>,
   server: CommandServer,
 ): Promise<LogLevelAnswer> {
   const byDefault = level === 'debug' ? DEBUG_TTL_SECONDS : null;
-  const wish = { level, ttlSeconds: ttlSeconds === undefined ? byDefault : ttlSeconds, by: personOf(principal) };
+  const wish = { level, ttlSeconds: ttlSeconds === undefined ? byDefault : ttlSeconds, by: operatorName(principal) };
   const id = columnText(agentId);
   const asked = await server.database.writes.run(async (transaction) => {
     const { rows } = await transaction.execute({ sql: 'SELECT 1 FROM agents WHERE id = ?', args: [id] });

@@ -1,5 +1,5 @@
 import { MINUTE_MS } from '@interlude/protocol/limits';
-import { numberSetting } from '@/lib/server/access/number-setting';
+import { numberSetting } from '@/lib/server/access/access-settings';
 
 const DEFAULT_MINUTES = 15;
 /** Unless it is set otherwise. */

@@ -3,8 +3,7 @@ import type { Retire, RetireAnswer } from '@interlude/protocol/commands';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { conflict, missing } from './refusals';
 
@@ -29,7 +28,7 @@ async function countAtWork(transaction: WriteTransaction, agentId: string): Prom
  * @throws AppError `not_found`, `conflict`: `agent_connected`, `agent_at_work`
  */
 export async function putRetirement(
-  { ids: { agentId }, body: { retired } }: Asked<'agentId', { body: Retire }>,
+  { ids: { agentId }, body: { retired } }: RequestContext<'agentId', { body: Retire }>,
   server: ServerContext,
 ): Promise<RetireAnswer> {
   const now = server.now();

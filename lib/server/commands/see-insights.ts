@@ -3,8 +3,7 @@ import { positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
-import type { Asked } from '@/lib/server/access/asked';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { missing } from './refusals';
 import { seeFailures } from './see-failures';
 
@@ -15,7 +14,7 @@ import { seeFailures } from './see-failures';
  * @throws AppError `not_found`
  */
 export async function postInsightsSeen(
-  { ids: { agentId }, body: { upTo } }: Asked<'agentId', { body: SeeInsights }>,
+  { ids: { agentId }, body: { upTo } }: RequestContext<'agentId', { body: SeeInsights }>,
   { database: { writes }, now }: ServerContext,
 ): Promise<InsightsSeen> {
   const id = columnText(agentId);

@@ -3,8 +3,8 @@ import { AppError } from '@interlude/protocol/errors';
 import type { Sending } from '@interlude/protocol/sending';
 import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { findEnded } from './ask-agent';
 import { askAndSay } from './ask-session';
 import { nameAttachments } from './attachment-rows';
@@ -22,7 +22,7 @@ export async function postMessage(
     body: { text, clientId, replyTo, attachments = [], results },
     principal,
     digests,
-  }: Asked<'sessionId', { body: SendMessage }>,
+  }: RequestContext<'sessionId', { body: SendMessage }>,
   server: CommandServer,
 ): Promise<MessageAnswer> {
   const isReplyToNothing = replyTo !== undefined && !(await isSaid(server.database.reader, sessionId, replyTo));
@@ -54,7 +54,7 @@ export async function postMessage(
       const body = {
         messageId,
         text,
-        from: { kind: 'person' as const, id: personOf(principal) },
+        from: { kind: 'person' as const, id: operatorName(principal) },
         ...(replyTo === undefined ? {} : { replyTo }),
         ...(named.length === 0 ? {} : { attachments: named }),
         ...(carried.length === 0 ? {} : { results: carried }),

@@ -9,10 +9,9 @@ import { quarantine } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
 import type { Principal } from '@/lib/server/access/principal';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { EventFact } from '@/lib/server/ingest/facts';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
@@ -59,13 +58,19 @@ interface Settlement {
  * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */
-export function postAssign({ ids, body, principal }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
+export function postAssign(
+  { ids, body, principal }: RequestContext<Ids, { body: AssignParked }>,
+  server: ServerContext,
+) {
   const { sessionId, clientId = null } = body;
   return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId, ...deciderOf(principal) });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
-export function postDiscard({ ids, body, principal }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
+export function postDiscard(
+  { ids, body, principal }: RequestContext<Ids, { body: DiscardParked }>,
+  server: ServerContext,
+) {
   const { reason, clientId = null } = body;
   return settle(server, ids, {
     state: 'discarded',
@@ -77,12 +82,12 @@ export function postDiscard({ ids, body, principal }: Asked<Ids, { body: Discard
 }
 
 function deciderOf(principal: Principal) {
-  return { by: personOf(principal), scope: principal.scope };
+  return { by: operatorName(principal), scope: principal.scope };
 }
 
 async function settle(
   server: ServerContext,
-  { agentId, position }: Asked<Ids>['ids'],
+  { agentId, position }: RequestContext<Ids>['ids'],
   how: Settlement,
 ): Promise<ParkedAnswer> {
   const now = server.now();

@@ -3,7 +3,7 @@ import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-swe
 import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { numberSetting } from '@/lib/server/access/number-setting';
+import { numberSetting } from '@/lib/server/access/access-settings';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 
 /**

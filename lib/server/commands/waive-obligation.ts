@@ -1,8 +1,7 @@
 import { CUSTOM, type ObligationWaivedValue } from '@interlude/protocol/ag-ui';
 import type { Waive, WaiveAnswer } from '@interlude/protocol/commands';
-import type { Asked } from '@/lib/server/access/asked';
-import { personOf } from '@/lib/server/access/person-of';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { operatorName } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { askedBefore, namedAsk, noteAsk } from './asks';
 import { findOwed, quoteOf } from './find-owed';
@@ -19,7 +18,7 @@ export async function postWaive(
     ids: { sessionId, messageId },
     body: { reason, clientId },
     principal,
-  }: Asked<'sessionId' | 'messageId', { body: Waive }>,
+  }: RequestContext<'sessionId' | 'messageId', { body: Waive }>,
   server: ServerContext,
 ): Promise<WaiveAnswer> {
   const now = server.now();
@@ -30,7 +29,7 @@ export async function postWaive(
     const value: ObligationWaivedValue = {
       message_id: messageId,
       about: quoteOf(obligation.text),
-      by: personOf(principal),
+      by: operatorName(principal),
       ...(reason?.trim() ? { reason: reason.trim() } : {}),
       ...(clientId === undefined ? {} : { client_id: clientId }),
     };

@@ -1,7 +1,7 @@
 import type { Command, CommandState, SetWakeRule, WakeRule, WakeRuleAnswer } from '@interlude/protocol/commands';
 import { sessionFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { askSession } from './ask-session';
 import type { CommandServer } from './command-hub';
@@ -24,7 +24,7 @@ type StoredRule = StoredCommand & { command: RuleCommand };
  * @throws AppError `not_found`, `conflict`
  */
 export async function putWakeRule(
-  { ids: { sessionId }, body: { clientId, when } }: Asked<'sessionId', { body: SetWakeRule }>,
+  { ids: { sessionId }, body: { clientId, when } }: RequestContext<'sessionId', { body: SetWakeRule }>,
   server: CommandServer,
 ): Promise<WakeRuleAnswer> {
   const answer = await askSession(server, {

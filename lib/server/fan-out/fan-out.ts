@@ -6,9 +6,8 @@ import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
-import type { OpenStreams } from '@/lib/server/access/open-streams';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
-import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { OpenStream, OpenStreams, Sink } from '@/lib/server/access/streamed-response';
 import { type Bounds, type RowPage, readBounds } from '@/lib/server/event-log/read-after';
 import type { EventRow, RowLimits } from '@/lib/server/event-log/rows';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
@@ -109,7 +108,7 @@ export class FanOut {
    * @returns how the stream begins, once there is something to write it to
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
-  async subscribe(wish: Subscription): Promise<Opener> {
+  async subscribe(wish: Subscription): Promise<OpenStream> {
     const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = wish;
     const wanted = wantedBy(topics, scope);
     const start = resume(after, await readBounds(this.#database, wanted));

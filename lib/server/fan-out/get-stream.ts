@@ -6,10 +6,9 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Scope } from '@interlude/protocol/scope';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
 import { columnText } from '@/db/column-text';
-import type { Asked } from '@/lib/server/access/asked';
-import { requireReach } from '@/lib/server/access/require-reach';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { requireScope } from '@/lib/server/access/principal';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { StreamedResponse } from '@/lib/server/access/streamed-response';
 import type { FanOut } from './fan-out';
 
 export interface StreamServer extends ServerContext {
@@ -22,7 +21,7 @@ export interface StreamServer extends ServerContext {
  * @throws AppError `invalid_argument` for a bad topic or position, `unavailable` while shutting down
  */
 export async function getStream(
-  { request, principal, digests, whenOver }: Asked,
+  { request, principal, digests, whenOver }: RequestContext,
   server: StreamServer,
 ): Promise<Response> {
   const query = new URL(request.url).searchParams;
@@ -43,7 +42,7 @@ export async function getStream(
     whenOver,
   };
   const open = await server.fanOut.subscribe(wish);
-  return markRedacted(new StreamAnswer(open, SSE_HEADERS));
+  return markRedacted(new StreamedResponse(open, SSE_HEADERS));
 }
 
 /** Of a session or a log out of scope, nobody is told that it is there. */
@@ -52,7 +51,7 @@ async function requireTopics(
   scope: Scope,
   topics: readonly Topic[],
 ): Promise<void> {
-  for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(database, scope, topic, 'log');
+  for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(database, scope, topic, 'log');
 }
 
 function topicsOf(names: readonly string[]): Topic[] {

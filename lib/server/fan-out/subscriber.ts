@@ -1,7 +1,7 @@
 import type { FrameData } from '@interlude/protocol/frames';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { encodeFrame } from '@interlude/protocol/sse';
-import type { Sink } from '@/lib/server/access/stream-answer';
+import type { Sink } from '@/lib/server/access/streamed-response';
 import { encodeText, type Tick } from './tick';
 
 export interface SubscriberLimits {

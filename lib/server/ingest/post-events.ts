@@ -6,9 +6,8 @@ import { wellFormed } from '@interlude/protocol/well-formed';
 import { Pace } from '@/db/next-turn';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import type { Asked } from '@/lib/server/access/asked';
-import { overMeanwhile } from '@/lib/server/access/authenticate';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { credentialEnded } from '@/lib/server/access/authenticate';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
 import { commitApart, isRefusal } from './commit-apart';
 import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
 import type { GapTally } from './gap-tally';
@@ -34,7 +33,7 @@ export interface IngestServer extends ServerContext {
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(
-  { request, principal, whenOver }: Pick<Asked, 'request' | 'principal' | 'whenOver'>,
+  { request, principal, whenOver }: Pick<RequestContext, 'request' | 'principal' | 'whenOver'>,
   server: IngestServer,
 ): Promise<Response> {
   const { scope: reach } = principal;
@@ -44,7 +43,7 @@ export async function postEvents(
     isOver = true;
   });
   const body = await readBody(request).finally(stop);
-  if (isOver) throw overMeanwhile();
+  if (isOver) throw credentialEnded();
   const pace = new Pace();
   const { value, hasHalves, tooWide } = await parseBatch(body, pace);
   const { producer: source, records: raws } = await parseRequest(value, pace);

@@ -2,8 +2,8 @@ import type { Database } from '@/db/client';
 import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
 import { ALL_DUE, hasDue, RowSweep, selectDue } from '@/db/row-sweep';
-import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { ClockTrust, newestReceivedAt } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 
@@ -88,7 +88,7 @@ export class LogKeeper {
   async retain(): Promise<void> {
     // where no process lasts, the host keeps the clock
     await this.#database.tidy();
-    await this.removeOld(!this.#lasts || this.#trust.look(await newestReceived(this.#database.reader)));
+    await this.removeOld(!this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader)));
   }
 
   /** Removes all lines that are too many, now, and those that are too old unless `byAge` is false. */

@@ -1,4 +1,4 @@
-import { numberSetting } from '@/lib/server/access/number-setting';
+import { numberSetting } from '@/lib/server/access/access-settings';
 import type { Retention } from './remove-old-lines';
 
 const DEFAULT_DAYS = 14;

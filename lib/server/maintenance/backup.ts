@@ -1,38 +1,40 @@
-import { stat } from 'node:fs/promises';
-import type { ExitCode } from '@interlude/runner/cli/exit';
-import { EXIT } from '@interlude/runner/cli/exit';
+import { existsSync } from 'node:fs';
+import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/exit';
 import { print } from '@interlude/runner/cli/table';
+import { errorCode } from '@interlude/runner/system-error.mjs';
 import { LocalConnection } from '@/db/local-connection';
 import { copyDatabase } from './copy-database';
-import { makeNewFile } from './new-file';
-import { connectToFile, LOCK_TIMEOUT_MS, nameOf, type Place } from './place';
-import { Progress } from './progress';
-import { sizeText, timeText } from './sizes';
+import { type DatabaseLocation, LOCK_TIMEOUT_MS, locationName, openFile } from './database-location';
+import { formatBytes, formatDuration, Progress } from './progress';
 
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 /**
- * A copy of the database, of one moment, in a file of its own. Who writes goes on.
+ * Copies the database at one moment into a new file, while writers continue.
  *
- * Of a file it is SQLite's own `VACUUM INTO`. Of a server it is read through one read transaction, page by page, into
- * tables that our migrations make: that works at every libSQL server, where `GET /dump` is sqld's alone and answers SQL,
- * which only a shell that may write the schema can load (the search tables are in it as bare rows).
+ * A file is copied with `VACUUM INTO`. A server is read page by page in one read transaction, into tables from our
+ * migrations. That works with every libSQL server; `GET /dump` exists only in sqld and returns SQL that needs
+ * schema-write access to load (search tables are dumped as bare rows).
  */
-export async function backup(place: Place, file: string): Promise<ExitCode> {
-  const begunAt = performance.now();
+export async function backup(place: DatabaseLocation, file: string): Promise<ExitCode> {
+  const startedAt = performance.now();
   await makeNewFile(file, (draft) => (place.kind === 'file' ? copyFile(place, draft) : copyServer(place, draft)));
   const { size } = await stat(file);
-  print(`${file}: ${sizeText(size)} in ${timeText(performance.now() - begunAt)}, a copy of ${nameOf(place)}`);
+  print(
+    `${file}: ${formatBytes(size)} in ${formatDuration(performance.now() - startedAt)}, a copy of ${locationName(place)}`,
+  );
   return EXIT.done;
 }
 
-async function copyFile(place: Place & { kind: 'file' }, draft: string): Promise<void> {
-  const connection = await connectToFile(place);
+async function copyFile(place: DatabaseLocation & { kind: 'file' }, draft: string): Promise<void> {
+  const connection = await openFile(place);
   const progress = new Progress();
-  const look = setInterval(async () => {
+  const poll = setInterval(async () => {
     const done = await stat(draft).catch(() => null);
-    if (done !== null) progress.tell(() => `${sizeText(done.size)} of at most ${sizeText(atMost)}`);
-  }, LOOK_MS);
+    if (done !== null) progress.report(() => `${formatBytes(done.size)} of at most ${formatBytes(atMost)}`);
+  }, POLL_MS);
   let atMost = 0;
   try {
     const pages = await connection.execute(
@@ -42,15 +44,15 @@ async function copyFile(place: Place & { kind: 'file' }, draft: string): Promise
     atMost = Number(pages.rows[0]?.bytes ?? 0);
     await connection.execute({ sql: 'VACUUM INTO ?', args: [draft] }, 'thread');
   } finally {
-    clearInterval(look);
-    progress.end();
+    clearInterval(poll);
+    progress.clear();
     connection.close();
   }
-  await beginLog(draft);
+  await enableWal(draft);
 }
 
-/** Its header says that there is a log, as in the original: else the first start would have to lock it to say so. */
-async function beginLog(draft: string): Promise<void> {
+/** Enables WAL in the copy's header, so that the first start needs no exclusive lock to do so. */
+async function enableWal(draft: string): Promise<void> {
   const copy = new LocalConnection(draft, LOCK_TIMEOUT_MS);
   try {
     await copy.run('PRAGMA journal_mode = WAL', 'thread');
@@ -59,6 +61,80 @@ async function beginLog(draft: string): Promise<void> {
   }
 }
 
-async function copyServer(place: Place, draft: string): Promise<void> {
+async function copyServer(place: DatabaseLocation, draft: string): Promise<void> {
   await copyDatabase(place, { kind: 'file', path: draft }, { isOurDraft: true });
+}
+
+const UNFINISHED = '.unfinished';
+/** Age at which an abandoned draft may be deleted. */
+const STALE_MS = 60 * 60_000;
+
+/**
+ * Creates a private file next to its destination and moves it there once it is complete and synced.
+ *
+ * Failure: never overwrites; of several concurrent calls for one path, one succeeds. If `make` fails, nothing remains;
+ * after a power failure at most `<path>.<id>.unfinished`, which a later call deletes.
+ */
+async function makeNewFile(path: string, make: (draft: string) => Promise<void>): Promise<void> {
+  requireAbsent(path);
+  await removeStaleDrafts(path);
+  const draft = `${path}.${crypto.randomUUID()}${UNFINISHED}`;
+  await (await open(draft, 'wx', 0o600)).close();
+  try {
+    await make(draft);
+    await sync(draft);
+    await moveIntoPlace(draft, path);
+    await sync(dirname(path));
+  } finally {
+    await removeDatabase(draft);
+  }
+}
+
+async function removeStaleDrafts(path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!name.startsWith(`${basename(path)}.`) || !name.endsWith(UNFINISHED)) continue;
+    const draft = join(folder, name);
+    const touched = await stat(draft).catch(() => null);
+    if (touched !== null && Date.now() - touched.mtimeMs > STALE_MS) await removeDatabase(draft);
+  }
+}
+
+function requireAbsent(path: string): void {
+  if (existsSync(path)) throw existsAlready(path);
+}
+
+/** Includes SQLite's companion files. */
+async function removeDatabase(path: string): Promise<void> {
+  for (const file of [path, `${path}-wal`, `${path}-shm`, `${path}-journal`]) await rm(file, { force: true });
+}
+
+/**
+ * Links instead of renaming, which would overwrite a file created meanwhile. Without hard links, an existence check
+ * must do.
+ */
+async function moveIntoPlace(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') throw existsAlready(path);
+    requireAbsent(path);
+    await rename(draft, path);
+  }
+}
+
+function existsAlready(path: string): CliError {
+  return new CliError(EXIT.failed, `${path} is there already; name another file`);
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } catch (error) {
+    // some file systems can't sync a folder
+    if (!/^(EINVAL|EISDIR|EPERM)$/.test(errorCode(error) ?? '')) throw error;
+  } finally {
+    await file.close();
+  }
 }

@@ -1,83 +1,81 @@
 import { EXIT, type ExitCode } from '@interlude/runner/cli/exit';
 import { print } from '@interlude/runner/cli/table';
+import type { Row } from '@libsql/client';
 import { databaseErrorCode, databaseFault } from '@/db/database-error';
 import { schemaState } from '@/db/migrate';
 import { firstLine } from '@/db/open-error';
 import { ReadQueue } from '@/db/read-queue';
 import type { Reader } from '@/db/reader';
-import { checkAudit } from '@/lib/server/access/read-audit';
-import { quoted, tablesOf } from './copied-table';
-import { INVARIANTS, type Invariant } from './invariants';
-import { nameOf, openToRead, type Place } from './place';
-import { Progress } from './progress';
-import { timeText } from './sizes';
+import { checkAudit } from '@/lib/server/access/audit-log';
+import { quoted, tablesOf } from './copy-database';
+import { type DatabaseLocation, locationName, openToRead } from './database-location';
+import { formatDuration, Progress } from './progress';
 
-const RESTORE = 'put a backup in its place, or copy what can be read with "interlude db copy"';
-const TELL = 'rows are not as Interlude writes them: keep a backup of this state and report it';
+const RESTORE = 'restore a backup, or save what is readable with "interlude db copy"';
+const REPORT = 'Interlude never writes such rows: back up this state and report it';
 
 /**
- * Looks whether the database is sound, and prints a line for each finding.
+ * Verifies the database and prints one line per finding.
  *
- * In pieces: the pages of one table after the other, and rows by ranges of their keys. Each is a read of its own, so that
- * no log of writes has to be kept for the length of all of it, and nobody waits. What the dashboard writes meanwhile is
- * either in a piece or not, and every invariant holds within each commit.
+ * Works in pieces, the pages of one table or a range of rows, each in its own read transaction: the WAL stays short and
+ * no writer waits. Concurrent commits are safe, because every invariant holds after each commit.
  */
-export async function check(place: Place): Promise<ExitCode> {
-  const begunAt = performance.now();
+export async function check(place: DatabaseLocation): Promise<ExitCode> {
+  const startedAt = performance.now();
   const { reader, close } = await openToRead(place);
   const progress = new Progress();
   let count = 0;
-  const say = (line: string) => {
-    progress.end();
+  const finding = (line: string) => {
+    progress.clear();
     count += 1;
     print(line);
   };
   try {
-    const { tables, entries } = await findAll(reader, say, (what) => progress.tell(() => what));
-    progress.end();
-    const looked = `${tables} tables, ${entries} entries of the audit; ${timeText(performance.now() - begunAt)}`;
-    if (count === 0) print(`${nameOf(place)} is sound: ${looked}`);
-    else print(`${nameOf(place)} has ${count} finding${count === 1 ? '' : 's'}: ${looked}`);
+    const { tables, entries } = await findAll(reader, finding, (what) => progress.report(() => what));
+    progress.clear();
+    const scope = `${tables} tables, ${entries} audit entries; ${formatDuration(performance.now() - startedAt)}`;
+    if (count === 0) print(`${locationName(place)} is sound: ${scope}`);
+    else print(`${locationName(place)} has ${count} finding${count === 1 ? '' : 's'}: ${scope}`);
     return count === 0 ? EXIT.done : EXIT.failed;
   } finally {
-    progress.end();
+    progress.clear();
     close();
   }
 }
 
-type Say = (line: string) => void;
+type Print = (line: string) => void;
 
-async function findAll(reader: Reader, say: Say, told: Say): Promise<{ tables: number; entries: string }> {
+async function findAll(reader: Reader, finding: Print, progress: Print): Promise<{ tables: number; entries: string }> {
   const state = await schemaState(reader);
   const advice = SCHEMA[state];
-  if (advice !== null) say(`schema: ${advice}`);
+  if (advice !== null) finding(`schema: ${advice}`);
   const tables = await tablesOf(reader);
   let isDamaged = false;
   for (const name of ['sqlite_schema', ...tables.map((table) => table.name), ...(await searchTables(reader))]) {
-    told(`pages of ${name}`);
-    for (const what of await damageOf(reader, name)) {
+    progress(`pages of ${name}`);
+    for (const what of await integrityErrors(reader, name)) {
       isDamaged = true;
-      say(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
+      finding(`pages of ${name}: ${what}; stop Interlude and ${RESTORE}`);
     }
   }
-  // what a damaged file says of its rows proves nothing, and another version's rows have other rules
+  // rows of a damaged file prove nothing, and other versions have other invariants
   if (isDamaged || (state !== 'current' && state !== 'ahead')) return { tables: tables.length, entries: 'no' };
   const broken = await reader.execute('PRAGMA foreign_key_check');
-  if (broken.rows.length > 0) say(`foreign keys: ${broken.rows.length} rows point at nothing; ${TELL}`);
+  if (broken.rows.length > 0) finding(`foreign keys: ${broken.rows.length} rows reference missing rows; ${REPORT}`);
   for (const invariant of INVARIANTS) {
-    await hold(reader, invariant, say, told);
+    await checkInvariant(reader, invariant, finding, progress);
   }
-  told('the audit');
+  progress('audit chain');
   const { entries, brokenAt, removed } = await checkAudit({ reader, reads: new ReadQueue() });
   if (brokenAt !== null) {
-    say(
-      `audit: entry ${brokenAt} does not follow from the one before: it was changed, or one was taken out. Compare it with an export that was kept elsewhere`,
+    finding(
+      `audit: entry ${brokenAt} doesn't match its predecessor: an entry was changed or deleted. Compare it with an export stored elsewhere`,
     );
   }
   const counted = entries.toLocaleString('en');
   return {
     tables: tables.length,
-    entries: removed === null ? counted : `from number ${removed.upTo + 1} on ${counted}`,
+    entries: removed === null ? counted : `${counted} (from number ${removed.upTo + 1})`,
   };
 }
 
@@ -85,9 +83,9 @@ const SCHEMA = {
   current: null,
   ahead: null,
   behind: 'tables of this version are missing; start Interlude once, or run "npm run db:migrate"',
-  newer: 'it was written by a newer Interlude; update this one',
-  foreign: 'it was written by an earlier Interlude, whose tables this one can’t take over; begin with a new database',
-  unfinished: 'it is a copy that was cut off; copy to it again, or remove it',
+  newer: 'written by a newer Interlude; update this one',
+  foreign: 'written by an earlier Interlude that this one can’t migrate; start with a new database',
+  unfinished: 'an interrupted copy (cut off); copy to it again, or delete it',
 } as const;
 
 async function searchTables(reader: Reader): Promise<string[]> {
@@ -97,8 +95,8 @@ async function searchTables(reader: Reader): Promise<string[]> {
   return rows.map(({ name }) => String(name));
 }
 
-/** Also of its indexes. A page that can't even be read ends the statement. */
-async function damageOf(reader: Reader, table: string): Promise<string[]> {
+/** Findings of the integrity check for a table and its indexes. An unreadable page ends the statement. */
+async function integrityErrors(reader: Reader, table: string): Promise<string[]> {
   try {
     const { rows } = await reader.execute(`PRAGMA integrity_check(${quoted(table)})`);
     return rows
@@ -106,31 +104,31 @@ async function damageOf(reader: Reader, table: string): Promise<string[]> {
       .filter((found) => found !== 'ok');
   } catch (error) {
     if (databaseFault(error) !== 'damaged') throw error;
-    return [`it can't be read (${databaseErrorCode(error)}, ${firstLine(error)})`];
+    return [`can't be read (${databaseErrorCode(error)}, ${firstLine(error)})`];
   }
 }
 
-/** Told of one invariant at most. */
-const MAX_TOLD = 5;
+/** Findings printed per invariant. */
+const MAX_PRINTED = 5;
 
-async function hold(reader: Reader, invariant: Invariant, say: Say, told: Say): Promise<void> {
+async function checkInvariant(reader: Reader, invariant: Invariant, finding: Print, progress: Print): Promise<void> {
   const { name, sql, next, what } = invariant;
   let found = 0;
   for (let after: number | null = -1; after !== null; ) {
-    told(`${name}, after ${after}`);
-    const bound: number | null = next === null ? null : await endOf(reader, next, after);
+    progress(`${name}, after ${after}`);
+    const bound: number | null = next === null ? null : await pieceEnd(reader, next, after);
     const { rows } = await reader.execute(next === null ? sql : { sql, args: { after, until: bound } });
     for (const row of rows) {
       found += 1;
-      if (found <= MAX_TOLD) say(`${name}: ${what(row)}; ${TELL}`);
+      if (found <= MAX_PRINTED) finding(`${name}: ${what(row)}; ${REPORT}`);
     }
     after = bound;
   }
-  if (found > MAX_TOLD) say(`${name}: ${(found - MAX_TOLD).toLocaleString('en')} more like it`);
+  if (found > MAX_PRINTED) finding(`${name}: ${(found - MAX_PRINTED).toLocaleString('en')} more`);
 }
 
-/** @returns the key with which a piece ends; null if there is none */
-async function endOf(
+/** @returns the last key of the piece; null for none */
+async function pieceEnd(
   reader: Reader,
   { table, key, rows: count }: NonNullable<Invariant['next']>,
   after: number,
@@ -142,3 +140,152 @@ async function endOf(
   const at = rows[0]?.at ?? null;
   return at === null ? null : Number(at);
 }
+
+/** A condition on rows that holds after every commit. */
+interface Invariant {
+  name: string;
+  /** Selects violations; with `next`, those with keys in (`:after`, `:until`]. */
+  sql: string;
+  /** Table to walk in pieces; null for a single query. */
+  next: { table: string; key: string; rows: number } | null;
+  what: (row: Row) => string;
+}
+
+/** Takes a few tens of milliseconds. */
+const ROWS = 2_000;
+
+const inRange = (key: string) => `${key} > :after AND ${key} <= :until`;
+const by = (table: string, key = 'position', rows = ROWS) => ({ table, key, rows });
+const quote = (value: unknown) => JSON.stringify(value);
+
+/** Tables with a position, or with the position of each row's last change; all indexed except a few small ones. */
+const POSITIONED: readonly (readonly [table: string, column: string])[] = [
+  ['events', 'position'],
+  ['log_lines', 'position'],
+  ['insights', 'position'],
+  ['quarantine', 'position'],
+  ['sessions', 'updated_position'],
+  ['agents', 'updated_position'],
+  ['tasks', 'updated_position'],
+  ['obligations', 'updated_position'],
+  ['inbox', 'updated_position'],
+  ['webhook_deliveries', 'position'],
+];
+
+export const INVARIANTS: readonly Invariant[] = [
+  {
+    name: 'removed audit entries',
+    sql: 'SELECT number FROM audit WHERE number <= (SELECT max(number) FROM audit_start) ORDER BY number LIMIT 1',
+    next: null,
+    what: ({ number }) => `audit entry ${number} is recorded as removed but exists`,
+  },
+  {
+    name: 'asks',
+    sql: `SELECT a.session_id AS session, a.command_id AS id FROM asks AS a LEFT JOIN commands AS c ON c.id = a.command_id
+      WHERE ${inRange('a.rowid')} AND a.command_id IS NOT NULL AND c.id IS NULL`,
+    next: by('asks', 'rowid'),
+    what: ({ session, id }) => `command ${quote(id)} requested in session ${quote(session)} is missing`,
+  },
+  {
+    name: 'counter',
+    sql: `SELECT * FROM (${POSITIONED.map(
+      ([table, column]) =>
+        `SELECT '${table}' AS name, max(${column}) AS newest, (SELECT ifnull(max(position), 0) FROM counter) AS counted FROM ${table}`,
+    ).join(' UNION ALL ')}) WHERE newest > counted`,
+    next: null,
+    what: ({ name, newest, counted }) => `${name} has position ${newest}, but the counter is at ${counted}`,
+  },
+  ...(['log_lines', 'quarantine'] as const).map((other) => ({
+    name: 'positions',
+    sql: `SELECT one.position AS position FROM ${other} AS one JOIN events AS other ON other.position = one.position
+      WHERE ${inRange('one.position')}`,
+    next: by(other),
+    what: ({ position }: Row) => `position ${position} is used by an event and a row of ${other}`,
+  })),
+  {
+    name: 'producers',
+    sql: `SELECT e.producer_id AS id, max(e.seq) AS seq, e.epoch AS epoch, p.last_seq AS last_seq, p.epoch AS newest
+      FROM events AS e LEFT JOIN producers AS p ON p.id = e.producer_id
+      WHERE ${inRange('e.position')} AND (p.id IS NULL OR e.epoch > p.epoch OR (e.epoch = p.epoch AND e.seq > p.last_seq))
+      GROUP BY e.producer_id, e.epoch`,
+    next: by('events'),
+    what: ({ id, seq, epoch, last_seq: last, newest }) =>
+      last === null
+        ? `outbox ${quote(id)} has events but no producer row`
+        : `outbox ${quote(id)} has event ${seq} of epoch ${epoch}, but its producer row ends at ${last} of ${newest}: events would be stored twice`,
+  },
+  {
+    name: 'sessions',
+    sql: `SELECT s.id AS id, s.agent_id AS agent FROM sessions AS s LEFT JOIN agents AS a ON a.id = s.agent_id
+      WHERE ${inRange('s.number')} AND a.id IS NULL`,
+    next: by('sessions', 'number'),
+    what: ({ id, agent }) => `agent ${quote(agent)} of session ${quote(id)} is missing`,
+  },
+  {
+    name: 'events',
+    sql: `SELECT e.session_id AS id, count(*) AS count FROM events AS e LEFT JOIN sessions AS s ON s.id = e.session_id
+      WHERE ${inRange('e.position')} AND s.id IS NULL GROUP BY e.session_id`,
+    next: by('events'),
+    what: ({ id, count }) => `session ${quote(id)} of ${count} events is missing`,
+  },
+  {
+    name: 'turns of events',
+    // retention removes turns in pieces
+    sql: `SELECT e.session_id AS session, e.turn_id AS turn, count(*) AS count FROM events AS e
+      LEFT JOIN turns AS t ON t.session_id = e.session_id AND t.id = e.turn_id
+      LEFT JOIN sessions AS s ON s.id = e.session_id
+      WHERE ${inRange('e.position')} AND e.turn_id IS NOT NULL AND e.turn_id NOT LIKE 'task:%' AND t.id IS NULL
+        AND e.position > ifnull(s.removed_up_to, 0)
+      GROUP BY e.session_id, e.turn_id`,
+    next: by('events'),
+    what: ({ session, turn, count }) =>
+      `turn ${quote(turn)} of ${count} events in session ${quote(session)} is missing`,
+  },
+  ...(['turns', 'tasks', 'obligations'] as const).map((table) => ({
+    name: table,
+    sql: `SELECT t.session_id AS id, count(*) AS count FROM ${table} AS t LEFT JOIN sessions AS s ON s.id = t.session_id
+      WHERE ${inRange('t.rowid')} AND s.id IS NULL GROUP BY t.session_id`,
+    next: by(table, 'rowid'),
+    what: ({ id, count }: Row) => `session ${quote(id)} of ${count} ${table} is missing`,
+  })),
+  {
+    name: 'removed turns',
+    sql: `SELECT t.session_id AS session, count(*) AS count FROM turns AS t JOIN sessions AS s ON s.id = t.session_id
+      WHERE ${inRange('t.rowid')} AND t.position <= s.removed_up_to GROUP BY t.session_id`,
+    next: by('turns', 'rowid'),
+    what: ({ session, count }) => `${count} turns of session ${quote(session)} are recorded as removed but exist`,
+  },
+  {
+    name: 'turns of tasks',
+    sql: `SELECT k.session_id AS session, k.id AS id, e.value AS turn FROM tasks AS k,
+        json_each(json_array(k.body->>'$.startedInTurnId', k.body->>'$.answeredInTurnId')) AS e
+      LEFT JOIN turns AS t ON t.session_id = k.session_id AND t.id = e.value
+      WHERE ${inRange('k.rowid')} AND e.value IS NOT NULL AND t.id IS NULL`,
+    next: by('tasks', 'rowid', 500),
+    what: ({ session, id, turn }) => `turn ${quote(turn)} of task ${quote(id)} in session ${quote(session)} is missing`,
+  },
+  {
+    name: 'log lines',
+    sql: `SELECT l.agent_id AS id, max(l.line) AS line, g.last_line AS last FROM log_lines AS l
+      LEFT JOIN agent_logs AS g ON g.agent_id = l.agent_id
+      WHERE ${inRange('l.position')} AND (g.agent_id IS NULL OR l.line > g.last_line) GROUP BY l.agent_id`,
+    next: by('log_lines'),
+    what: ({ id, line, last }) => `the log of ${quote(id)} has line ${line}, but should end at ${last}`,
+  },
+  {
+    name: 'log index',
+    sql: `SELECT c.id AS id FROM log_chunks AS c LEFT JOIN log_search_docsize AS d ON d.id = c.id
+      WHERE ${inRange('c.id')} AND d.id IS NULL`,
+    next: by('log_chunks', 'id'),
+    what: ({ id }) => `chunk ${id} is missing from the search index`,
+  },
+  {
+    name: 'attachments',
+    sql: `SELECT a.session_id AS session, a.hash AS hash, a.bytes AS bytes, ifnull(sum(octet_length(p.bytes)), 0) AS kept
+      FROM attachments AS a LEFT JOIN attachment_parts AS p ON p.session_id = a.session_id AND p.hash = a.hash
+      WHERE ${inRange('a.rowid')} GROUP BY a.session_id, a.hash HAVING kept <> a.bytes`,
+    next: by('attachments', 'rowid', 100),
+    what: ({ session, hash, bytes, kept }) =>
+      `attachment ${quote(hash)} of session ${quote(session)} has ${kept} of ${bytes} bytes`,
+  },
+];

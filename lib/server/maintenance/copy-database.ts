@@ -1,43 +1,38 @@
 import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/exit';
 import { say } from '@interlude/runner/cli/say';
 import { print } from '@interlude/runner/cli/table';
-import type { InStatement } from '@libsql/client';
+import type { InStatement, InValue, Row } from '@libsql/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { failWhere } from '@/db/may-write';
 import { schemaState, UNFINISHED } from '@/db/migrate';
 import type { Reader, Snapshot } from '@/db/reader';
-import { type CopiedTable, insertRows, quoted, readPage, tablesOf } from './copied-table';
-import { type CopyTarget, openTarget } from './copy-target';
-import { nameOf, openToRead, type Place } from './place';
-import { Progress } from './progress';
-import { timeText } from './sizes';
+import { type CopyTarget, type DatabaseLocation, locationName, openTarget, openToRead } from './database-location';
+import { formatDuration, Progress } from './progress';
 
 /**
- * Copies a whole database, of one moment, into an empty one of the same or another kind.
+ * Copies a whole database, at one moment, into an empty one of the same or another kind.
  *
- * Ordering: the target is marked as unfinished, in what every version looks at before it uses a database, before it gets
- * its first row. The mark goes in the transaction that brings the triggers and the list of migrations, after every row
- * was counted on both sides.
- * Failure: a dashboard that runs on the target, empty as it is, is told from the mark on that it may not write: see
- * db/may-write. A copy that was cut off is refused by whoever opens it, and by another copy of it. A copy to it begins anew:
- * what it has is nobody's but the copy's.
+ * Ordering: before its first row the target is marked unfinished, where every version looks before it uses a database.
+ * The transaction that adds triggers and migrations removes the mark, after all rows were counted on both sides.
+ * Failure: a dashboard that runs on the empty target may not write once it is marked (db/may-write). An interrupted
+ * copy is refused by every reader and as a source; copying to it again starts over.
  */
-export async function copy(from: Place, to: Place): Promise<ExitCode> {
-  const begunAt = performance.now();
+export async function copy(from: DatabaseLocation, to: DatabaseLocation): Promise<ExitCode> {
+  const startedAt = performance.now();
   const { tables, rows } = await copyDatabase(from, to);
   print(
-    `${nameOf(to)}: ${rows.toLocaleString('en')} rows of ${tables} tables in ${timeText(performance.now() - begunAt)}, a copy of ${nameOf(from)}`,
+    `${locationName(to)}: ${rows.toLocaleString('en')} rows of ${tables} tables in ${formatDuration(performance.now() - startedAt)}, a copy of ${locationName(from)}`,
   );
   return EXIT.done;
 }
 
-/** What is written last, by the mark's end. */
+/** Tables written last, together with the removal of the mark. */
 const LEDGER = '__drizzle_migrations';
-const LAST: readonly string[] = [LEDGER, 'compatibility'];
+const WRITTEN_LAST: readonly string[] = [LEDGER, 'compatibility'];
 
 export async function copyDatabase(
-  from: Place,
-  to: Place,
+  from: DatabaseLocation,
+  to: DatabaseLocation,
   { isOurDraft = false } = {},
 ): Promise<{ tables: number; rows: number }> {
   const { reader, close } = await openToRead(from);
@@ -46,7 +41,7 @@ export async function copyDatabase(
     const target = openTarget(to);
     try {
       const mark = await prepare(target, to, isOurDraft);
-      // one moment for all of it
+      // one moment for all tables
       const snapshot = await reader.transaction('read');
       try {
         return await copyAll(snapshot, target, mark);
@@ -61,24 +56,21 @@ export async function copyDatabase(
   }
 }
 
-async function requireCurrent(reader: Reader, place: Place): Promise<void> {
+async function requireCurrent(reader: Reader, place: DatabaseLocation): Promise<void> {
   const state = await schemaState(reader);
   if (state === 'current') return;
   const why = {
     behind: 'lacks tables of this version. Start it once with this version, or run: npm run db:migrate',
-    ahead: 'was migrated by a newer Interlude. Copy it with that one',
-    newer: 'was written by a newer Interlude. Copy it with that one',
-    foreign: 'was written by an earlier Interlude, whose tables this one can’t copy',
-    unfinished: 'is itself a copy that was cut off. Copy what it was copied from',
+    ahead: 'was migrated by a newer Interlude. Copy it with that version',
+    newer: 'was written by a newer Interlude. Copy it with that version',
+    foreign: 'was written by an earlier Interlude, which this one can’t copy',
+    unfinished: 'is an interrupted copy. Copy its original source instead',
   }[state];
-  throw new CliError(EXIT.failed, `the database ${nameOf(place)} ${why}`);
+  throw new CliError(EXIT.failed, `the database ${locationName(place)} ${why}`);
 }
 
-/**
- * Makes our tables, empty, and marks them.
- * @returns the mark
- */
-async function prepare(target: CopyTarget, place: Place, isOurDraft: boolean): Promise<string> {
+/** Creates our tables and marks the target unfinished. @returns the mark */
+async function prepare(target: CopyTarget, place: DatabaseLocation, isOurDraft: boolean): Promise<string> {
   const mark = `${UNFINISHED} ${crypto.randomUUID()}`;
   const { rows } = await target.execute(
     "SELECT count(*) AS tables FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name NOT LIKE 'libsql!_%' ESCAPE '!'",
@@ -88,14 +80,14 @@ async function prepare(target: CopyTarget, place: Place, isOurDraft: boolean): P
   if (isNew) await target.migrate();
   else if (state !== 'current' && state !== 'unfinished') throw notEmpty(place);
   const tables = await tablesOf(target);
-  if (state === 'unfinished' && !isOurDraft) say(`${nameOf(place)} holds a copy that was cut off; it begins anew`);
+  if (state === 'unfinished' && !isOurDraft) say(`${locationName(place)} holds an interrupted copy; starting over`);
   const triggers = await target.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'");
   const begin: InStatement[] = [
     { sql: `DELETE FROM ${LEDGER} WHERE hash LIKE ?`, args: [`${UNFINISHED}%`] },
-    // newer than whatever any version knows, so that none takes it for its own
+    // newer than any version, so that none accepts it
     { sql: `INSERT INTO ${LEDGER} (hash, created_at) VALUES (?, ?)`, args: [mark, Number.MAX_SAFE_INTEGER] },
     'DELETE FROM compatibility',
-    // what they would do is copied
+    // rows written by triggers are copied like all others
     ...triggers.rows.map(({ name }) => `DROP TRIGGER ${quoted(String(name))}`),
   ];
   try {
@@ -103,26 +95,23 @@ async function prepare(target: CopyTarget, place: Place, isOurDraft: boolean): P
   } catch (error) {
     throw databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT') ? notEmpty(place) : error;
   }
-  for (const { name } of tables) if (!LAST.includes(name)) await target.write([`DELETE FROM ${quoted(name)}`]);
+  for (const { name } of tables) if (!WRITTEN_LAST.includes(name)) await target.write([`DELETE FROM ${quoted(name)}`]);
   return mark;
 }
 
-/** What processes that write to a database leave for each other: no use elsewhere, and written by whoever has it open. */
-const PROCESSES: readonly string[] = ['commits', 'leases', 'touched'];
-/** Where something may be in a database that is empty: what a migration puts there, and the above. */
-const SEEDED: readonly string[] = [...LAST, ...PROCESSES, 'access', 'counter'];
+/** Coordination state of running processes; meaningless in a copy. */
+const PROCESS_TABLES: readonly string[] = ['commits', 'leases', 'touched'];
+/** Tables that may have rows in an empty database: seeded by migrations, or in PROCESS_TABLES. */
+const SEEDED: readonly string[] = [...WRITTEN_LAST, ...PROCESS_TABLES, 'access', 'counter'];
 
-/** Fail where there is a row, in the transaction of the mark: a dashboard may run on what was empty a moment ago. */
+/** Fails if a table has a row, within the marking transaction: a dashboard may have started on the target meanwhile. */
 function requireEmpty(tables: readonly CopiedTable[]): InStatement[] {
   const ours = tables.filter(({ name }) => !SEEDED.includes(name) && !/_search_/.test(name));
   return ours.map(({ name }) => failWhere(`EXISTS (SELECT 1 FROM ${quoted(name)})`));
 }
 
-function notEmpty(place: Place): CliError {
-  return new CliError(
-    EXIT.failed,
-    `the database ${nameOf(place)} is not empty, and is not written over; copy to a new one`,
-  );
+function notEmpty(place: DatabaseLocation): CliError {
+  return new CliError(EXIT.failed, `the database ${locationName(place)} is not empty; copy to a new one`);
 }
 
 async function copyAll(
@@ -132,45 +121,48 @@ async function copyAll(
 ): Promise<{ tables: number; rows: number }> {
   const tables = await tablesOf(snapshot);
   const there = new Set((await tablesOf(target)).map(({ name }) => name));
-  const strange = tables.find(({ name }) => !there.has(name));
-  if (strange !== undefined)
-    throw new CliError(EXIT.failed, `the table ${strange.name} is none of Interlude’s; remove it, then copy again`);
+  const foreign = tables.find(({ name }) => !there.has(name));
+  if (foreign !== undefined)
+    throw new CliError(
+      EXIT.failed,
+      `the table ${foreign.name} does not belong to Interlude; remove it, then copy again`,
+    );
   const progress = new Progress();
   let total = 0;
   try {
     for (const table of tables) {
-      if (LAST.includes(table.name) || PROCESSES.includes(table.name)) continue;
-      const told = (rows: number) =>
-        progress.tell(
+      if (WRITTEN_LAST.includes(table.name) || PROCESS_TABLES.includes(table.name)) continue;
+      const report = (rows: number) =>
+        progress.report(
           () =>
             `${table.name}: ${rows.toLocaleString('en')} rows copied (${(total + rows).toLocaleString('en')} in all)`,
         );
-      total += await copyTable(snapshot, target, table, told);
+      total += await copyTable(snapshot, target, table, report);
     }
   } finally {
-    progress.end();
+    progress.clear();
   }
   await target.settle();
   total += await finish(snapshot, target, tables, mark);
   return { tables: tables.length, rows: total };
 }
 
-/** @returns how many rows there were */
+/** @returns the number of copied rows */
 async function copyTable(
   snapshot: Snapshot,
   target: CopyTarget,
   table: CopiedTable,
-  told: (rows: number) => void,
+  report: (rows: number) => void,
 ): Promise<number> {
   let copied = 0;
   for (let page = await readPage(snapshot, table, null); page.rows.length > 0; ) {
-    // the next page is read while this one is written
+    // reads the next page while writing this one
     const [, next] = await Promise.all([
       target.write(insertRows(table, page.rows)),
       readPage(snapshot, table, page.next),
     ]);
     copied += page.rows.length;
-    told(copied);
+    report(copied);
     page = next;
   }
   const [here, there] = [await countOf(snapshot, table), await countOf(target, table)];
@@ -178,7 +170,7 @@ async function copyTable(
     const what = `${here} rows at the source, ${copied} read, ${there} at the target`;
     throw new CliError(
       EXIT.failed,
-      `${table.name} was not copied whole: ${what}; somebody else writes to the target. Copy to another one`,
+      `${table.name} was not copied completely: ${what}; another process writes to the target. Copy to another one`,
     );
   }
   return copied;
@@ -189,7 +181,7 @@ async function countOf(database: Pick<CopyTarget, 'execute'>, { name }: CopiedTa
   return Number(rows[0]?.count);
 }
 
-/** In one transaction: whoever finds the mark gone finds everything. */
+/** One transaction: without the mark, the copy is complete. */
 async function finish(
   snapshot: Snapshot,
   target: CopyTarget,
@@ -199,18 +191,143 @@ async function finish(
   const triggers = await snapshot.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid");
   const last: InStatement[] = [];
   let rows = 0;
-  for (const table of tables.filter(({ name }) => LAST.includes(name))) {
+  for (const table of tables.filter(({ name }) => WRITTEN_LAST.includes(name))) {
     const page = await readPage(snapshot, table, null);
     rows += page.rows.length;
     last.push(`DELETE FROM ${quoted(table.name)}`, ...insertRows(table, page.rows));
   }
-  // another copy to the same place has its own mark there: then this fails, and undoes the rest
+  // fails and rolls back if another copy has put its own mark there
   const ours = failWhere(`NOT EXISTS (SELECT 1 FROM ${LEDGER} WHERE hash = ?)`, [mark]);
   try {
     await target.write([ours, ...last, ...triggers.rows.map(({ sql }) => String(sql))]);
   } catch (error) {
     if (!databaseErrorCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw error;
-    throw new CliError(EXIT.failed, 'another copy to the same place began meanwhile; copy to another one');
+    throw new CliError(EXIT.failed, 'another copy to the same target has started; copy to another one');
   }
   return rows;
+}
+
+/** Page size: a server's responses are limited to a few MiB. */
+const MAX_ROWS = 500;
+const MAX_BYTES = 1024 * 1024;
+/** Below every SQLite's limit of bound parameters. */
+const MAX_ARGUMENTS = 900;
+
+/** A table to copy, row by row in key order. */
+interface CopiedTable {
+  name: string;
+  columns: readonly string[];
+  /** Unique key; `rowid` except for tables without one. */
+  key: readonly string[];
+}
+
+interface CopyPage {
+  rows: readonly Row[];
+  /** Key to continue after; null after the last page. */
+  next: readonly InValue[] | null;
+}
+
+/** Tables with rows of their own, and the shadow tables of search tables, whose content can't be selected. */
+export async function tablesOf(reader: Pick<Snapshot, 'execute'>): Promise<CopiedTable[]> {
+  const { rows } = await reader.execute(
+    `SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
+      AND name NOT LIKE 'libsql!_%' ESCAPE '!' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`,
+  );
+  const tables: CopiedTable[] = [];
+  for (const { name, sql } of rows) {
+    const columns = await reader.execute({
+      sql: 'SELECT name, pk FROM pragma_table_info(?) ORDER BY cid',
+      args: [String(name)],
+    });
+    const hasRowid = !/\bWITHOUT\s+ROWID\b/i.test(String(sql));
+    const keyed = columns.rows
+      .filter(({ pk }) => Number(pk) > 0)
+      .sort((one, other) => Number(one.pk) - Number(other.pk));
+    tables.push({
+      name: String(name),
+      columns: columns.rows.map((column) => String(column.name)),
+      key: hasRowid ? ['rowid'] : keyed.map((column) => String(column.name)),
+    });
+  }
+  return tables;
+}
+
+/**
+ * The next rows of a table: columns as `c0`, `c1`, …, the key as `k0`, …. Rowids are text, because search tables exceed
+ * JavaScript's safe integers.
+ */
+async function readPage(
+  snapshot: Pick<Snapshot, 'execute'>,
+  table: CopiedTable,
+  after: readonly InValue[] | null,
+): Promise<CopyPage> {
+  const { rows } = await snapshot.execute(
+    table.key[0] === 'rowid' ? pageByRowid(table, after) : pageByKey(table, after),
+  );
+  const last = rows.at(-1);
+  return { rows, next: last === undefined ? null : table.key.map((_, at) => last[`k${at}`] as InValue) };
+}
+
+function pageByRowid({ name, columns }: CopiedTable, after: readonly InValue[] | null): InStatement {
+  const bytes = columns.map((column) => `ifnull(octet_length(${quoted(column)}), 0)`).join(' + ');
+  // as many rows as fit MAX_BYTES, at least one
+  return {
+    sql: `SELECT CAST(rowid AS TEXT) AS k0, ${selected(name, columns)} FROM ${quoted(name)}
+      WHERE rowid > CAST(?1 AS INTEGER) AND rowid <= (
+        SELECT max(k) FROM (SELECT k, sum(bytes) OVER (ORDER BY k) - bytes AS before FROM (
+          SELECT rowid AS k, ${bytes} AS bytes FROM ${quoted(name)}
+            WHERE rowid > CAST(?1 AS INTEGER) ORDER BY rowid LIMIT ${MAX_ROWS}
+        )) WHERE before < ${MAX_BYTES}
+      ) ORDER BY rowid`,
+    args: [after?.[0] ?? FIRST],
+  };
+}
+
+/** Smallest rowid; only search tables have negative ones. */
+const FIRST = '-9223372036854775808';
+
+function pageByKey({ name, columns, key }: CopiedTable, after: readonly InValue[] | null): InStatement {
+  const names = key.map(quoted).join(', ');
+  const keys = key.map((column, at) => `${quoted(column)} AS k${at}`).join(', ');
+  const beyond = after === null ? '' : `WHERE (${names}) > (${key.map(() => '?').join(', ')})`;
+  return {
+    sql: `SELECT ${keys}, ${selected(name, columns)} FROM ${quoted(name)} ${beyond} ORDER BY ${names} LIMIT ${MAX_ROWS}`,
+    args: after === null ? [] : after.map(bindable),
+  };
+}
+
+function selected(table: string, columns: readonly string[]): string {
+  const isHuge = (column: string) => isIdOfData(table, column);
+  return columns
+    .map((column, at) => `${isHuge(column) ? `CAST(${quoted(column)} AS TEXT)` : quoted(column)} AS c${at}`)
+    .join(', ');
+}
+
+function insertRows({ name, columns }: CopiedTable, rows: readonly Row[]): InStatement[] {
+  const atOnce = Math.max(1, Math.floor(MAX_ARGUMENTS / columns.length));
+  const places = columns.map((column) => (isIdOfData(name, column) ? 'CAST(? AS INTEGER)' : '?')).join(', ');
+  const into = `INSERT INTO ${quoted(name)} (${columns.map(quoted).join(', ')}) VALUES `;
+  return Array.from({ length: Math.ceil(rows.length / atOnce) }, (_, page) => {
+    const several = rows.slice(page * atOnce, (page + 1) * atOnce);
+    return {
+      sql: into + several.map(() => `(${places})`).join(', '),
+      args: several.flatMap((row) => columns.map((_, at) => bindable(row[`c${at}`] as InValue))),
+    };
+  });
+}
+
+/** Deletions raise segment ids of a search index beyond JavaScript's safe integers. */
+function isIdOfData(table: string, column: string): boolean {
+  return column === 'id' && table.endsWith('_search_data');
+}
+
+/** Untyped columns would store a number as REAL, and local files only bind buffers. */
+function bindable(value: InValue): InValue {
+  if (value instanceof ArrayBuffer) return Buffer.from(value);
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value;
+}
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }

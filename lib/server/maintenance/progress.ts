@@ -1,21 +1,20 @@
 import { say } from '@interlude/runner/cli/say';
 
-/** How often a terminal is told, and a file that keeps the output. */
 const TERMINAL_MS = 200;
 const FILE_MS = 5_000;
 
-/** Says how far long work has come: in place on a terminal, else a line now and then. */
+/** Shows progress: in place on a terminal, otherwise a line every few seconds. */
 export class Progress {
-  readonly #moves = process.stderr.isTTY === true;
-  #toldAt = performance.now();
+  readonly #isTerminal = process.stderr.isTTY === true;
+  #reportedAt = performance.now();
   #isShown = false;
 
-  /** @param line made only when it is time to tell it */
-  tell(line: () => string): void {
+  /** @param line evaluated only when due */
+  report(line: () => string): void {
     const now = performance.now();
-    if (now - this.#toldAt < (this.#moves ? TERMINAL_MS : FILE_MS)) return;
-    this.#toldAt = now;
-    if (!this.#moves) {
+    if (now - this.#reportedAt < (this.#isTerminal ? TERMINAL_MS : FILE_MS)) return;
+    this.#reportedAt = now;
+    if (!this.#isTerminal) {
       say(line());
       return;
     }
@@ -23,9 +22,22 @@ export class Progress {
     this.#isShown = true;
   }
 
-  /** Before anything else is said. */
-  end(): void {
+  /** Call before other output. */
+  clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
     this.#isShown = false;
   }
+}
+
+/** `412 B`, `1.3 MiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let [value, at] = [bytes, 0];
+  while (value >= 1024 && at < units.length - 1) [value, at] = [value / 1024, at + 1];
+  return `${at === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[at]}`;
+}
+
+/** `340 ms`, `2.4 s`. */
+export function formatDuration(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }

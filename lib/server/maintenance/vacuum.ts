@@ -5,43 +5,42 @@ import { interludeCommand } from '@interlude/runner/shown-command.mjs';
 import type { LocalConnection } from '@/db/local-connection';
 import { pause } from '@/db/next-turn';
 import { retryWhileBusy } from '@/db/retry-while-busy';
-import { connectToFile, nameOf, type Place } from './place';
-import { Progress } from './progress';
-import { sizeText, timeText } from './sizes';
+import { type DatabaseLocation, locationName, openFile } from './database-location';
+import { formatBytes, formatDuration, Progress } from './progress';
 
-/** How long a piece may keep writers waiting, and how much longer they have for themselves in between. */
+/** Longest time a piece may block writers, and the pause after it as a multiple. */
 const PIECE_MS = 20;
 const PAUSE_SHARE = 2;
 const FIRST_PIECE_PAGES = 64;
-/** As long as somebody writes without end, or reads what is to be moved. */
+/** Retry limit while writers or readers hold locks. */
 const BUSY_MS = 10_000;
-/** `PRAGMA auto_vacuum`: free pages can be given back without rewriting the file. */
-const IN_PIECES = 2;
+/** `PRAGMA auto_vacuum` value that allows incremental vacuum. */
+const INCREMENTAL = 2;
 
 /**
- * Gives free space of a file back to its disk.
+ * Returns a file's free space to the disk.
  *
- * In pieces, each a short write transaction: the dashboard writes in between. A file that was made before that was
- * possible must be rewritten once (`full`), which locks writers out as long as it takes: they wait up to five seconds,
- * then are told to send again. Nothing that was acknowledged is lost either way, and readers read on.
+ * Incremental: short write transactions with pauses for the dashboard. A file without incremental vacuum needs one full
+ * rewrite (`full`), which blocks writers: they wait up to five seconds, then must retry. Acknowledged data is safe
+ * either way, and readers continue.
  */
-export async function vacuum(place: Place, { full }: { full: boolean }): Promise<ExitCode> {
+export async function vacuum(place: DatabaseLocation, { full }: { full: boolean }): Promise<ExitCode> {
   if (place.kind === 'server') throw atServer(place);
-  const connection = await connectToFile(place);
-  const begunAt = performance.now();
+  const connection = await openFile(place);
+  const startedAt = performance.now();
   try {
     const before = await spaceOf(connection);
     if (full) await rewrite(connection);
-    else if (before.autoVacuum !== IN_PIECES) throw notInPieces(place, before);
-    else await inPieces(connection, before.free);
+    else if (before.autoVacuum !== INCREMENTAL) throw notIncremental(place, before);
+    else await vacuumInPieces(connection, before.free);
     await shrinkFile(connection);
     const after = await spaceOf(connection);
-    const left = after.free === 0 ? '' : `, ${sizeText(after.free * after.pageBytes)} of it free still`;
+    const left = after.free === 0 ? '' : `, ${formatBytes(after.free * after.pageBytes)} of it still free`;
     print(
-      `${nameOf(place)}: ${sizeText(before.bytes)} before, ${sizeText(after.bytes)} now${left}; ${timeText(performance.now() - begunAt)}`,
+      `${locationName(place)}: ${formatBytes(before.bytes)} before, ${formatBytes(after.bytes)} now${left}; ${formatDuration(performance.now() - startedAt)}`,
     );
     const onDisk = statSync(place.path).size;
-    if (onDisk > after.bytes) print(`The file itself has ${sizeText(onDisk)} until those who read it now are done.`);
+    if (onDisk > after.bytes) print(`The file keeps ${formatBytes(onDisk)} until its current readers finish.`);
     return EXIT.done;
   } finally {
     connection.close();
@@ -49,35 +48,35 @@ export async function vacuum(place: Place, { full }: { full: boolean }): Promise
 }
 
 async function rewrite(connection: LocalConnection): Promise<void> {
-  // the first writes to the file, too, where it was set already
+  // the pragma writes to the file even if it is already set
   for (const sql of ['PRAGMA auto_vacuum = INCREMENTAL', 'VACUUM'])
     await retryWhileBusy(() => connection.run(sql, 'thread'), BUSY_MS);
 }
 
-async function inPieces(connection: LocalConnection, free: number): Promise<void> {
+async function vacuumInPieces(connection: LocalConnection, free: number): Promise<void> {
   const progress = new Progress();
   let [pages, left] = [FIRST_PIECE_PAGES, free];
   try {
     while (left > 0) {
-      const begunAt = performance.now();
+      const startedAt = performance.now();
       await retryWhileBusy(() => connection.run(`PRAGMA incremental_vacuum(${pages})`, 'thread'), BUSY_MS);
-      const tookMs = performance.now() - begunAt;
+      const tookMs = performance.now() - startedAt;
       const now = (await spaceOf(connection)).free;
-      progress.tell(
-        () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages given back`,
+      progress.report(
+        () => `${Math.max(0, free - now).toLocaleString('en')} of ${free.toLocaleString('en')} free pages returned`,
       );
-      // what the dashboard removes meanwhile is given back, too, but not for ever
+      // include what the dashboard frees meanwhile, but stop if nothing shrinks
       if (now >= left) return;
       left = now;
       pages = Math.max(1, Math.min(pages * 2, Math.round((pages * PIECE_MS) / Math.max(tookMs, 1))));
       await pause(PIECE_MS + tookMs * PAUSE_SHARE);
     }
   } finally {
-    progress.end();
+    progress.clear();
   }
 }
 
-/** The log must be copied into the file before the file gets shorter. Those who read meanwhile may put that off. */
+/** The file only shrinks once the WAL is checkpointed, which active readers may delay. */
 async function shrinkFile(connection: LocalConnection): Promise<void> {
   for (let tries = 0; tries < 10; tries += 1) {
     const { rows } = await connection.execute('PRAGMA wal_checkpoint(PASSIVE)', 'thread');
@@ -110,17 +109,17 @@ async function spaceOf(connection: LocalConnection): Promise<Space> {
   };
 }
 
-function notInPieces(place: Place, { free, pageBytes, bytes }: Space): CliError {
+function notIncremental(place: DatabaseLocation, { free, pageBytes, bytes }: Space): CliError {
   const command = interludeCommand(['db', 'vacuum', '--full']);
   return new CliError(
     EXIT.failed,
-    `${nameOf(place)} was made by a version that could not give space back in pieces (${sizeText(free * pageBytes)} of ${sizeText(bytes)} are free); run "${command}" once, best while the dashboard is stopped: writers wait until the file is rewritten`,
+    `${locationName(place)} was created by a version without incremental vacuum (${formatBytes(free * pageBytes)} of ${formatBytes(bytes)} are free); run "${command}" once, preferably with the dashboard stopped, because it blocks writers`,
   );
 }
 
-function atServer(place: Place): CliError {
+function atServer(place: DatabaseLocation): CliError {
   return new CliError(
     EXIT.failed,
-    `a libSQL server rewrites no database (${nameOf(place)}): what is removed there is used again for what comes. To have a smaller one, stop the dashboards, copy to a new database with "${interludeCommand(['db', 'copy'])}", and point them at that`,
+    `a libSQL server can't be vacuumed (${locationName(place)}); it reuses free space. For a smaller database, stop the dashboards, copy to a new one with "${interludeCommand(['db', 'copy'])}", and point them at it`,
   );
 }

@@ -3,7 +3,7 @@ import { positionToNumber } from '@interlude/protocol/position';
 import type { LogFilter } from '@interlude/protocol/projections/log-filter';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import { columnText } from '@/db/column-text';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { agentKnown } from './agent-known';
 import { textLine } from './log-text-line';
 import { readTogether } from './read-together';
@@ -25,7 +25,7 @@ const BUDGET_MS = 200;
  * @returns null when there is no such agent
  */
 export async function downloadLog(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
   filter: LogFilter,
   client: string,

@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { KeptAnswer } from '@/db/kept-answer';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import type { ServerContext } from '@/lib/server/access/request-context';
 
 const UNCACHED = { 'cache-control': 'no-store' };
 

@@ -1,11 +1,11 @@
 import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 /** What the fleet did in the last minutes, and how long its last tasks and replies took. */
-export async function readActivity(sight: Sight, now: number, minutes: number): Promise<Activity> {
+export async function readActivity(sight: ReadScope, now: number, minutes: number): Promise<Activity> {
   const which = sessionsIn(sight.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
   const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(sight, [

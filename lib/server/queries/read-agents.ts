@@ -16,7 +16,7 @@ import { Pace } from '@/db/next-turn';
 import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { shapeWithout } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -53,7 +53,7 @@ const PAGE_BYTES = 2 * 1024 * 1024;
  * themselves.
  */
 export async function readAgents(
-  sight: Sight,
+  sight: ReadScope,
   { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
 ): Promise<AgentList> {
   const found = ['last_seen_at >= 0', agentsIn(sight.scope, 'id'), ...words.map(() => 'instr(words, ?) > 0')].join(
@@ -91,7 +91,7 @@ function cursorBehind({ id }: AgentSummary): string {
 
 /** `readAgents` with words. For a redacted reader in what it is shown, and the count is of what is listed. */
 export async function searchAgents(
-  sight: Sight,
+  sight: ReadScope,
   place: { after: ListCursor | null; limit: number },
   words: readonly string[],
 ): Promise<AgentList> {
@@ -113,7 +113,7 @@ export async function searchAgents(
  *
  * @returns null when there is no such agent
  */
-export async function readAgent(sight: Sight, agentId: string): Promise<AgentDetail | null> {
+export async function readAgent(sight: ReadScope, agentId: string): Promise<AgentDetail | null> {
   const id = columnText(agentId);
   const { position, found } = await readTogether(sight, [
     selectAgent(agentId, agentsIn(sight.scope, 'id')),
@@ -156,7 +156,7 @@ export async function readAgent(sight: Sight, agentId: string): Promise<AgentDet
 
 /** One agent's row. @returns null when there is no such agent */
 export async function readAgentRow(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
 ): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
   const { position, found } = await readTogether(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
@@ -165,7 +165,7 @@ export async function readAgentRow(
 }
 
 /** The same for whoever may at least read its log. */
-export async function readLogAgent(sight: Sight, agentId: string): ReturnType<typeof readAgentRow> {
+export async function readLogAgent(sight: ReadScope, agentId: string): ReturnType<typeof readAgentRow> {
   const { position, found } = await readTogether(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
   const [agent] = found[0];
   return agent === undefined ? null : { position, agent };
@@ -187,7 +187,7 @@ export interface ParkedPage {
  * An agent's records about tasks that can't be traced to one session, of one state, oldest first.
  */
 export async function readParked(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
   { state, after, limit }: ParkedPage,
 ): Promise<ParkedList> {

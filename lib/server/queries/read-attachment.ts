@@ -7,11 +7,10 @@ import type { Reader } from '@/db/reader';
 import { attachments } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Asked } from '@/lib/server/access/asked';
-import { cutShort } from '@/lib/server/access/cut-short';
 import type { Principal } from '@/lib/server/access/principal';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { storedAttachment } from '@/lib/server/access/shown-digests';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { abortableBody } from '@/lib/server/access/streamed-response';
+import { storedAttachment } from '@/lib/server/attachments/stored-attachment';
 
 const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 
@@ -31,7 +30,7 @@ export async function getAttachment(
     principal,
     digests,
     whenOver,
-  }: Asked<'hash', { query: AttachmentBytesQuery }>,
+  }: RequestContext<'hash', { query: AttachmentBytesQuery }>,
   { database }: ServerContext,
 ): Promise<Response> {
   const sessionId = principal.kind === 'runner' ? await sessionOf(database.reader, principal, session, given) : session;
@@ -80,7 +79,7 @@ export async function getAttachment(
     },
   });
   return markRedacted(
-    new Response(cutShort(body, { whenOver }), {
+    new Response(abortableBody(body, { whenOver }), {
       headers: {
         'content-type': shownType(mediaType),
         'content-length': String(bytes),

@@ -9,7 +9,7 @@ import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow }
 import { events, quarantine } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');
@@ -36,7 +36,7 @@ const asCount = (row: Row) => Number(row.count);
  *
  * @returns null when there is no such session
  */
-export async function readDelivery(sight: Sight, sessionId: string): Promise<SessionDelivery | null> {
+export async function readDelivery(sight: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
   // They tell of all sessions of their agent.
   const [ofAgent, ofProducer] = [agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')];

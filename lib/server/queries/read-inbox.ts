@@ -5,7 +5,7 @@ import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { cursorText, type ListCursor } from './list-cursor';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
@@ -30,7 +30,7 @@ const COLUMNS = INBOX_ROW.columns('i');
 
 /** One page of what is not done: in the order of INBOX_KINDS, of each kind the oldest first. */
 export async function readInbox(
-  sight: Sight,
+  sight: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: InboxFilter = WHOLE_INBOX,
 ): Promise<InboxList> {
@@ -57,7 +57,7 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
 
 /** `readInbox` with words. For a redacted reader in what the items show, and the counts are of what is listed. */
 export async function searchInbox(
-  sight: Sight,
+  sight: ReadScope,
   place: { after: ListCursor | null; limit: number },
   filter: InboxFilter,
 ): Promise<InboxList> {

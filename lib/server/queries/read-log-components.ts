@@ -2,7 +2,7 @@ import type { LogComponentList } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/column-text';
 import { logComponents } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { agentKnown } from './agent-known';
 import { query, readTogether } from './read-together';
 
@@ -16,7 +16,7 @@ const COMPONENT = shapeOf(logComponents, 'component', 'lines');
  *
  * @returns null when there is no such agent
  */
-export async function readLogComponents(sight: Sight, agentId: string): Promise<LogComponentList | null> {
+export async function readLogComponents(sight: ReadScope, agentId: string): Promise<LogComponentList | null> {
   const id = columnText(agentId);
   const sql = `SELECT ${COMPONENT.columns()} FROM log_components WHERE agent_id = ? ORDER BY component LIMIT ?`;
   const { position, found } = await readTogether(sight, [

@@ -2,7 +2,7 @@ import { positionFromNumber, positionToNumber } from '@interlude/protocol/positi
 import { EVERY_LINE, type LogFilter } from '@interlude/protocol/projections/log-filter';
 import type { LogPage } from '@interlude/protocol/read-models';
 import { columnText } from '@/db/column-text';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { agentKnown } from './agent-known';
 import { readLinePosition } from './log-chunks';
 import { NO_LOG, selectExtent } from './log-extent';
@@ -38,7 +38,7 @@ const LIMITS: LogPageLimits = { bytes: 1024 * 1024, searchMs: 200 };
  * @returns null when there is no such agent
  */
 export async function readLogLines(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
   { filter, place, limit }: LogRequest,
   limits: LogPageLimits = LIMITS,

@@ -2,7 +2,7 @@ import type { Obligation, ObligationList, SessionObligations } from '@interlude/
 import { columnText } from '@/db/column-text';
 import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 /** A hook asks whom the agent owes a reply; nobody answers more than this in one go. */
@@ -18,7 +18,7 @@ const MAX_SETTLED = 20;
  *
  * @param byAlias whether sessions go by the ids that the agent's runner knows
  */
-export async function readObligations(sight: Sight, agentId: string, byAlias = false): Promise<ObligationList> {
+export async function readObligations(sight: ReadScope, agentId: string, byAlias = false): Promise<ObligationList> {
   const sql = `SELECT ${OBLIGATION_ROW.columns()},
       (SELECT alias FROM session_aliases AS a WHERE a.session_id = obligations.session_id) AS alias FROM obligations INDEXED BY obligations_owed_by_agent
     WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(sight.scope)} ORDER BY position LIMIT ?`;
@@ -40,7 +40,7 @@ export async function readObligations(sight: Sight, agentId: string, byAlias = f
 }
 
 /** What a session's agent owes in it, oldest first, and what was settled there last. Of a session nobody knows, nothing. */
-export async function readSessionObligations(sight: Sight, sessionId: string): Promise<SessionObligations> {
+export async function readSessionObligations(sight: ReadScope, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
   const which = sessionsIn(sight.scope, 'session_id');
   const id = columnText(sessionId);

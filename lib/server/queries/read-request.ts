@@ -5,7 +5,7 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { asRead, query, readTogether } from './read-together';
 import { ShownEntries, withoutSecrets } from './shown-entries';
 import { ENTRY_COLUMNS } from './turn-row';
@@ -19,7 +19,11 @@ const MOST_ANSWERS = 100;
  *
  * @returns null if nothing was ever asked under the id
  */
-export async function readRequest(sight: Sight, sessionId: string, requestId: string): Promise<RequestDetail | null> {
+export async function readRequest(
+  sight: ReadScope,
+  sessionId: string,
+  requestId: string,
+): Promise<RequestDetail | null> {
   const [session, request] = [columnText(sessionId), columnText(requestId)];
   const asked = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
     WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')

@@ -3,10 +3,9 @@ import { AppError } from '@interlude/protocol/errors';
 import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import type { Asked } from '@/lib/server/access/asked';
-import { cutShort } from '@/lib/server/access/cut-short';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import { sightOf } from '@/lib/server/access/sight';
+import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import { readScope } from '@/lib/server/access/request-context';
+import { abortableBody } from '@/lib/server/access/streamed-response';
 import { downloadLog } from './download-log';
 import { cursorOf, LIST_START } from './list-cursor';
 import { logFilterOf, logPlaceOf } from './log-query';
@@ -34,7 +33,7 @@ import { readWebhook, readWebhookDeliveries } from './read-webhook';
  * Without `after` or a filter: the first page, newest event first. Otherwise a page of the matches in the order of
  * SESSION_STATES.
  */
-export async function getSessions(asked: Asked<never, { query: SessionsQuery }>, server: ServerContext) {
+export async function getSessions(asked: RequestContext<never, { query: SessionsQuery }>, server: ServerContext) {
   const sight = seen(asked, server);
   const { agent: agentId, state: states, q: words, limit } = asked.query;
   const isFiltered = states.length > 0 || words.length > 0;
@@ -49,12 +48,12 @@ export async function getSessions(asked: Asked<never, { query: SessionsQuery }>,
   });
 }
 
-export function getSession(asked: Asked<'sessionId'>, server: ServerContext) {
+export function getSession(asked: RequestContext<'sessionId'>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return found('session', sessionId, readSession(seen(asked, server), sessionId));
 }
 
-export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange }>, server: ServerContext) {
+export function getTranscript(asked: RequestContext<'sessionId', { query: TranscriptRange }>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return inTurn(asked, server, () =>
     found('session', sessionId, readTranscript(seen(asked, server), sessionId, asked.query)),
@@ -62,7 +61,7 @@ export function getTranscript(asked: Asked<'sessionId', { query: TranscriptRange
 }
 
 /** The inbox, or what of it matches, page by page. */
-export async function getInbox(asked: Asked<never, { query: InboxQuery }>, server: ServerContext) {
+export async function getInbox(asked: RequestContext<never, { query: InboxQuery }>, server: ServerContext) {
   const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = asked.query;
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
   const sight = seen(asked, server);
@@ -70,91 +69,94 @@ export async function getInbox(asked: Asked<never, { query: InboxQuery }>, serve
   return inTurn(asked, server, () => searchInbox(sight, page, filter));
 }
 
-export function getRequest(asked: Asked<'sessionId' | 'requestId'>, server: ServerContext) {
+export function getRequest(asked: RequestContext<'sessionId' | 'requestId'>, server: ServerContext) {
   const { sessionId, requestId } = asked.ids;
   return inTurn(asked, server, () =>
     found('request', requestId, readRequest(seen(asked, server), sessionId, requestId)),
   );
 }
 
-export function getDelivery(asked: Asked<'sessionId'>, server: ServerContext) {
+export function getDelivery(asked: RequestContext<'sessionId'>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return found('session', sessionId, readDelivery(seen(asked, server), sessionId));
 }
 
-export function getTurnAt(asked: Asked<'sessionId', { query: { at: number } }>, server: ServerContext) {
+export function getTurnAt(asked: RequestContext<'sessionId', { query: { at: number } }>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return found('session', sessionId, readTurnAt(seen(asked, server), sessionId, asked.query.at));
 }
 
-export function getTasks(asked: Asked<'sessionId'>, server: ServerContext) {
+export function getTasks(asked: RequestContext<'sessionId'>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return inTurn(asked, server, () => found('session', sessionId, readTasks(seen(asked, server), sessionId)));
 }
 
-export function getTask(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
+export function getTask(asked: RequestContext<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
     found('task', taskId, readTask(seen(asked, server), sessionId, taskId, asked.query)),
   );
 }
 
-export function getTaskOutput(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
+export function getTaskOutput(
+  asked: RequestContext<'sessionId' | 'taskId', { query: RunAsked }>,
+  server: ServerContext,
+) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
     found('task', taskId, readTaskOutput(seen(asked, server), sessionId, taskId, asked.query)),
   );
 }
 
-export function getAgents(asked: Asked<never, { query: AgentsQuery }>, server: ServerContext) {
+export function getAgents(asked: RequestContext<never, { query: AgentsQuery }>, server: ServerContext) {
   const { limit, after, q: words } = asked.query;
   const cursor = cursorOf(after ?? LIST_START, [AGENTS_GROUP]);
   return inTurn(asked, server, () => searchAgents(seen(asked, server), { after: cursor, limit }, words));
 }
 
-export function getAgent(asked: Asked<'agentId'>, server: ServerContext) {
+export function getAgent(asked: RequestContext<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
   return inTurn(asked, server, () => found('agent', agentId, readAgent(seen(asked, server), agentId)));
 }
 
-export function getParked(asked: Asked<'agentId', { query: ParkedPage }>, server: ServerContext) {
+export function getParked(asked: RequestContext<'agentId', { query: ParkedPage }>, server: ServerContext) {
   return readParked(seen(asked, server), asked.ids.agentId, asked.query);
 }
 
 /** The level its runner last said it writes, and the level it is asked for. `PUT` asks for another. */
-export function getLogLevel(asked: Asked<'agentId'>, server: ServerContext) {
+export function getLogLevel(asked: RequestContext<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
   return found('agent', agentId, readLogLevel(seen(asked, server), agentId));
 }
 
 /** A runner is told sessions by the ids that it knows. */
-export function getObligations(asked: Asked<'agentId'>, server: ServerContext) {
+export function getObligations(asked: RequestContext<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
   return readObligations(seen(asked, server), agentId, asked.principal.kind === 'runner');
 }
 
 /** What the fleet did lately, in its turn: it reads many rows. */
-export function getActivity(asked: Asked<never, { query: { minutes: number } }>, server: ServerContext) {
+export function getActivity(asked: RequestContext<never, { query: { minutes: number } }>, server: ServerContext) {
   return inTurn(asked, server, () => readActivity(seen(asked, server), server.now(), asked.query.minutes));
 }
 
-export function getWebhook(asked: Asked, server: ServerContext) {
+export function getWebhook(asked: RequestContext, server: ServerContext) {
   return readWebhook(seen(asked, server), server);
 }
 
 export function getWebhookDeliveries(
-  asked: Asked<never, { query: { before: number | null; limit: number } }>,
+  asked: RequestContext<never, { query: { before: number | null; limit: number } }>,
   server: ServerContext,
 ) {
   return readWebhookDeliveries(seen(asked, server), asked.query);
 }
 
-export function getSessionObligations(asked: Asked<'sessionId'>, server: ServerContext) {
+export function getSessionObligations(asked: RequestContext<'sessionId'>, server: ServerContext) {
   const { sessionId } = asked.ids;
   return readSessionObligations(seen(asked, server), sessionId);
 }
 
-export async function getLogLines(asked: Asked<'agentId', { query: LogQuery }>, server: ServerContext) {
+export async function getLogLines(asked: RequestContext<'agentId', { query: LogQuery }>, server: ServerContext) {
   const {
     query,
     ids: { agentId },
@@ -165,7 +167,7 @@ export async function getLogLines(asked: Asked<'agentId', { query: LogQuery }>, 
 
 /** A file. */
 export async function getLogDownload(
-  asked: Asked<'agentId', { query: LogFilterQuery }>,
+  asked: RequestContext<'agentId', { query: LogFilterQuery }>,
   server: ServerContext,
 ): Promise<Response> {
   const { principal, query } = asked;
@@ -174,7 +176,7 @@ export async function getLogDownload(
   const body = await found('agent', agentId, downloadLog(seen(asked, server), agentId, filter, principal.credentialId));
   const name = `${agentId}.log`;
   return markRedacted(
-    new Response(cutShort(body, asked), {
+    new Response(abortableBody(body, asked), {
       headers: {
         'content-type': 'text/plain; charset=utf-8',
         'content-disposition': `attachment; filename="${name.replace(/[^\w.-]/g, '_')}"; filename*=UTF-8''${encodeURIComponent(name).replaceAll("'", '%27')}`,
@@ -184,7 +186,7 @@ export async function getLogDownload(
   );
 }
 
-export function getLogComponents(asked: Asked<'agentId'>, server: ServerContext) {
+export function getLogComponents(asked: RequestContext<'agentId'>, server: ServerContext) {
   const { agentId } = asked.ids;
   return inTurn(asked, server, () => found('agent', agentId, readLogComponents(seen(asked, server), agentId)));
 }
@@ -199,12 +201,12 @@ async function found<Model>(what: string, id: string, reading: Promise<Model | n
 }
 
 /** The database as far as the sender may see it. */
-function seen({ principal }: Asked, { database }: ServerContext) {
-  return sightOf(database, principal.scope, principal.redacts);
+function seen({ principal }: RequestContext, { database }: ServerContext) {
+  return readScope(database, principal.scope, principal.redacts);
 }
 
 function inTurn<Model>(
-  { request, principal }: Asked,
+  { request, principal }: RequestContext,
   { database }: ServerContext,
   read: () => Promise<Model>,
 ): Promise<Model> {

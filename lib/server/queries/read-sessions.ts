@@ -9,7 +9,7 @@ import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -28,7 +28,7 @@ export const SESSIONS_IN_PAGE = 100;
  * The first page of the sessions, newest event first. If there are more, those are kept whose state comes first in
  * SESSION_STATES, of each state the newest.
  */
-export async function readSessions(sight: Sight, limit = LIST_LIMIT): Promise<SessionList> {
+export async function readSessions(sight: ReadScope, limit = LIST_LIMIT): Promise<SessionList> {
   const { sessions, ...page } = await readSessionPage(sight, { after: null, limit });
   return { ...page, sessions: newestFirst(sessions) };
 }
@@ -38,7 +38,7 @@ export async function readSessions(sight: Sight, limit = LIST_LIMIT): Promise<Se
  * first.
  */
 export async function readSessionPage(
-  sight: Sight,
+  sight: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
   filter: SessionFilter = EVERY_SESSION,
 ): Promise<SessionList> {
@@ -54,7 +54,7 @@ export async function readSessionPage(
 
 /** `readSessionPage` with words. For a redacted reader in what it is shown, and the counts are of what is listed. */
 export async function searchSessions(
-  sight: Sight,
+  sight: ReadScope,
   place: { after: ListCursor | null; limit: number },
   filter: SessionFilter,
 ): Promise<SessionList> {
@@ -75,7 +75,7 @@ export async function searchSessions(
 
 /** @returns the rows of each matching state, and how many there are in all */
 async function readByState(
-  sight: Sight,
+  sight: ReadScope,
   filter: SessionFilter,
   ofEach: (state: SessionState, at: number) => Query<Row> | null,
 ): Promise<{ position: Position; counts: Record<SessionState, number>; states: Row[][] }> {
@@ -90,7 +90,7 @@ async function readByState(
 
 /** One page of an agent's sessions, the one with the newest event first. */
 export async function readAgentSessions(
-  sight: Sight,
+  sight: ReadScope,
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<SessionList> {
@@ -105,7 +105,7 @@ export async function readAgentSessions(
 type StateCount = [state: SessionState, count: number];
 
 /** Sessions of an agent by state: from its row for readers of the whole agent, else counted. */
-function countsOfAgent(sight: Sight, agentId: string): Query<StateCount>[] {
+function countsOfAgent(sight: ReadScope, agentId: string): Query<StateCount>[] {
   const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
   if (reachesAgent(sight.scope, agentId)) {
     const sql = `SELECT key AS state, value AS count FROM agents AS a, json_each(a.body, '$.sessionStates') WHERE a.id = ?`;
@@ -124,7 +124,7 @@ export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
 }
 
 export function ofAgent(
-  sight: Pick<Sight, 'scope'>,
+  sight: Pick<ReadScope, 'scope'>,
   agentId: string,
   after: ListCursor | null,
   limit: number,
@@ -149,7 +149,7 @@ interface Condition {
 }
 
 /** What is out of it is not listed, nor counted. */
-const scopeOf = ({ scope }: Pick<Sight, 'scope'>): Condition[] =>
+const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
   listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];
 const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
@@ -211,7 +211,7 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
 }
 
 /** @returns null when there is no such session */
-export async function readSession(sight: Sight, sessionId: string): Promise<SessionDetail | null> {
+export async function readSession(sight: ReadScope, sessionId: string): Promise<SessionDetail | null> {
   const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`;
   const { position, found } = await readTogether(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
   const [session] = found[0];

@@ -8,8 +8,7 @@ import {
 } from '@interlude/protocol/storage';
 import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
-import type { Asked } from '@/lib/server/access/asked';
-import type { KeptAnswers } from '@/lib/server/access/server-context';
+import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
 import { estimateTables } from './estimate-tables';
 import { measureTables } from './measure-tables';
 
@@ -20,12 +19,12 @@ const KEPT_TIMES = 30;
 interface StorageContext {
   database: { reader: Reader };
   now: () => number;
-  kept: KeptAnswers;
+  kept: ResponseCaches;
   retention: RetentionRules;
 }
 
 /** `GET /storage` */
-export async function getStorage(_asked: Asked, context: StorageContext): Promise<Storage> {
+export async function getStorage(_asked: RequestContext, context: StorageContext): Promise<Storage> {
   const { database, now, kept, retention } = context;
   return { ...(await readStorage(database.reader, now, kept.storage)), retention };
 }

@@ -5,7 +5,7 @@ import { OutputDraft } from '@interlude/protocol/task-output';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { asRead, query, readTogether } from './read-together';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
 
@@ -21,7 +21,7 @@ export interface RunAsked {
  * @returns null when there is no such task
  */
 export async function readTaskOutput(
-  sight: Sight,
+  sight: ReadScope,
   sessionId: string,
   taskId: string,
   { runId, position: at }: RunAsked,

@@ -9,7 +9,7 @@ import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import type { RunAsked } from './read-task-output';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { ShownEntries, withoutSecrets } from './shown-entries';
@@ -29,7 +29,7 @@ const FOLDED_AT_ONCE = 500;
  *
  * @returns null when there is no such session
  */
-export async function readTasks(sight: Sight, sessionId: string): Promise<TaskList | null> {
+export async function readTasks(sight: ReadScope, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
   const which = sessionsIn(sight.scope, 'id');
   const few = await readTogether(sight, [
@@ -88,7 +88,7 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
  * @returns null when there is no such task
  */
 export async function readTask(
-  sight: Sight,
+  sight: ReadScope,
   sessionId: string,
   taskId: string,
   { runId, position: askedAt }: RunAsked = { runId: null, position: null },

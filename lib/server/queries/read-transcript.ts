@@ -12,7 +12,7 @@ import { Pace } from '@/db/next-turn';
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
 import { withoutSecrets } from './shown-entries';
@@ -39,7 +39,7 @@ const ITEM_FRAME = 256;
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
  */
 export async function readTranscript(
-  sight: Sight,
+  sight: ReadScope,
   sessionId: string,
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
@@ -58,7 +58,7 @@ export async function readTranscript(
 }
 
 /** The same for more than is read in one go: in one snapshot, with turns for others in between. */
-async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
+async function readLarge(sight: ReadScope, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await sight.reader.transaction('read');
   try {
     const { position, found } = await readTogether(
@@ -87,7 +87,7 @@ function namesIn({ userMessageIds, trigger }: TurnHeader): number {
 
 /** With how many secrets are left out of it, for a reader who is told none. */
 async function pageOfTurns(
-  sight: Sight,
+  sight: ReadScope,
   { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
   turns: Turn[],
   pace: Pace,
@@ -136,7 +136,7 @@ function sessionFromRow(row: Row): Session {
 }
 
 function headQueries(
-  { scope }: Pick<Sight, 'scope'>,
+  { scope }: Pick<ReadScope, 'scope'>,
   sessionId: string,
   before: string | null,
   limit: number,
@@ -155,7 +155,7 @@ function headQueries(
 
 /** The same with the whole page, if it is small. */
 function pageQueries(
-  sight: Pick<Sight, 'scope'>,
+  sight: Pick<ReadScope, 'scope'>,
   sessionId: string,
   before: string | null,
   limit: number,

@@ -3,7 +3,7 @@ import { columnText } from '@/db/column-text';
 import { tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { asRead, query, readTogether } from './read-together';
 
 const TURN = shapeOf(turns, 'id', 'endedAt');
@@ -21,7 +21,7 @@ const MOST_TASKS = 64;
  *
  * @returns null when there is no such session
  */
-export async function readTurnAt(sight: Sight, sessionId: string, at: number): Promise<TurnAt | null> {
+export async function readTurnAt(sight: ReadScope, sessionId: string, at: number): Promise<TurnAt | null> {
   const session = columnText(sessionId);
   const { position, found } = await readTogether(sight, [
     query(asRead, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`, session),

@@ -7,7 +7,7 @@ import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import type { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { ShownEntries } from './shown-entries';
 import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
 
@@ -21,7 +21,7 @@ const WEIGHED_TURNS = 50;
 
 /** These turns in this order, as many as fit a piece at once: each request to a database may take a while. */
 export async function* readTurns(
-  sight: Sight,
+  sight: ReadScope,
   snapshot: Snapshot,
   sessionId: string,
   turnIds: readonly string[],
@@ -90,14 +90,14 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
 }
 
 /** A turn of which all events are at hand. */
-export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
+export async function foldTurn(sight: ReadScope, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
   await takeRows(fold, rows, new ShownEntries(sight), pace);
   return settled(sight, header, fold, pace);
 }
 
 async function readTurn(
-  sight: Sight,
+  sight: ReadScope,
   snapshot: Snapshot,
   sessionId: string,
   header: TurnHeader,
@@ -131,7 +131,7 @@ async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEnt
 }
 
 async function settled(
-  { redacts }: Pick<Sight, 'redacts'>,
+  { redacts }: Pick<ReadScope, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
   pace: Pace,

@@ -7,8 +7,7 @@ import {
 } from '@interlude/protocol/webhook';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope, ServerContext } from '@/lib/server/access/request-context';
 import { query, readTogether } from './read-together';
 
 const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
@@ -16,7 +15,7 @@ const COLUMNS = ROW.columns();
 
 /** What is set, and how it fares. Of the address only the host: the rest of it may be a secret. */
 export async function readWebhook(
-  sight: Sight,
+  sight: ReadScope,
   { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
 ): Promise<WebhookStatus> {
   const [which, isWhole] = [ofFleet(sight), sight.scope.kind === 'everything'];
@@ -45,7 +44,7 @@ export async function readWebhook(
 
 /** One page of the deliveries, the newest first. */
 export async function readWebhookDeliveries(
-  sight: Sight,
+  sight: ReadScope,
   { before, limit }: { before: number | null; limit: number },
 ): Promise<WebhookDeliveries> {
   const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(sight)} ORDER BY position DESC LIMIT ?`;
@@ -62,7 +61,7 @@ export async function readWebhookDeliveries(
 }
 
 /** It is of the whole fleet: whoever sees only a part of that is told of none. */
-function ofFleet({ scope }: Sight): string {
+function ofFleet({ scope }: ReadScope): string {
   return scope.kind === 'everything' ? 'TRUE' : 'FALSE';
 }
 

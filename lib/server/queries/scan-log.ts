@@ -5,7 +5,7 @@ import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
 import { Pace } from '@/db/next-turn';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
 import { conditionOf } from './log-condition';
 import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';
@@ -42,7 +42,7 @@ const STATEMENT_MS = 8;
 const UTF8 = new TextEncoder();
 
 /** Where a scan reads, and whether its reader is redacted. */
-type ScanSight = Pick<Sight, 'reader' | 'redacts'>;
+type ScanSight = Pick<ReadScope, 'reader' | 'redacts'>;
 
 /**
  * Searches a log for matching lines from a position on, a slice at a time: chunk by chunk where lines are indexed, and
@@ -78,7 +78,7 @@ export async function scanLog(
 }
 
 class Scan {
-  readonly #reader: Sight['reader'];
+  readonly #reader: ReadScope['reader'];
   readonly #filter: LogFilter;
   /** What of the filter the database judges. */
   readonly #stored: LogFilter;

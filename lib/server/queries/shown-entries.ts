@@ -5,7 +5,7 @@ import type { Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { Row } from '@libsql/client';
 import { Pace } from '@/db/next-turn';
-import type { Sight } from '@/lib/server/access/sight';
+import type { ReadScope } from '@/lib/server/access/request-context';
 import { entryFromRow } from './turn-row';
 
 /**
@@ -19,7 +19,7 @@ export class ShownEntries {
   readonly tally: Tally = { redacted: 0 };
 
   /** @param isWhole whether all of each message is among the rows */
-  constructor({ redacts }: Pick<Sight, 'redacts'>, isWhole = true) {
+  constructor({ redacts }: Pick<ReadScope, 'redacts'>, isWhole = true) {
     this.#redactor = redacts ? new EventRedactor(isWhole) : null;
   }
 
@@ -48,7 +48,7 @@ export class ShownEntries {
  * @param others what was not looked at yet
  */
 export async function withoutSecrets<Folded extends object, Others extends object>(
-  { redacts }: Pick<Sight, 'redacts'>,
+  { redacts }: Pick<ReadScope, 'redacts'>,
   folded: Folded,
   others: Others,
   pace = new Pace(),

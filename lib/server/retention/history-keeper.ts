@@ -3,8 +3,8 @@ import type { Database } from '@/db/client';
 import { LeasedWork } from '@/db/leased-work';
 import { paced } from '@/db/paced';
 import { RowSweep } from '@/db/row-sweep';
-import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/server-context';
+import { ClockTrust, newestReceivedAt } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/request-context';
 import { removeAudit } from './remove-audit';
 import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
 import { removeQuarantined } from './remove-quarantined';
@@ -64,7 +64,7 @@ export class HistoryKeeper {
   /** Removes what is too much and, by a clock that can be trusted, what is too old. */
   async retain(): Promise<void> {
     // where no process lasts, the host keeps the clock
-    const isTrusted = !this.#lasts || this.#trust.look(await newestReceived(this.#database.reader));
+    const isTrusted = !this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 

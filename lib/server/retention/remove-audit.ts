@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import type { WriteTransaction } from '@/db/writes';
-import { addEntry, REMOVAL, removalEntry, removalIn } from '@/lib/server/access/audit-entry';
+import { appendAuditEntry, REMOVAL_ACTION, removalEntry, removedUpTo } from '@/lib/server/access/audit';
 import type { Paced } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;
@@ -51,12 +51,12 @@ async function announced(asking: Pick<WriteTransaction, 'execute'>): Promise<{ u
   const { rows } = await asking.execute({
     sql: `SELECT action, actor_kind, target, (SELECT min(number) FROM audit) AS first FROM audit
       WHERE action = ? ORDER BY number DESC LIMIT 1`,
-    args: [REMOVAL],
+    args: [REMOVAL_ACTION],
   });
   const [row] = rows;
   if (row === undefined) return { upTo: 0, isMore: false };
   const { action, actor_kind: actorKind, target } = row;
-  const upTo = removalIn({ action: String(action), actorKind: String(actorKind), target: String(target) });
+  const upTo = removedUpTo({ action: String(action), actorKind: String(actorKind), target: String(target) });
   return { upTo, isMore: Number(row.first) <= upTo };
 }
 
@@ -64,7 +64,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
   transaction.touch('audit');
   if ((await announced(transaction)).upTo >= upTo) return;
   const { rows } = await transaction.execute({ sql: 'SELECT hash FROM audit WHERE number = ?', args: [upTo] });
-  if (rows[0] !== undefined) await addEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
+  if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
 
 /** @returns whether there are more */

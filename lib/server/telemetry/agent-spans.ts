@@ -8,17 +8,17 @@ import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import type { Span, SpanLink } from './span';
+import { derivedIds } from './span';
 import type { SpanExporter } from './span-exporter';
 import type { Ended, Telemetry } from './telemetry';
-import { idsOf } from './trace-ids';
 
 /**
- * What agents did, as traces: a turn is one, with its tool calls; a task is a span in the trace of the turn that began it,
- * though it ends after that; and a turn that the end of a task has woken is linked to the task. Their names are those of
- * OpenTelemetry's conventions for generative AI, where there are any. Texts, requests and commands stay out.
+ * Traces of agents: each turn is a trace with its tool calls; a task is a span in the trace of the turn that started
+ * it, even if it ends later; a turn woken by a task links to it. Uses OpenTelemetry's GenAI names where they exist.
+ * Excludes texts, requests and commands.
  *
  * Ordering: each span is exported once, by the server that received its end.
- * Failure: a span that can't be read is dropped, and logged once. No caller waits for spans.
+ * Failure: an unreadable span is dropped and logged once. Nothing waits for spans.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans/
  */
@@ -26,7 +26,7 @@ export class AgentSpans implements Telemetry {
   readonly #reader: Database['reader'];
   readonly #reads: Database['reads'];
   readonly #exporter: SpanExporter;
-  readonly #reading = new Set<Promise<void>>();
+  readonly #exporting = new Set<Promise<void>>();
   #isFailing = false;
 
   constructor({ reader, reads }: Pick<Database, 'reader' | 'reads'>, exporter: SpanExporter) {
@@ -36,16 +36,16 @@ export class AgentSpans implements Telemetry {
   }
 
   ended(all: readonly Ended[]): void {
-    const reading: Promise<void> = this.#tell(all).finally(() => this.#reading.delete(reading));
-    this.#reading.add(reading);
+    const exporting: Promise<void> = this.#export(all).finally(() => this.#exporting.delete(exporting));
+    this.#exporting.add(exporting);
   }
 
-  /** Resolves once all that has ended is with the exporter. */
+  /** Resolves once the exporter has every ended span. */
   async settled(): Promise<void> {
-    while (this.#reading.size > 0) await Promise.all(this.#reading);
+    while (this.#exporting.size > 0) await Promise.all(this.#exporting);
   }
 
-  async #tell(all: readonly Ended[]): Promise<void> {
+  async #export(all: readonly Ended[]): Promise<void> {
     try {
       for (const one of all) {
         const read = () => (one.kind === 'turn' ? this.#turn(one) : this.#tasks(one));
@@ -53,7 +53,7 @@ export class AgentSpans implements Telemetry {
       }
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) serverLog('warn', 'what agents did is not traced:', { error });
+      if (!this.#isFailing) serverLog('warn', 'Can’t export traces of agents:', { error });
       this.#isFailing = true;
     }
   }
@@ -70,7 +70,7 @@ export class AgentSpans implements Telemetry {
       'read',
     );
     const row = turns?.rows[0];
-    // it had ended before
+    // it had already ended
     if (row === undefined || row.ended_at === null || Number(row.ended_at) !== occurredAt) return [];
     const { traceId, spanId } = turnIds(sessionId, id);
     const about = { 'gen_ai.agent.id': agentId, 'gen_ai.conversation.id': sessionId };
@@ -98,20 +98,20 @@ export class AgentSpans implements Telemetry {
     return [turn, ...callSpans(calls?.rows ?? [], turn, about)];
   }
 
-  /** Which of the newest turns ended then. */
+  /** Id of a recent turn that ended at this time. */
   async #endedAt(sessionId: string, occurredAt: number): Promise<string | null> {
     const { rows } = await this.#reader.execute({
-      sql: `SELECT id FROM (SELECT id, ended_at FROM turns WHERE session_id = ? ORDER BY position DESC LIMIT ${NEWEST})
+      sql: `SELECT id FROM (SELECT id, ended_at FROM turns WHERE session_id = ? ORDER BY position DESC LIMIT ${RECENT_TURNS})
         WHERE ended_at = ? LIMIT 1`,
       args: [columnText(sessionId), occurredAt],
     });
     return rows[0] === undefined ? null : String(rows[0].id);
   }
 
-  /** The tasks whose end woke a turn: of each the last run that had begun. */
+  /** Tasks that woke a turn: the last run of each that started before it. */
   async #causes(sessionId: string, before: number, { taskIds, ofSessionIds = [] }: TurnTrigger): Promise<SpanLink[]> {
     const links: SpanLink[] = [];
-    for (const [at, id] of taskIds.slice(0, MOST_LINKS).entries()) {
+    for (const [at, id] of taskIds.slice(0, MAX_LINKS).entries()) {
       const owner = ofSessionIds[at] ?? sessionId;
       const { rows } = await this.#reader.execute({
         sql: `SELECT ${TASK_ROW.columns()} FROM tasks WHERE session_id = ? AND id = ? AND position < ?
@@ -125,7 +125,7 @@ export class AgentSpans implements Telemetry {
     return links;
   }
 
-  /** The runs of a task that ended then, whosever it is. */
+  /** Task runs that ended at this time, in any session of the agent. */
   async #tasks({ agentId, id, occurredAt }: Ended): Promise<Span[]> {
     if (id === null) return [];
     const { rows } = await this.#reader.execute({
@@ -136,34 +136,34 @@ export class AgentSpans implements Telemetry {
   }
 }
 
-const MOST_CALLS = 1_000;
-const MOST_LINKS = 100;
-/** Among so many turns the one that has just ended is looked for. */
-const NEWEST = 20;
+const MAX_CALLS = 1_000;
+const MAX_LINKS = 100;
+/** Number of recent turns searched for the one that just ended. */
+const RECENT_TURNS = 20;
 
 const TURN =
   'SELECT position, kind, state, "trigger", started_at, ended_at, error_code FROM turns WHERE session_id = ? AND id = ?';
 const CALLS = `SELECT type, entity_id, occurred_at, payload->>'$.toolCallName' AS name,
     coalesce(payload->>'$.isError', payload->>'$.error' IS NOT NULL) AS failed
   FROM events WHERE session_id = ? AND turn_id = ? AND type IN ('TOOL_CALL_START', 'TOOL_CALL_END', 'TOOL_CALL_RESULT')
-  ORDER BY position LIMIT ${3 * MOST_CALLS}`;
+  ORDER BY position LIMIT ${3 * MAX_CALLS}`;
 
 function turnIds(sessionId: string, turnId: string) {
-  return idsOf('turn', sessionId, turnId);
+  return derivedIds('turn', sessionId, turnId);
 }
 
-/** In the trace of the turn that began it, if one did. */
+/** Shares the trace of the turn that started the task, if any. */
 function taskIdsOf({ sessionId, id, position, startedInTurnId }: Task) {
-  const own = idsOf('task', sessionId, id, position);
+  const own = derivedIds('task', sessionId, id, position);
   return startedInTurnId === null ? own : { ...own, traceId: turnIds(sessionId, startedInTurnId).traceId };
 }
 
 function callSpanId(turnTraceId: string, callId: string): string {
-  return idsOf('call', turnTraceId, callId).spanId;
+  return derivedIds('call', turnTraceId, callId).spanId;
 }
 
 function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']): Span[] {
-  const calls = new Entities<'call', Span>('call', { mostOpen: MOST_CALLS, mostEnded: 3 * MOST_CALLS });
+  const calls = new Entities<'call', Span>('call', { mostOpen: MAX_CALLS, mostEnded: 3 * MAX_CALLS });
   const spans: Span[] = [];
   for (const { type, entity_id, occurred_at, name, failed } of rows) {
     const id = String(entity_id);
@@ -177,7 +177,7 @@ function callSpans(rows: readonly Row[], turn: Span, about: Span['attributes']):
       if (input === 'result' && Number(failed) === 1) span.error = 'tool_error';
     }
   }
-  return spans.slice(0, MOST_CALLS);
+  return spans.slice(0, MAX_CALLS);
 }
 
 function callSpan(id: string, name: unknown, startedAt: number, turn: Span, about: Span['attributes']): Span {
@@ -188,7 +188,7 @@ function callSpan(id: string, name: unknown, startedAt: number, turn: Span, abou
     name: `execute_tool ${name ?? 'unknown'}`,
     kind: 'internal',
     startedAt,
-    // a call that never ended was cut off with its turn
+    // an unfinished call ends with its turn
     endedAt: turn.endedAt,
     attributes: {
       'gen_ai.operation.name': 'execute_tool',

@@ -1,12 +1,14 @@
+import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import { type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/outlets';
+import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { KeptAnswer } from '@/db/kept-answer';
 import { Pace } from '@/db/next-turn';
-import { gaugesText } from './gauges';
-import { readGauges } from './read-gauges';
+import type { RequestContext } from '@/lib/server/access/request-context';
 import type { Telemetry } from './telemetry';
 
-/** How a process stands at the moment. */
 export interface ProcessState {
   subscribers: number;
   writes: { jobs: number; bytes: number };
@@ -18,48 +20,177 @@ export interface ProcessMetrics {
   text(): Promise<string>;
 }
 
-/** Begins to count what a process does. Null where there is none that lasts. */
+/** Starts counting a process's work. Null for processes that freeze between requests. */
 export type CountProcess = (state: () => ProcessState) => ProcessMetrics | null;
 
-/** Several who ask within this time are told the same. */
+/** Scrapes within this time share a result. */
 const SHARED_MS = 1_000;
 
-/**
- * What `GET /metrics` answers: how the fleet stands, from the database, and, of a process that lasts, what it has done.
- */
-export class Metrics {
-  readonly #database: Database;
-  readonly #now: () => number;
-  readonly #process: ProcessMetrics | null;
-  readonly #kept: KeptAnswer<RedactedFor<'metrics'>>;
-
-  /** @param ofProcess what this process counts; null if it does not last */
-  constructor(
-    database: Database,
-    now: () => number,
-    ofProcess: ProcessMetrics | null,
-    kept: KeptAnswer<RedactedFor<'metrics'>>,
-  ) {
-    this.#kept = kept;
-    this.#database = database;
-    this.#now = now;
-    this.#process = ofProcess;
-  }
-
-  async text(): Promise<RedactedFor<'metrics'>> {
-    return this.#kept.get(
-      () => performance.now(),
-      () => this.#read(),
-      () => SHARED_MS,
-    );
-  }
-
-  async #read(): Promise<RedactedFor<'metrics'>> {
-    const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
-    const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
-    const pace = new Pace();
-    return redactedMetrics(`${gaugesText(gauges)}\n${ofProcess}`, pace.restIfDue);
-  }
+/** Renders `GET /metrics`. */
+export interface Metrics {
+  text(): Promise<RedactedFor<'metrics'>>;
 }
 
-const NOT_COUNTED = '# This process does not last between requests: what it has done is not counted.\n';
+/**
+ * Metrics of the fleet's state, from the database, and of a long-lived process's counters.
+ *
+ * @param ofProcess null for a process that freezes between requests
+ */
+export function createMetrics(
+  database: Database,
+  now: () => number,
+  ofProcess: ProcessMetrics | null,
+  cache: KeptAnswer<RedactedFor<'metrics'>>,
+): Metrics {
+  async function read(): Promise<RedactedFor<'metrics'>> {
+    const gauges = await database.reads.run('metrics', () => readGauges(database, now()));
+    const counters = (await ofProcess?.text()) ?? NO_COUNTERS;
+    return redactedMetrics(`${formatGauges(gauges)}\n${counters}`, new Pace().restIfDue);
+  }
+  const clock = () => performance.now();
+  return { text: () => cache.get(clock, read, () => SHARED_MS) };
+}
+
+const NO_COUNTERS = '# This process freezes between requests, so it has no counters.\n';
+
+/** A gauge sampled at scrape time. */
+export interface Gauge {
+  /** @see https://prometheus.io/docs/practices/naming/ */
+  name: string;
+  help: string;
+  type: 'gauge' | 'counter';
+  samples: readonly Sample[];
+}
+
+export interface Sample {
+  labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/**
+ * Prometheus text format. Label values are our own words and need no escaping.
+ *
+ * @see https://prometheus.io/docs/instrumenting/exposition_formats/
+ */
+function formatGauges(gauges: readonly Gauge[]): string {
+  return gauges
+    .map(({ name, help, type, samples }) => {
+      const lines = samples.map(({ labels, value }) => `${name}${labelText(labels)} ${value}`);
+      return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines, ''].join('\n');
+    })
+    .join('\n');
+}
+
+function labelText(labels: Sample['labels']): string {
+  const named = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+  return named.length === 0 ? '' : `{${named.join(',')}}`;
+}
+
+/** Upper bound of each count, to bound query time. */
+const MAX_COUNTED = 100_000;
+
+interface Reading {
+  sql: string;
+  args?: (now: number) => InValue[];
+  toGauges(rows: readonly Row[]): Gauge[];
+}
+
+/**
+ * The fleet's state from the database: identical on every instance and after a restart. Each reading walks an index, or
+ * one row per agent or outbox.
+ */
+const READINGS: readonly Reading[] = [
+  {
+    sql: SESSION_STATES.map(
+      (state) => `SELECT '${state}' AS label, count(*) AS value FROM
+        (SELECT 1 FROM sessions WHERE state = '${state}' LIMIT ${MAX_COUNTED})`,
+    ).join(' UNION ALL '),
+    toGauges: labelled('interlude_sessions', 'state', 'Sessions by state.'),
+  },
+  {
+    sql: INBOX_KINDS.map(
+      (kind) => `SELECT '${kind}' AS label, count(*) AS value FROM
+        (SELECT 1 FROM inbox WHERE done_at IS NULL AND kind = '${kind}' LIMIT ${MAX_COUNTED})`,
+    ).join(' UNION ALL '),
+    toGauges: labelled('interlude_inbox_items', 'kind', 'Open inbox items by kind.'),
+  },
+  {
+    sql: `SELECT (SELECT count(*) FROM agents) AS agents,
+      (SELECT count(*) FROM runners WHERE alive_until > ?) AS runners,
+      (SELECT count(*) FROM (SELECT 1 FROM tasks WHERE status = 'running' LIMIT ${MAX_COUNTED})) AS tasks,
+      (SELECT count(*) FROM (SELECT 1 FROM obligations WHERE state = 'owed' LIMIT ${MAX_COUNTED})) AS owed,
+      (SELECT count(*) FROM (SELECT 1 FROM commands WHERE state IN ('queued', 'delivered') LIMIT ${MAX_COUNTED})) AS open,
+      (SELECT position FROM counter) AS position`,
+    args: (now) => [now],
+    toGauges: ([row]) => [
+      single('interlude_agents', 'Known agents.', row?.agents),
+      single('interlude_runners_connected', 'Connected runners.', row?.runners),
+      single('interlude_tasks_running', 'Running background tasks.', row?.tasks),
+      single('interlude_replies_owed', 'Messages waiting for a reply.', row?.owed),
+      single('interlude_commands_open', 'Commands not yet acknowledged by a runner.', row?.open),
+      single('interlude_position', 'Newest position in the database.', row?.position),
+    ],
+  },
+  {
+    // silent agents report nothing about their outboxes
+    sql: `SELECT sum(body->>'$.status.outbox.depth') AS depth, max(body->>'$.status.outbox.depth') AS deepest,
+        max(body->>'$.status.outbox.oldestAgeMs') / 1000.0 AS age, sum(body->>'$.status.outbox.poisoned') AS poisoned
+      FROM agents INDEXED BY agents_by_silence WHERE NOT is_silent`,
+    toGauges: ([row]) => [
+      single('interlude_outbox_records', 'Unsent records in outboxes, as last reported by runners.', row?.depth),
+      single('interlude_outbox_deepest_records', 'Records in the fullest outbox.', row?.deepest),
+      single('interlude_outbox_oldest_age_seconds', 'Age of the oldest record in any outbox.', row?.age),
+      single('interlude_outbox_poisoned_records', 'Records set aside by outboxes.', row?.poisoned),
+    ],
+  },
+  {
+    sql: `SELECT sum(accepted) AS accepted, sum(duplicates) AS duplicate, sum(gaps) AS gap, sum(rejected) AS rejected,
+      sum(lost) AS lost FROM producers`,
+    toGauges: ([row]) => [
+      {
+        name: 'interlude_stored_records_total',
+        help: 'All records ever sent to this database, by outcome, over all instances.',
+        type: 'counter',
+        samples: ['accepted', 'duplicate', 'gap', 'rejected', 'lost'].map((outcome) => ({
+          labels: { outcome },
+          value: Number(row?.[outcome] ?? 0),
+        })),
+      },
+    ],
+  },
+];
+
+/** Some servers don't support it. */
+const SIZE = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()';
+
+/** Reads all gauges in one snapshot. */
+export async function readGauges({ reader }: Pick<Database, 'reader'>, now: number): Promise<Gauge[]> {
+  const statements = READINGS.map(({ sql, args }) => ({ sql, args: args?.(now) ?? [] }));
+  const [found, size] = await Promise.all([reader.batch(statements, 'read'), reader.execute(SIZE).catch(() => null)]);
+  const gauges = READINGS.flatMap(({ toGauges }, at) => toGauges(found[at]?.rows ?? []));
+  const bytes = size?.rows[0]?.bytes;
+  if (bytes === undefined || bytes === null) return gauges;
+  return [...gauges, single('interlude_database_bytes', 'Size of the database without its write-ahead log.', bytes)];
+}
+
+function labelled(name: string, label: string, help: string) {
+  return (rows: readonly Row[]): Gauge[] => [
+    {
+      name,
+      help,
+      type: 'gauge',
+      samples: rows.map((row): Sample => ({ labels: { [label]: String(row.label) }, value: Number(row.value) })),
+    },
+  ];
+}
+
+function single(name: string, help: string, value: unknown): Gauge {
+  return { name, help, type: 'gauge', samples: [{ labels: {}, value: Number(value ?? 0) }] };
+}
+
+/** `GET /metrics`, without labels for single agents or sessions. */
+export async function getMetrics(_asked: RequestContext, { metrics }: { metrics: Metrics }): Promise<Response> {
+  const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8', 'cache-control': 'no-store' };
+  const text: RedactedFor<'metrics'> = await metrics.text();
+  return markRedacted(new Response(text, { headers }));
+}

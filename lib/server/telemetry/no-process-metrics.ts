@@ -1,4 +1,4 @@
 import type { CountProcess } from './metrics';
 
-/** Where there is no Node there is no process that lasts: nothing that is counted in it means anything. */
+/** Without Node a process doesn't outlive its requests, and its counters mean nothing. */
 export const processMetrics: CountProcess = () => null;

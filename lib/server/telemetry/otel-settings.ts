@@ -1,28 +1,26 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import type { Attributes } from './span';
-import type { TraceContext } from './trace-ids';
+import type { Attributes, TraceContext } from './span';
 
-/** What the environment says about traces. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+/** Trace settings. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
 export interface OtelSettings {
-  /** Where spans are posted to. */
   url: string;
   headers: Record<string, string>;
   resource: Attributes;
   timeoutMs: number;
-  /** How long spans are collected before they are sent. */
+  /** How long spans are batched before they are sent. */
   delayMs: number;
-  /** Most spans that wait, and most of one request. */
+  /** Limits of queued spans and of spans per request. */
   mostWaiting: number;
   mostAtOnce: number;
-  /** Whether a trace of the server's own work is told. */
+  /** Decides whether to export a trace of the server's own work. */
   isSampled(context: TraceContext): boolean;
-  /** Whether what agents do is told, too. */
+  /** Also exports traces of agents' work. */
   tracesAgents: boolean;
 }
 
 type Environment = Record<string, string | undefined>;
 
-/** @returns null where nobody is to be told */
+/** @returns null without a collector */
 export function otelSettings(env: Environment): OtelSettings | null {
   const url = endpointOf(env);
   if (url === null || env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return null;
@@ -36,7 +34,7 @@ export function otelSettings(env: Environment): OtelSettings | null {
     return null;
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    serverLog('error', 'Traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address.');
+    serverLog('error', 'Traces are not sent: OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL.');
     return null;
   }
   return {
@@ -66,7 +64,7 @@ function endpointOf(env: Environment): string | null {
   return base ? `${base.replace(/\/+$/, '')}/v1/traces` : null;
 }
 
-/** `name=value,name=value`, values in percent-encoding. */
+/** `name=value,name=value`, values percent-encoded. */
 function pairsIn(text = ''): Record<string, string> {
   const pairs = text.split(',').flatMap((pair) => {
     const equals = pair.indexOf('=');
@@ -93,7 +91,7 @@ function samplerOf(env: Environment): OtelSettings['isSampled'] {
   const root = name.replace(/^parentbased_/, '');
   const ofRoot = (traceId: string) => {
     if (root === 'always_off') return false;
-    // the same for every server that sees the trace
+    // deterministic, so that every server decides alike for a trace
     return root !== 'traceidratio' || Number.parseInt(traceId.slice(-13), 16) / 16 ** 13 < (share >= 0 ? share : 1);
   };
   if (!name.startsWith('parentbased_')) return ({ traceId }) => ofRoot(traceId);

@@ -1,69 +1,18 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CountProcess, ProcessState } from './metrics';
 
-/**
- * What this process has done since it began, and how it stands. Labels are routes, methods and outcomes only: of those
- * there are few, whoever comes.
- */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** A runner may have been offline for days. */
+const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400];
+
+/** Counters and gauges of this process. Labels are routes, methods and outcomes only, whose number is bounded. */
 export const processMetrics: CountProcess = (state) => {
   const registry = new Registry();
   const registers = [registry];
-  const durations = { buckets: SECONDS, registers };
-  const requests = new Histogram({
-    name: 'interlude_request_duration_seconds',
-    help: 'How long requests took until their answer began.',
-    labelNames: ['method', 'route', 'status'],
-    ...durations,
-  });
-  const batches = new Counter({
-    name: 'interlude_ingest_batches_total',
-    help: 'Batches that outboxes sent, by what became of them.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const records = new Counter({
-    name: 'interlude_ingest_records_total',
-    help: 'Records in batches that were stored, by what became of them.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const bytes = new Counter({
-    name: 'interlude_ingest_bytes_total',
-    help: 'Bytes of batches, unpacked.',
-    registers,
-  });
-  const took = new Histogram({
-    name: 'interlude_ingest_duration_seconds',
-    help: 'From when a batch was there to when it was on disk.',
-    ...durations,
-  });
-  const waited = new Histogram({
-    name: 'interlude_ingest_wait_seconds',
-    help: 'How long batches waited for their turn to write.',
-    ...durations,
-  });
-  const age = new Histogram({
-    name: 'interlude_ingest_lag_seconds',
-    help: 'How old the newest record of a batch was when it came, by the clock of its runner.',
-    buckets: LAG_SECONDS,
-    registers,
-  });
-  const rows = new Counter({
-    name: 'interlude_fanout_rows_total',
-    help: 'Rows that went out to subscribers, counted once each.',
-    registers,
-  });
-  const chunks = new Counter({
-    name: 'interlude_fanout_chunks_total',
-    help: 'Chunks that were handed to subscribers.',
-    registers,
-  });
-  const lag = new Histogram({
-    name: 'interlude_fanout_lag_seconds',
-    help: 'How long rows were in the database before they went out.',
-    buckets: LAG_SECONDS,
-    registers,
-  });
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name, help, labelNames, registers });
+  const histogram = (name: string, help: string, buckets: number[], labelNames: string[] = []) =>
+    new Histogram({ name, help, buckets, labelNames, registers });
   const gauge = (name: string, help: string, read: (now: ProcessState) => number) =>
     new Gauge({
       name,
@@ -73,49 +22,68 @@ export const processMetrics: CountProcess = (state) => {
         this.set(read(state()));
       },
     });
-  gauge('interlude_subscribers', 'Streams that are open in this process.', ({ subscribers }) => subscribers);
-  gauge('interlude_write_queue_jobs', 'Writes that wait or run.', ({ writes }) => writes.jobs);
-  gauge('interlude_write_queue_bytes', 'Bytes of the requests behind them.', ({ writes }) => writes.bytes);
-  gauge('interlude_read_queue_jobs', 'Heavy reads that wait for their turn.', ({ reads }) => reads);
+  const requests = histogram(
+    'interlude_request_duration_seconds',
+    'Time from a request to the start of its response.',
+    SECONDS,
+    ['method', 'route', 'status'],
+  );
+  const batches = counter('interlude_ingest_batches_total', 'Batches received from outboxes, by outcome.', ['outcome']);
+  const records = counter('interlude_ingest_records_total', 'Records in stored batches, by outcome.', ['outcome']);
+  const bytes = counter('interlude_ingest_bytes_total', 'Uncompressed bytes of batches.');
+  const duration = histogram(
+    'interlude_ingest_duration_seconds',
+    'Time from receiving a batch to its commit.',
+    SECONDS,
+  );
+  const wait = histogram('interlude_ingest_wait_seconds', 'Time batches waited in the write queue.', SECONDS);
+  const age = histogram(
+    'interlude_ingest_lag_seconds',
+    'Age of a batch’s newest record on arrival, by its runner’s clock.',
+    LAG_SECONDS,
+  );
+  const rows = counter('interlude_fanout_rows_total', 'Rows sent to subscribers, each counted once.');
+  const chunks = counter('interlude_fanout_chunks_total', 'Chunks sent to subscribers.');
+  const lag = histogram('interlude_fanout_lag_seconds', 'Time from a row’s commit to its fan-out.', LAG_SECONDS);
+  gauge('interlude_subscribers', 'Open streams of this process.', ({ subscribers }) => subscribers);
+  gauge('interlude_write_queue_jobs', 'Writes queued or running.', ({ writes }) => writes.jobs);
+  gauge('interlude_write_queue_bytes', 'Request bytes of queued and running writes.', ({ writes }) => writes.bytes);
+  gauge('interlude_read_queue_jobs', 'Heavy reads queued.', ({ reads }) => reads);
   return {
     telemetry: {
       answered({ method, route, status, tookMs }) {
-        // of what is no route, anybody may make up the method, too
-        const which = route === null ? { method: 'any', route: 'none' } : { method, route };
-        requests.observe({ ...which, status: String(status) }, tookMs / 1000);
+        // an unknown path's method is arbitrary
+        const labels = route === null ? { method: 'any', route: 'none' } : { method, route };
+        requests.observe({ ...labels, status: String(status) }, tookMs / 1000);
       },
-      ingested(told) {
-        batches.inc({ outcome: told.kind });
-        bytes.inc(told.bytes);
-        took.observe(told.tookMs / 1000);
-        waited.observe(told.waitedMs / 1000);
-        if (told.ageMs !== null) age.observe(told.ageMs / 1000);
-        if (told.outcome === null) return;
-        records.inc({ outcome: 'accepted' }, told.outcome.accepted);
-        records.inc({ outcome: 'duplicate' }, told.outcome.duplicates);
-        records.inc({ outcome: 'rejected' }, told.outcome.rejected);
+      ingested(batch) {
+        batches.inc({ outcome: batch.kind });
+        bytes.inc(batch.bytes);
+        duration.observe(batch.tookMs / 1000);
+        wait.observe(batch.waitedMs / 1000);
+        if (batch.ageMs !== null) age.observe(batch.ageMs / 1000);
+        if (batch.outcome === null) return;
+        records.inc({ outcome: 'accepted' }, batch.outcome.accepted);
+        records.inc({ outcome: 'duplicate' }, batch.outcome.duplicates);
+        records.inc({ outcome: 'rejected' }, batch.outcome.rejected);
       },
-      published(told) {
-        rows.inc(told.rows);
-        chunks.inc(told.subscribers);
-        if (told.lagMs !== null) lag.observe(told.lagMs / 1000);
+      published({ rows: count, subscribers, lagMs }) {
+        rows.inc(count);
+        chunks.inc(subscribers);
+        if (lagMs !== null) lag.observe(lagMs / 1000);
       },
     },
-    text: async () => `${await registry.metrics()}\n${await ofNode().metrics()}`,
+    text: async () => `${await registry.metrics()}\n${await nodeMetrics().metrics()}`,
   };
 };
 
-let node: Registry | undefined;
+let nodeRegistry: Registry | undefined;
 
-/** What prom-client tells of Node: once for a process, however many servers are in it, and from the first time on that somebody asks. */
-function ofNode(): Registry {
-  if (node === undefined) {
-    node = new Registry();
-    collectDefaultMetrics({ register: node });
+/** prom-client's Node metrics: one registry per process, however many servers it has, created by the first scrape. */
+function nodeMetrics(): Registry {
+  if (nodeRegistry === undefined) {
+    nodeRegistry = new Registry();
+    collectDefaultMetrics({ register: nodeRegistry });
   }
-  return node;
+  return nodeRegistry;
 }
-
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A runner may have been cut off for days. */
-const LAG_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3600, 86_400];

@@ -1,27 +1,27 @@
 import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { Pace } from '@/db/next-turn';
-import { postRedacted } from '@/lib/server/access/post-redacted';
+import { postRedacted } from '@/lib/server/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
 
-/** What a collector answers that will have it again. */
-const AGAIN = new Set([429, 502, 503, 504]);
-const MOST_TRIES = 3;
+/** Retryable responses of a collector. */
+const RETRYABLE = new Set([429, 502, 503, 504]);
+const MAX_ATTEMPTS = 3;
 
 /**
- * Sends spans to a collector, some at a time.
+ * Sends spans to a collector in batches.
  *
- * Ordering: spans leave in the order in which they were told, one request at a time.
- * Failure: whoever tells a span neither waits nor hears of failures. What a collector does not take in three tries is
- * dropped, and so is what comes while too much waits: both are said in the server's log, once until it succeeds.
+ * Ordering: spans leave in order, one request at a time.
+ * Failure: callers neither wait nor see failures. Spans are dropped after three attempts, or when the queue is full;
+ * the log says so once, until sending succeeds again.
  */
 export class SpanExporter {
   readonly #settings: OtelSettings;
-  #waiting: Span[] = [];
+  #queue: Span[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #sending: Promise<void> | null = null;
-  readonly #over = new AbortController();
+  readonly #abort = new AbortController();
   #isFailing = false;
   #dropped = 0;
 
@@ -30,25 +30,25 @@ export class SpanExporter {
   }
 
   add(...spans: readonly Span[]): void {
-    if (this.#over.signal.aborted) return;
-    const room = this.#settings.mostWaiting - this.#waiting.length;
-    if (spans.length > room) this.#drop(spans.length - Math.max(room, 0), 'too many spans wait');
-    this.#waiting.push(...spans.slice(0, Math.max(room, 0)));
-    if (this.#waiting.length >= this.#settings.mostAtOnce) void this.flush();
-    else if (this.#timer === undefined && this.#waiting.length > 0) {
+    if (this.#abort.signal.aborted) return;
+    const room = this.#settings.mostWaiting - this.#queue.length;
+    if (spans.length > room) this.#drop(spans.length - Math.max(room, 0), 'the queue is full');
+    this.#queue.push(...spans.slice(0, Math.max(room, 0)));
+    if (this.#queue.length >= this.#settings.mostAtOnce) void this.flush();
+    else if (this.#timer === undefined && this.#queue.length > 0) {
       this.#timer = setTimeout(() => void this.flush(), this.#settings.delayMs);
       (this.#timer as { unref?: () => void }).unref?.();
     }
   }
 
-  /** Sends nothing more, also of what is under way. */
+  /** Stops sending, including requests in progress. */
   close(): void {
     clearTimeout(this.#timer);
-    this.#over.abort();
-    if (this.#waiting.length > 0) this.#drop(this.#waiting.splice(0).length, 'there was no time');
+    this.#abort.abort();
+    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, 'the server is shutting down');
   }
 
-  /** Sends what waits. Never rejects. */
+  /** Sends the queued spans. Never rejects. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -59,54 +59,54 @@ export class SpanExporter {
   }
 
   async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#send(this.#waiting.splice(0, this.#settings.mostAtOnce));
+    while (this.#queue.length > 0) await this.#send(this.#queue.splice(0, this.#settings.mostAtOnce));
   }
 
   async #send(spans: Span[]): Promise<void> {
     const pace = new Pace();
     const request = otlpRequest(spans, this.#settings.resource);
     const body = await redactedJson('traces', request, pace.restIfDue);
-    for (let tries = 1; ; tries += 1) {
-      const trouble = await this.#post(body);
-      if (trouble === null) {
-        if (this.#isFailing) serverLog('info', `traces are taken again; ${this.#dropped} spans were lost`);
+    for (let attempt = 1; ; attempt += 1) {
+      const failure = await this.#post(body);
+      if (failure === null) {
+        if (this.#isFailing) serverLog('info', `Traces are exported again; ${this.#dropped} spans were dropped`);
         this.#isFailing = false;
         this.#dropped = 0;
         return;
       }
-      if (!trouble.isAgain || tries === MOST_TRIES || this.#over.signal.aborted)
-        return this.#drop(spans.length, trouble.why);
-      await new Promise((resolve) => setTimeout(resolve, trouble.waitMs * tries));
+      if (!failure.isRetryable || attempt === MAX_ATTEMPTS || this.#abort.signal.aborted)
+        return this.#drop(spans.length, failure.why);
+      await new Promise((resolve) => setTimeout(resolve, failure.waitMs * attempt));
     }
   }
 
-  /** @returns what is wrong; null if nothing is */
-  async #post(body: RedactedFor<'traces'>): Promise<{ why: string; isAgain: boolean; waitMs: number } | null> {
+  /** @returns the failure; null for success */
+  async #post(body: RedactedFor<'traces'>): Promise<{ why: string; isRetryable: boolean; waitMs: number } | null> {
     const { url, headers, timeoutMs } = this.#settings;
     try {
       const response = await postRedacted(url, body, {
         headers: { ...headers, 'content-type': 'application/json' },
-        signal: AbortSignal.any([this.#over.signal, AbortSignal.timeout(timeoutMs)]),
+        signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
       });
       await response.body?.cancel();
       if (response.ok) return null;
       const seconds = Number(response.headers.get('retry-after') ?? '0');
-      const waitMs = seconds > 0 && seconds <= 10 ? seconds * 1_000 : FIRST_WAIT_MS;
-      return { why: `it answers ${response.status}`, isAgain: AGAIN.has(response.status), waitMs };
+      const waitMs = seconds > 0 && seconds <= 10 ? seconds * 1_000 : RETRY_MS;
+      return { why: `it responded with ${response.status}`, isRetryable: RETRYABLE.has(response.status), waitMs };
     } catch (error) {
       const { message, cause } = error as Error;
       const why = cause instanceof Error ? cause.message : message;
-      return { why, isAgain: true, waitMs: FIRST_WAIT_MS };
+      return { why, isRetryable: true, waitMs: RETRY_MS };
     }
   }
 
   #drop(count: number, why: string): void {
     this.#dropped += count;
     if (!this.#isFailing) {
-      serverLog('warn', `traces don’t get to the collector ${new URL(this.#settings.url).host}: ${why}`);
+      serverLog('warn', `Can’t export traces to ${new URL(this.#settings.url).host}: ${why}`);
     }
     this.#isFailing = true;
   }
 }
 
-const FIRST_WAIT_MS = 250;
+const RETRY_MS = 250;

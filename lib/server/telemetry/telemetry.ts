@@ -1,24 +1,23 @@
 /**
- * What the server tells of its own work, for metrics and traces. Times are milliseconds: `at` of the epoch, `…Ms` how
- * long. Nobody is told what a message, a log line or a command says.
+ * Events of the server's own work, for metrics and traces. `at` is epoch milliseconds, `…Ms` a duration. Never contains
+ * the text of messages, log lines or commands.
  *
- * Failure: whoever listens never throws, and takes no time that is worth naming: this is called where every record and
- * every frame passes.
+ * Failure: listeners don't throw and return quickly; every record and frame calls them.
  */
 export interface Telemetry {
-  /** A request was answered; of a stream, its beginning. */
-  answered?(told: Answered): void;
-  /** A batch of an outbox was taken, or refused. */
-  ingested?(told: Ingested): void;
-  /** Agents were told to have ended something; of a batch that was stored, what it told first. */
+  /** A request was answered, or its stream started. */
+  answered?(event: Answered): void;
+  /** An outbox's batch was stored or refused. */
+  ingested?(event: Ingested): void;
+  /** Turns or tasks ended, in a batch that was stored. */
   ended?(all: readonly Ended[]): void;
-  /** Rows went out to those who listen. */
-  published?(told: Published): void;
+  /** Rows were sent to subscribers. */
+  published?(event: Published): void;
 }
 
 export interface Answered {
   method: string;
-  /** As the table has it; null for a path that is none. */
+  /** Pattern from the route table; null for an unknown path. */
   route: string | null;
   status: number;
   tookMs: number;
@@ -27,52 +26,52 @@ export interface Answered {
 export interface Ingested {
   producerId: string;
   records: number;
-  /** Null if nothing of it was stored. */
+  /** Null if nothing was stored. */
   outcome: { accepted: number; duplicates: number; rejected: number } | null;
   /** `answered`, `gap`, `fenced`, `foreign`, or `failed`. */
   kind: string;
   bytes: number;
-  /** When its body was there, when its turn to write came, and when it was on disk. */
+  /** Body complete (epoch milliseconds), then the wait for the write queue and the time until durable. */
   receivedAt: number;
   waitedMs: number;
   tookMs: number;
-  /** How old its newest record was, by its runner's clock; null if it had none with a time. */
+  /** Age of the newest record by the runner's clock; null if none has a time. */
   ageMs: number | null;
-  /** W3C, as the runner sent it. */
+  /** W3C header as sent by the runner. */
   traceparent: string | null;
 }
 
 export interface Published {
   rows: number;
   subscribers: number;
-  /** When the tick began, and how long it took to read and to hand out. */
+  /** Start of the tick, and its duration. */
   at: number;
   tookMs: number;
-  /** How long the oldest of the rows was in the database before it went out; null for rows without a time of their own. */
+  /** Age of the oldest row; null for rows without a time. */
   lagMs: number | null;
 }
 
-/** A turn, or a task. */
+/** An ended turn or task. */
 export interface Ended {
   kind: 'turn' | 'task';
   agentId: string;
-  /** Whose runner told it. */
+  /** The session whose runner reported it. */
   sessionId: string;
-  /** Null for a turn that its end does not name. */
+  /** Null for a turn whose end doesn't name it. */
   id: string | null;
   /** By the runner's clock. */
   occurredAt: number;
 }
 
-/** Tells several of it. @returns null for nobody, so that nothing is measured for nobody */
+/** Combines listeners. @returns null without listeners, so that callers skip measuring */
 export function telemetryOf(listeners: readonly Telemetry[]): Telemetry | null {
   if (listeners.length < 2) return listeners[0] ?? null;
   const listens = (name: keyof Telemetry) => listeners.some((one) => one[name] !== undefined);
   return {
-    answered: (told) => listeners.forEach((one) => void one.answered?.(told)),
-    ingested: (told) => listeners.forEach((one) => void one.ingested?.(told)),
-    // it costs something to find out
+    answered: (event) => listeners.forEach((one) => void one.answered?.(event)),
+    ingested: (event) => listeners.forEach((one) => void one.ingested?.(event)),
+    // collecting ends costs something
     ...(listens('ended') ? { ended: (all) => listeners.forEach((one) => void one.ended?.(all)) } : {}),
-    published: (told) => listeners.forEach((one) => void one.published?.(told)),
+    published: (event) => listeners.forEach((one) => void one.published?.(event)),
   };
 }

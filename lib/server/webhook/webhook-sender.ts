@@ -1,5 +1,10 @@
-import { type InboxItem, isNews } from '@interlude/protocol/inbox';
-import { WEBHOOK_FIRST_RETRY_MS, WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@interlude/protocol/limits';
+import { type InboxItem, type InboxKind, isNews } from '@interlude/protocol/inbox';
+import {
+  WEBHOOK_FIRST_RETRY_MS,
+  WEBHOOK_LEASE_MS,
+  WEBHOOK_RETRY_MS,
+  WEBHOOK_SETTLE_MS,
+} from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { deliveryId } from '@interlude/protocol/webhook';
 import type { InStatement } from '@libsql/client';
@@ -8,20 +13,17 @@ import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { ServerContext } from '@/lib/server/access/server-context';
-import type { WebhookSettings } from '@/lib/server/access/webhook-settings';
-import { callWebhook } from './call-webhook';
-import { NEWS, noteOpened } from './note-opened';
-import { openedBody } from './webhook-body';
+import type { ServerContext } from '@/lib/server/access/request-context';
+import type { WebhookSettings } from '@/lib/server/webhook/webhook-settings';
+import { callWebhook, openedBody } from './call-webhook';
 
-/** How often to look for what came up, and for what is to be sent again. */
 const POLL_MS = 1_000;
-/** For so long it waits between attempts, all in all. */
+/** Sum of the delays after which a delivery is abandoned. */
 const GIVE_UP_MS = 24 * 60 * 60_000;
-/** Sent side by side. */
-const AT_ONCE = 5;
-/** Most that one transaction looks through, for those. */
-const MOST_LOOKED_AT = 50;
+/** Concurrent calls. */
+const CONCURRENCY = 5;
+/** Due deliveries examined per transaction. */
+const MAX_EXAMINED = 50;
 
 const DELIVERY = shapeOf(webhookDeliveries, 'position', 'attempts');
 
@@ -33,21 +35,20 @@ interface Claimed {
 }
 
 /**
- * Tells the webhook what came up in the inbox, from the database: after a restart it goes on, and of several instances
- * one sends each.
+ * Delivers new inbox items to the webhook from the database: it resumes after a restart, and of several instances one
+ * sends each.
  *
- * Ordering: none between deliveries; each has its own id, the same in every attempt. What comes up is noted whether or
- * not the receiver answers.
- * Failure: what was not answered with 2xx is sent again, later each time, for a day. That is counted by the attempts: no
- * clock that is moved makes it shorter or longer. A process that dies while it sends lets its lease run out, and the
- * receiver gets the same id once more.
+ * Ordering: none between deliveries; each keeps its id across attempts. Items are enqueued whether or not the receiver
+ * answers.
+ * Failure: a delivery without a 2xx response is retried with growing delays for a day, measured by attempts, so that
+ * clock steps don't matter. If a process dies while sending, its lease expires and the receiver gets the same id again.
  */
 export class WebhookSender {
   readonly #settings: WebhookSettings | null;
   readonly #database: Database;
   readonly #now: () => number;
   #timer: ReturnType<typeof setInterval> | undefined;
-  readonly #busy = new Set<'note' | 'send'>();
+  readonly #busy = new Set<'enqueue' | 'send'>();
   #isClosed = false;
   #hasFailed = false;
 
@@ -57,13 +58,13 @@ export class WebhookSender {
     this.#settings = webhook;
   }
 
-  /** Begins, if a webhook is set. */
+  /** Starts polling if a webhook is configured. */
   keep(): void {
     if (this.#settings === null || this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setInterval(() => {
-      // each for itself: a receiver that does not answer must not keep from noting what comes up
-      void this.#look('note', NEWS, () => this.#note());
-      void this.#look('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
+      // independent: a silent receiver must not delay enqueuing
+      void this.#poll('enqueue', HAS_OPENED, () => this.#enqueue());
+      void this.#poll('send', { sql: DUE, args: [this.#now()] }, () => this.#sendDue());
     }, POLL_MS);
     if (typeof this.#timer === 'object') this.#timer.unref?.();
   }
@@ -73,9 +74,9 @@ export class WebhookSender {
     clearInterval(this.#timer);
   }
 
-  /** Does all that is due, now. */
+  /** Enqueues and sends everything due. */
   async send(): Promise<void> {
-    await this.#note();
+    await this.#enqueue();
     await this.#sendDue();
   }
 
@@ -91,7 +92,7 @@ export class WebhookSender {
     }
   }
 
-  async #look(what: 'note' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
+  async #poll(what: 'enqueue' | 'send', isDue: InStatement, work: () => Promise<void>): Promise<void> {
     if (this.#busy.has(what)) return;
     this.#busy.add(what);
     try {
@@ -99,24 +100,24 @@ export class WebhookSender {
       if (Number(rows[0]?.is_due) === 1) await work();
       this.#hasFailed = false;
     } catch (error) {
-      // said once, until it succeeds
-      if (!this.#hasFailed && !this.#isClosed) serverLog('error', 'The webhook waits for the database:', { error });
+      // log once, until it succeeds
+      if (!this.#hasFailed && !this.#isClosed)
+        serverLog('error', 'Webhook deliveries are paused until the database answers:', { error });
       this.#hasFailed = true;
     } finally {
       this.#busy.delete(what);
     }
   }
 
-  /** Makes a delivery of each thing that has come up since the last look. */
-  async #note(): Promise<void> {
+  async #enqueue(): Promise<void> {
     const kinds = this.#settings?.kinds;
     if (kinds === undefined) return;
-    await this.#database.writes.run((transaction) => noteOpened(transaction, kinds, this.#now()), {
+    await this.#database.writes.run((transaction) => enqueueOpened(transaction, kinds, this.#now()), {
       keys: ['webhook'],
     });
   }
 
-  /** Takes some that are due, so that nobody else sends them; what needs nobody any more is withdrawn. */
+  /** Leases due deliveries and withdraws those that no longer need a person. */
   async #claim(transaction: WriteTransaction): Promise<{ claimed: Claimed[]; isMore: boolean }> {
     const now = this.#now();
     const leaseUntil = now + WEBHOOK_LEASE_MS;
@@ -124,18 +125,18 @@ export class WebhookSender {
       sql: `SELECT ${DELIVERY.columns('d')}, ${INBOX_ROW.columns('i')}, i.opened_position AS opened
             FROM webhook_deliveries AS d LEFT JOIN inbox AS i ON i.id = d.item_id
             WHERE d.state = 'waiting' AND d.due_at <= ?1 AND ifnull(d.lease_until, 0) <= ?1
-            ORDER BY d.due_at LIMIT ${MOST_LOOKED_AT}`,
+            ORDER BY d.due_at LIMIT ${MAX_EXAMINED}`,
       args: [now],
     });
     const claimed: Claimed[] = [];
     const withdrawn: number[] = [];
     for (const row of rows) {
-      if (claimed.length === AT_ONCE) break;
+      if (claimed.length === CONCURRENCY) break;
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
-      // it came up again since: that is told by a delivery of its own
-      const isIt = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
-      if (isIt) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
+      // a newer opening has a delivery of its own
+      const isCurrent = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
+      if (isCurrent) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
     }
     await transaction.batch([
@@ -162,10 +163,10 @@ export class WebhookSender {
     });
     const now = this.#now();
     const dueAt = now + retryMs(position, attempts);
-    const state = delivered ? 'delivered' : hasTriedEnough(position, attempts) ? 'gave-up' : 'waiting';
+    const state = delivered ? 'delivered' : isExhausted(position, attempts) ? 'gave-up' : 'waiting';
     await this.#database.writes.run((transaction) =>
       transaction.execute({
-        // somebody else has it by now, if the lease is another one
+        // a different lease means that another instance has taken over
         sql: `UPDATE webhook_deliveries SET state = ?, due_at = ?, lease_until = NULL, attempted_at = ?, status = ?, error = ?
               WHERE position = ? AND lease_until = ?`,
         args: [state, dueAt, now, status, error, position, leaseUntil],
@@ -174,19 +175,72 @@ export class WebhookSender {
   }
 }
 
-/** Later each time; and not all at once, when many wait for the same receiver. */
+/** Grows with each attempt, with jitter for receivers that many deliveries wait for. */
 function retryMs(position: number, attempts: number): number {
   const ms = Math.min(WEBHOOK_RETRY_MS, WEBHOOK_FIRST_RETRY_MS * 4 ** (attempts - 1));
   return Math.round(ms * (1 + (position % 10) / 40));
 }
 
-/** Whether the waits behind so many attempts come to the time after which it gives up. */
-function hasTriedEnough(position: number, attempts: number): boolean {
+/** True if the delays of these attempts exceed GIVE_UP_MS. */
+function isExhausted(position: number, attempts: number): boolean {
   let waitedMs = 0;
   for (let attempt = 1; attempt <= attempts; attempt++) waitedMs += retryMs(position, attempt);
   return waitedMs > GIVE_UP_MS;
 }
 
-/** Whether anything is to be sent. */
 const DUE = `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE state = 'waiting' AND due_at <= ?1
     AND ifnull(lease_until, 0) <= ?1) AS is_due`;
+
+/** Items older than this when the webhook is first used are skipped. */
+const MAX_AGE_MS = 60 * 60_000;
+/** Items enqueued per transaction. */
+const MAX_ENQUEUED = 200;
+/** Finished deliveries kept. */
+const MAX_FINISHED = 1_000;
+
+const HAS_OPENED = `SELECT EXISTS (SELECT 1 FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL
+    AND opened_position > (SELECT ifnull(max(position), -1) FROM webhook_cursor))
+  OR NOT EXISTS (SELECT 1 FROM webhook_cursor) AS is_due`;
+
+/**
+ * Enqueues a delivery for each item opened since the cursor, however old, so that an unsent one has a row that says so.
+ */
+async function enqueueOpened(transaction: WriteTransaction, kinds: readonly InboxKind[], now: number): Promise<void> {
+  const { position, counter } = await readCursor(transaction, now);
+  const { rows: opened } = await transaction.execute({
+    sql: `SELECT opened_position, id, kind FROM inbox INDEXED BY inbox_by_opening
+          WHERE done_at IS NULL AND opened_position > ? ORDER BY opened_position LIMIT ${MAX_ENQUEUED}`,
+    args: [position],
+  });
+  const wanted = opened.filter(({ kind }) => kinds.includes(kind as InboxKind));
+  const upTo = opened.length < MAX_ENQUEUED ? counter : Number(opened.at(-1)?.opened_position);
+  await transaction.batch([
+    {
+      sql: `INSERT INTO webhook_cursor (id, position) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET position = excluded.position`,
+      args: [upTo],
+    },
+    {
+      sql: `INSERT OR IGNORE INTO webhook_deliveries (position, item_id, kind, state, created_at, due_at)
+            SELECT value->>0, value->>1, value->>2, 'waiting', ?2, ?3 FROM json_each(?1)`,
+      args: [
+        JSON.stringify(wanted.map(({ opened_position, id, kind }) => [opened_position, id, kind])),
+        now,
+        now + WEBHOOK_SETTLE_MS,
+      ],
+    },
+    `DELETE FROM webhook_deliveries WHERE state <> 'waiting' AND position <=
+       (SELECT position FROM webhook_deliveries ORDER BY position DESC LIMIT 1 OFFSET ${MAX_FINISHED})`,
+  ]);
+}
+
+/** The position up to which items were enqueued; at first use, that of the newest item older than MAX_AGE_MS. */
+async function readCursor(transaction: WriteTransaction, now: number): Promise<{ position: number; counter: number }> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT position AS counter, ifnull((SELECT position FROM webhook_cursor),
+            (SELECT opened_position FROM inbox INDEXED BY inbox_by_opening WHERE done_at IS NULL AND since <= ?
+              ORDER BY opened_position DESC LIMIT 1)) AS position FROM counter`,
+    args: [now - MAX_AGE_MS],
+  });
+  return { position: Number(rows[0]?.position ?? 0), counter: Number(rows[0]?.counter ?? 0) };
+}

@@ -4,7 +4,7 @@ import type { Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { addCredential, type NewCredential } from '@/lib/server/access/credential-rows';
-import { root } from '../../../lib/launch/root.mjs';
+import { root } from '../../../lib/launch/paths.mjs';
 import { bearer, type Headers, type Sent } from '../../support/access-stage';
 import { askLive } from '../../support/ask-live';
 import { CONSOLE } from '../../support/ask-route';

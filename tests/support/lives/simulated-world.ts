@@ -5,7 +5,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isLost } from '@interlude/protocol/session-standing';
 import { retryMs } from '@interlude/runner/retry';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
 import { readInbox, WHOLE_INBOX } from '@/lib/server/queries/read-inbox';
@@ -269,7 +269,7 @@ export class SimulatedWorld {
   /** Compares the list of sessions with the lives, and opens a life's pages once its time is over. */
   async #look(): Promise<void> {
     const now = this.#clock.now;
-    const sight = wholeSight(this.#target.database);
+    const sight = unscoped(this.#target.database);
     const { sessions } = await readSessionPage(sight, { after: null, limit: LIST_LIMIT }, AT_WORK);
     const shown = new Map<string, SessionSummary[]>();
     for (const one of sessions) shown.set(one.agentId, [...(shown.get(one.agentId) ?? []), one]);
@@ -291,7 +291,7 @@ export class SimulatedWorld {
 
   /** Everything on the pages of its sessions that is not true. */
   async #opened(life: SimulatedLife): Promise<string[]> {
-    const sight = wholeSight(this.#target.database);
+    const sight = unscoped(this.#target.database);
     const said: string[] = [];
     for (const id of life.sessionIds) {
       const session = (await readSession(sight, id))?.session;

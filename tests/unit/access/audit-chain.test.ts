@@ -1,10 +1,10 @@
 import type { AuditEntry } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
-import { checkAudit } from '@/lib/server/access/read-audit';
+import { AUDIT_COLUMNS, appendAuditEntry, auditFromRow, GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
+import { checkAudit } from '@/lib/server/access/audit-log';
 import { AccessStage } from '../../support/access-stage';
 
-/** A process with access to the file can change entries, but the check notices. */
+/** A process with access to the file can change entries, but the check detects it. */
 let stage: AccessStage;
 beforeEach(async () => {
   stage = await AccessStage.start();
@@ -12,7 +12,7 @@ beforeEach(async () => {
     const who = { actor: 'Ada', actorKind: 'human', role: 'admin', credentialId: 'c1' };
     const what = { action: 'interrupt', agentId: null, sessionId: null, target, digest: '', origin: '' };
     await stage.parts.database.writes.run((transaction) =>
-      addEntry(transaction, { at: 1, ...who, ...what, result: 'done', times: 1 }),
+      appendAuditEntry(transaction, { at: 1, ...who, ...what, result: 'done', times: 1 }),
     );
   }
 });
@@ -20,7 +20,7 @@ afterEach(() => stage.close());
 
 const brokenAt = async () => (await checkAudit(stage.parts.database)).brokenAt;
 
-/** Puts an entry into the file in place of another, with a hash that fits what it says. */
+/** Replaces an entry by another with a valid hash of its own. */
 async function replace(number: number, change: Partial<AuditEntry>, before: string): Promise<void> {
   const { database } = stage.parts;
   const { rows } = await database.reader.execute(`SELECT ${AUDIT_COLUMNS} FROM audit WHERE number = ${number}`);
@@ -33,7 +33,7 @@ async function replace(number: number, change: Partial<AuditEntry>, before: stri
   });
 }
 
-test('the chain is broken where an entry says something else than its hash', async () => {
+test('detects an entry that no longer matches its hash', async () => {
   expect(await brokenAt()).toBeNull();
   await stage.parts.database.writes.run(async (transaction) => {
     await transaction.execute('DROP TRIGGER audit_is_kept');
@@ -42,12 +42,12 @@ test('the chain is broken where an entry says something else than its hash', asy
   expect(await brokenAt()).toBe(2);
 });
 
-test('the chain is broken behind an entry that was replaced together with its hash', async () => {
-  await replace(1, { target: '/x' }, NO_HASH);
+test('detects an entry that was replaced together with its hash', async () => {
+  await replace(1, { target: '/x' }, GENESIS_HASH);
   expect(await brokenAt()).toBe(2);
 });
 
-test('two checks at once read the chain once', async () => {
+test('shares one pass between concurrent checks', async () => {
   const read = vi.spyOn(stage.parts.database.reads, 'run');
   const one = await stage.ask('/audit/check');
   const { length } = read.mock.calls;

@@ -7,7 +7,7 @@ const started = (dataDir: string) => ({
   INTERLUDE_RUNNER_TOKEN_FILE: `${dataDir}/runner-token`,
 });
 
-test('with nothing configured a command needs nothing', () => {
+test('needs no prefix with the default configuration', () => {
   expect(commandPlace(started(`${root}/.interlude`), root)).toEqual({
     found: [],
     setting: '',
@@ -15,7 +15,7 @@ test('with nothing configured a command needs nothing', () => {
   });
 });
 
-test('a data folder of its own is named, as a shell takes it', () => {
+test('quotes a custom data folder for the shell', () => {
   expect(commandPlace(started("/srv/it's"), root)).toEqual({
     found: [],
     setting: "INTERLUDE_DATA_DIR='/srv/it'\\''s' ",
@@ -24,6 +24,6 @@ test('a data folder of its own is named, as a shell takes it', () => {
   expect(commandPlace(started(`${root}/kept`), root).setting).toBe('INTERLUDE_DATA_DIR=kept ');
 });
 
-test('a server that npm start did not start has no folder, and no token in a file', () => {
+test('has no prefix and no token file when npm start did not start the server', () => {
   expect(commandPlace({ INTERLUDE_TOKEN: 'x' }, root)).toEqual({ setting: null, token: null, found: [] });
 });

@@ -1,12 +1,12 @@
 import type { Role } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { actOf, audited } from '@/lib/server/access/audited';
-import { CredentialBook } from '@/lib/server/access/credential-book';
+import { describeAction, withAudit } from '@/lib/server/access/audit';
+import { CredentialCache } from '@/lib/server/access/credential-cache';
 import { OWNER, type Principal } from '@/lib/server/access/principal';
 import { AccessStage, bearer } from '../../support/access-stage';
 
-/** By a wall clock that the test moves. */
+/** Offset of the wall clock. */
 let moved = 0;
 let stage: AccessStage;
 beforeEach(async () => {
@@ -26,12 +26,12 @@ describe('a sign-in link', () => {
   const open = (code: string, headers = {}) => stage.send(`/sign-in?token=${code}`, { as: {}, headers });
   const isSignedIn = (answer: Response) => answer.headers.get('set-cookie')?.includes('interlude=ils_') ?? false;
 
-  test('signs in once', async () => {
+  test('works once', async () => {
     const code = await stage.code();
     expect([isSignedIn(await open(code)), isSignedIn(await open(code))]).toEqual([true, false]);
   });
 
-  test('signs in within five minutes', async () => {
+  test('expires after five minutes', async () => {
     const [soon, late] = [await stage.code(), await stage.code()];
     moved = 4 * 60_000;
     expect(isSignedIn(await open(soon))).toBe(true);
@@ -39,7 +39,7 @@ describe('a sign-in link', () => {
     expect(isSignedIn(await open(late))).toBe(false);
   });
 
-  test('asks first where a page of another site led to it, and is good afterwards', async () => {
+  test('asks for confirmation when another site opened it, and still works afterwards', async () => {
     const code = await stage.code();
     const site = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
     const asked = await open(code, site);
@@ -49,21 +49,21 @@ describe('a sign-in link', () => {
 });
 
 describe('a credential', () => {
-  test('lets nobody in once it is revoked', async () => {
+  test('is refused once revoked', async () => {
     const { id, ...headers } = await stage.token({ role: 'viewer' });
     expect(await me(headers)).toBe(200);
     await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
     expect(await me(headers)).toBe(401);
   });
 
-  test('lets nobody in after its time', async () => {
+  test('is refused once expired', async () => {
     const headers = bearer((await stage.credential({ expiresAt: Date.now() + 60_000 })).secret);
     expect(await me(headers)).toBe(200);
     moved = 60_001;
     expect(await me(headers)).toBe(401);
   });
 
-  test('lets nobody in that has not been used for long', async () => {
+  test('is refused after its idle timeout', async () => {
     const { secret } = await stage.credential({ kind: 'session', idleMs: 60_000 });
     const cookie = { cookie: `interlude=${secret}`, 'sec-fetch-site': 'same-origin' };
     expect(await me(cookie)).toBe(200);
@@ -72,12 +72,12 @@ describe('a credential', () => {
   });
 
   test.each(['shared', 'perRequest'] as const)(
-    'waits two seconds at most for its role, on a host that is %s',
+    'waits at most two seconds for its role, on a host that is %s',
     async (kind) => {
       const due = { roleDueAt: 1, roleCheckedAt: 1, refreshToken: 'sealed' };
       const { secret } = await stage.credential({ kind: 'session', ...due });
       const refreshRole = vi.fn(() => new Promise<void>(() => {}));
-      const book = new CredentialBook({ database: stage.parts.database, now: Date.now, kind, refreshRole });
+      const book = new CredentialCache({ database: stage.parts.database, now: Date.now, kind, refreshRole });
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       let found: Principal | null = null;
       void Promise.resolve(book.find(secret)).then((principal) => {
@@ -91,7 +91,7 @@ describe('a credential', () => {
     },
   );
 
-  test('ends its streams when it is revoked', async () => {
+  test('ends its streams when revoked', async () => {
     const { id, ...headers } = await stage.token({ role: 'viewer' });
     const reader = await stage.stream('/stream?topic=fleet', headers);
     await reader.frame('up-to-date');
@@ -99,7 +99,7 @@ describe('a credential', () => {
     expect((await reader.end()).at(-1)).toMatchObject({ event: 'bye', data: { reason: 'unauthorized' } });
   });
 
-  test('ends what begins by it while its revocation is read', async () => {
+  test('ends a stream that starts while its revocation is being read', async () => {
     const { id, secret } = await stage.credential({ role: 'viewer' });
     const { database } = stage.parts;
     let meanwhile = () => {};
@@ -112,7 +112,7 @@ describe('a credential', () => {
         },
       },
     });
-    const book = new CredentialBook({
+    const book = new CredentialCache({
       database: Object.create(database, { reader: { value: reader } }),
       now: Date.now,
     });
@@ -120,14 +120,14 @@ describe('a credential', () => {
     const end = vi.fn();
     meanwhile = () => void book.watch(principal, 'read', end);
     await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
-    await book.changed();
+    await book.invalidate();
     meanwhile = () => {};
-    await book.changed();
+    await book.invalidate();
     book.close();
     expect(end).toHaveBeenCalledOnce();
   });
 
-  test('that is a cookie opens nothing as a bearer token', async () => {
+  test('is refused as a bearer token when it is a cookie', async () => {
     const { cookie = '' } = await stage.browser();
     expect(await me(bearer(cookie.split('=')[1] ?? ''))).toBe(401);
     expect(await me({ cookie, 'sec-fetch-site': 'same-origin' })).toBe(200);
@@ -139,25 +139,25 @@ describe('a credential', () => {
     ['an address that was typed, for a write', { 'sec-fetch-site': 'none' }],
     ['another origin, on plain http', { origin: 'http://elsewhere.example' }],
     ['nobody', {}],
-  ])('in a cookie opens nothing to %s', async (_, headers) => {
+  ])('is refused in a cookie, %s', async (_, headers) => {
     const { cookie = '' } = await stage.browser();
     const answer = await stage.send('/api/v1/inbox/marks', { method: 'POST', as: { cookie }, body: {}, headers });
     expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'cross_origin' } }]);
   });
 
-  test('in a cookie opens nothing that is for runners', async () => {
+  test("is refused in a cookie on a runner's route", async () => {
     const as = await stage.browser();
     expect(await stage.status('/agents/a1/commands', { as })).toBe(401);
   });
 });
 
-describe('what somebody does', () => {
-  /** An act that was let in, and is about to be written. */
+describe('an action', () => {
+  /** An authorized action just before its write. */
   async function beginning(role: Role): Promise<{ id: string; write: () => Promise<unknown> }> {
     const { secret, id } = await stage.credential({ role });
     const principal = (await stage.parts.credentials.find(secret)) as Principal;
-    const act = actOf(new Request('http://127.0.0.1/act', { method: 'POST' }), principal, 'act', {}, null);
-    const { database } = audited(stage.parts.database, act, stage.parts.now);
+    const act = describeAction(new Request('http://127.0.0.1/act', { method: 'POST' }), principal, 'act', {}, null);
+    const { database } = withAudit(stage.parts.database, act, stage.parts.now);
     return { id, write: () => database.writes.run((transaction) => transaction.execute('SELECT 1')) };
   }
   const entries = async () => {
@@ -165,19 +165,19 @@ describe('what somebody does', () => {
     return rows.map(({ result }) => result);
   };
 
-  test('is written with its entry in the audit', async () => {
+  test('commits together with its audit entry', async () => {
     await (await beginning('operator')).write();
     expect(await entries()).toEqual(['done']);
   });
 
-  test('is refused once the credential was revoked meanwhile', async () => {
+  test('is refused if the credential was revoked meanwhile', async () => {
     const { id, write } = await beginning('operator');
     await stage.ask(`/credentials/${id}`, { method: 'DELETE' });
     await expect(write()).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(await entries()).toEqual([]);
   });
 
-  test('is refused once the role was taken away meanwhile', async () => {
+  test('is refused if the role was revoked meanwhile', async () => {
     const { id, write } = await beginning('operator');
     await stage.parts.database.writes.run((transaction) =>
       transaction.execute({ sql: `UPDATE credentials SET role = 'viewer' WHERE id = ?`, args: [id] }),
@@ -186,9 +186,9 @@ describe('what somebody does', () => {
     expect(await entries()).toEqual([]);
   });
 
-  test('needs no credential that could end for whoever has the machine', async () => {
-    const act = actOf(new Request('http://127.0.0.1/act', { method: 'POST' }), OWNER, 'act', {}, null);
-    const { database } = audited(stage.parts.database, act, stage.parts.now);
+  test('by the owner depends on no credential row', async () => {
+    const act = describeAction(new Request('http://127.0.0.1/act', { method: 'POST' }), OWNER, 'act', {}, null);
+    const { database } = withAudit(stage.parts.database, act, stage.parts.now);
     await database.writes.run((transaction) => transaction.execute('SELECT 1'));
     expect(await entries()).toEqual(['done']);
   });

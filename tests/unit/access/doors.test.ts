@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nextPath } from '@/lib/server/access/next-path';
-import { sessionCookie, sessionOf } from '@/lib/server/access/session-cookie';
+import { sessionCookie, sessionSecret } from '@/lib/server/access/session-cookie';
+import { nextPath } from '@/lib/server/access/sign-in-pages';
 import { AccessStage } from '../../support/access-stage';
 
 describe('a host name', () => {
@@ -21,8 +21,9 @@ describe('a host name', () => {
   });
 });
 
-describe('the cookie of a sign-in', () => {
-  const over = (proto: string, cookie: string) => sessionOf(new Headers({ cookie, 'x-forwarded-proto': proto }), '');
+describe('the session cookie', () => {
+  const over = (proto: string, cookie: string) =>
+    sessionSecret(new Headers({ cookie, 'x-forwarded-proto': proto }), '');
 
   test('over TLS is only the one that no other host can set', () => {
     expect(over('https', 'interlude=plain; __Host-interlude=secure')).toBe('secure');
@@ -30,7 +31,7 @@ describe('the cookie of a sign-in', () => {
     expect(over('http', 'interlude=plain')).toBe('plain');
   });
 
-  test('is kept from scripts and from other sites', () => {
+  test('is hidden from scripts and other sites', () => {
     expect(sessionCookie('secret', true, '')).toMatch(
       /^__Host-interlude=secret; Path=\/; HttpOnly; SameSite=Lax; .*Secure$/,
     );
@@ -40,7 +41,7 @@ describe('the cookie of a sign-in', () => {
   });
 });
 
-describe('where a sign-in goes on to', () => {
+describe('nextPath', () => {
   test.each([
     ['/sessions/s1?at=5#end', '/sessions/s1?at=5#end'],
     [null, '/'],
@@ -50,11 +51,11 @@ describe('where a sign-in goes on to', () => {
     ['/\t/evil.example/', '/'],
     ['/.//evil.example/', '/'],
     ['javascript:alert(1)', '/'],
-  ])('%j is %j', (next, path) => {
+  ])('maps %j to %j', (next, path) => {
     expect(nextPath(next)).toBe(path);
   });
 
-  test('is no address that would fill a header, as it is or escaped', () => {
+  test('drops a path too long for a header, escaped or not', () => {
     expect(nextPath(`/${'x'.repeat(1_000)}`)).toHaveLength(1_001);
     for (const long of ['x'.repeat(3_000), '"'.repeat(700)]) expect(nextPath(`/${long}`)).toBe('/');
   });

@@ -1,15 +1,14 @@
 import { expect, test } from 'vitest';
-import { embedOrigins } from '@/lib/server/access/embed-origins';
-import { isEmbedPage } from '@/lib/server/access/embed-path';
+import { embedOrigins, isEmbedPage } from '@/lib/server/access/embeds';
 
 const of = (text: string | undefined) => embedOrigins({ INTERLUDE_EMBED_ORIGINS: text });
 
-test('none is named, none may embed', () => {
+test('is empty by default', () => {
   expect(of(undefined)).toEqual([]);
   expect(of(' , ')).toEqual([]);
 });
 
-test('each is taken as browsers write it, once', () => {
+test('normalizes origins as browsers do, without duplicates', () => {
   expect(of('https://Console.test, http://a.test:8080,https://console.test:443')).toEqual([
     'https://console.test',
     'http://a.test:8080',
@@ -26,11 +25,11 @@ test.each([
   "https://a.test 'self'",
   'data:text/html,x',
   'null',
-])('%s is no origin, and nothing is embedded by guess', (named) => {
-  expect(() => of(named)).toThrow('which is no origin');
+])('rejects %s', (named) => {
+  expect(() => of(named)).toThrow('which is not an origin');
 });
 
-test.each(['/embed/sessions/a%2Fb', '/embed/agents/x/logs', '/embed/fleet'])('%s is an embed', (path) => {
+test.each(['/embed/sessions/a%2Fb', '/embed/agents/x/logs', '/embed/fleet'])('%s is an embed page', (path) => {
   expect(isEmbedPage(path)).toBe(true);
 });
 
@@ -42,6 +41,6 @@ test.each([
   '/embed/fleet/',
   '/sessions/embed/fleet',
   '/embedded',
-])('%s is none', (path) => {
+])('%s is not an embed page', (path) => {
   expect(isEmbedPage(path)).toBe(false);
 });

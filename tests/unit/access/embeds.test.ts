@@ -11,7 +11,7 @@ const CONSOLE = 'https://console.example.com';
 
 let stage: AccessStage;
 let [own, foreign]: BusyAgent[] = [];
-/** Makes embeds of the agent `a`. */
+/** May create embeds of agent `a`. */
 let issuer: Headers;
 beforeAll(async () => {
   stage = await AccessStage.start({ env: { INTERLUDE_EMBED_ORIGINS: CONSOLE } });
@@ -26,7 +26,7 @@ const embed = (body: object, as: Headers = issuer) =>
   stage.send('/api/v1/embed-tokens', { method: 'POST', as, body: { parentOrigin: CONSOLE, ...body } });
 const status = async (answer: Promise<Response>) => (await answer).status;
 
-test('an embed is made for an origin that may embed, and no other', async () => {
+test('is created only for an allowed origin', async () => {
   const body = { sessionId: own?.sessionId };
   expect(await status(embed(body))).toBe(201);
   for (const parentOrigin of [
@@ -38,7 +38,7 @@ test('an embed is made for an origin that may embed, and no other', async () => 
   }
 });
 
-test('an embed shows nothing that its maker may not see', async () => {
+test('stays within its creator’s scope', async () => {
   expect(await status(embed({ sessionId: foreign?.sessionId }))).toBe(404);
   expect(await status(embed({ agentId: foreign?.agentId }))).toBe(404);
   const { token } = (await (await embed({ fleet: true })).json()) as NewEmbed;
@@ -46,7 +46,7 @@ test('an embed shows nothing that its maker may not see', async () => {
   expect(new Set(sessions.map(({ agentId }) => agentId))).toEqual(new Set([own?.agentId]));
 });
 
-test('an embed of the list reads the list and nothing else', async () => {
+test('of the session list reads only the list', async () => {
   const { token } = (await (await embed({ fleet: true }, stage.owner)).json()) as NewEmbed;
   const as = bearer(token);
   const readable: string[] = [];
@@ -68,7 +68,7 @@ test('an embed of the list reads the list and nothing else', async () => {
   expect(await stage.status('/sessions', { as: cookie })).toBe(401);
 });
 
-test('an embed of the list hears of a change to a session, and of nothing in it', async () => {
+test('of the session list gets a session’s changes without its content', async () => {
   const { token } = (await (await embed({ fleet: true })).json()) as NewEmbed;
   const stream = await stage.stream('/stream?topic=fleet&after=0', bearer(token));
   await stream.frame('up-to-date');
@@ -83,7 +83,7 @@ test('an embed of the list hears of a change to a session, and of nothing in it'
   expect(new Set(stream.frames.map(({ event }) => event))).toEqual(new Set(['hello', 'session', 'up-to-date']));
 });
 
-test('an embed ends with the credential that made it, and when that does at the latest', async () => {
+test('ends with the credential that created it, at its expiry at the latest', async () => {
   const expiresAt = Date.now() + 60_000;
   const { id, ...maker } = await stage.token({ role: 'issuer', expiresAt });
   const made = (await (await embed({ sessionId: own?.sessionId, ttlSeconds: 900 }, maker)).json()) as NewEmbed;
@@ -93,7 +93,7 @@ test('an embed ends with the credential that made it, and when that does at the 
   expect(await stage.status('/me', { as: bearer(made.token) })).toBe(401);
 });
 
-test('an embed answers no request, though it may act', async () => {
+test('answers no request, even if it may act', async () => {
   const { token } = (await (await embed({ sessionId: own?.sessionId, role: 'operator' })).json()) as NewEmbed;
   const as = bearer(token);
   const path = `/sessions/${own?.sessionId}/requests/${own?.requestId}`;

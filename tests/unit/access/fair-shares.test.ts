@@ -12,17 +12,17 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** The lines in which the reads of every route wait, for a sender with these headers. */
+/** The read queues that every route uses for a sender with these headers. */
 async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>> {
   const run = vi.spyOn(stage.parts.database.reads, 'run');
   try {
     for (const { method, pattern, access } of ROUTES) {
-      // metrics are read once for all who ask, in a line of their own
+      // all scrapes share one read, in a queue of its own
       if (access === 'open' || access === 'observe' || method !== 'GET') continue;
       const before = run.mock.calls.length;
       const answer = await stage.send(`${filled(pattern, ids)}${asked(method, pattern, ids).query}`, { as, headers });
       if (answer.headers.get('content-type')?.startsWith('text/event-stream')) {
-        // a runner's stream of commands reads in no line
+        // a runner's command stream uses no read queue
         if (pattern.endsWith('/stream')) await vi.waitFor(() => expect(run.mock.calls.length).toBeGreaterThan(before));
         await answer.body?.cancel();
       } else await answer.arrayBuffer();
@@ -33,21 +33,21 @@ async function linesOf(headers: Headers, as = stage.owner): Promise<Set<string>>
   }
 }
 
-test('all reads of one credential wait in one line, whatever headers it sends', async () => {
+test('reads of one credential share a queue, whatever headers it sends', async () => {
   const own = await linesOf({});
   expect(own.size).toBe(1);
   const others = { 'user-agent': 'another', cookie: 'a=b', 'x-forwarded-for': '198.51.100.9', accept: '*/*' };
   expect(await linesOf(others)).toEqual(own);
 });
 
-test('reads of two sign-ins of one person wait in two lines', async () => {
+test('two sign-ins of one person have separate queues', async () => {
   const one = await linesOf({}, await stage.browser());
   const other = await linesOf({}, await stage.browser());
   expect([one.size, other.size]).toEqual([1, 1]);
   expect(one).not.toEqual(other);
 });
 
-test('reads of two credentials wait in two lines', async () => {
+test('two credentials have separate queues', async () => {
   const one = await linesOf(await stage.token({ role: 'admin' }));
   const other = await linesOf(await stage.token({ role: 'admin' }));
   expect([one.size, other.size]).toEqual([1, 1]);

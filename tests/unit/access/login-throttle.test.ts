@@ -10,14 +10,14 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 function fail(count: number, address = HERE): void {
-  for (let at = 0; at < count; at += 1) throttle.failed(address);
+  for (let at = 0; at < count; at += 1) throttle.recordFailure(address);
 }
 
-/** @returns how many of `count` requests were let through and refused so far */
+/** @returns how many of `count` requests were admitted and refused so far */
 function send(count: number, { address = HERE, signal }: { address?: string; signal?: AbortSignal } = {}) {
   const had = { compared: 0, refused: 0 };
   for (let at = 0; at < count; at += 1) {
-    throttle.turn(address, signal).then(
+    throttle.admit(address, signal).then(
       () => {
         had.compared += 1;
       },
@@ -29,20 +29,20 @@ function send(count: number, { address = HERE, signal }: { address?: string; sig
   return had;
 }
 
-/** Sends a wrong token again as soon as the last one was answered, until the signal ends it. */
+/** Sends a wrong token again after each response, until the signal aborts. */
 async function guess(signal: AbortSignal, counts: { compared: number }): Promise<void> {
   while (!signal.aborted) {
-    await throttle.turn(HERE).then(
+    await throttle.admit(HERE).then(
       () => {
         counts.compared += 1;
-        throttle.failed(HERE);
+        throttle.recordFailure(HERE);
       },
       () => {},
     );
   }
 }
 
-test('compares secrets at once while few were wrong, and then in rounds', async () => {
+test('admits requests at once after few failures, then in rounds', async () => {
   fail(19);
   const before = send(100);
   await vi.advanceTimersByTimeAsync(0);
@@ -55,13 +55,13 @@ test('compares secrets at once while few were wrong, and then in rounds', async 
   expect(after).toEqual({ compared: 100, refused: 0 });
 });
 
-/** In flight, least that is let through of 100 right ones (the mean less five standard deviations), and most. */
+/** In flight; the least of 100 right tokens admitted (mean minus five standard deviations); the most. */
 test.each([
   [260, 100, 100],
   [320, 72, 100],
   [1_000, 6, 53],
 ])(
-  'with %i wrong tokens in flight, lets right ones from that address through within a second',
+  'with %i wrong tokens in flight, admits right ones from that address within a second',
   async (inFlight, least, most) => {
     fail(20);
     const over = new AbortController();
@@ -76,7 +76,7 @@ test.each([
     }
     expect(passed).toBeGreaterThanOrEqual(least);
     expect(passed).toBeLessThanOrEqual(most);
-    // 300 in each round, whatever is in flight
+    // 300 per round, however many are in flight
     expect(guesses.compared).toBeLessThanOrEqual((5_000 / 600 + 1) * 300);
     over.abort();
     await vi.runAllTimersAsync();
@@ -84,19 +84,19 @@ test.each([
   },
 );
 
-test('refuses requests of an address beyond those that are compared', async () => {
+test('refuses requests beyond the limit of a round', async () => {
   fail(20);
   const client = new AbortController();
   const here = send(301);
   await vi.advanceTimersByTimeAsync(600);
   expect(here).toEqual({ compared: 300, refused: 1 });
-  const refusal = throttle.turn(HERE, client.signal).catch((error) => error);
+  const refusal = throttle.admit(HERE, client.signal).catch((error) => error);
   client.abort();
   await vi.advanceTimersByTimeAsync(600);
   expect(await refusal).toMatchObject({ code: 'too_many_requests', headers: { 'retry-after': '1' } });
 });
 
-test('compares no request that was abandoned', async () => {
+test('does not admit an aborted request', async () => {
   fail(20);
   const clients = Array.from({ length: 2_000 }, () => new AbortController());
   const abandoned = clients.map(({ signal }) => send(1, { signal }));
@@ -107,7 +107,7 @@ test('compares no request that was abandoned', async () => {
   expect(abandoned.filter(({ refused }) => refused === 1)).toHaveLength(2_000);
 });
 
-test('refuses a request at once that was abandoned before its turn', async () => {
+test('refuses at once a request that was already aborted', async () => {
   fail(20);
   const abandoned = send(2_000, { signal: AbortSignal.abort() });
   const right = send(1);
@@ -117,7 +117,7 @@ test('refuses a request at once that was abandoned before its turn', async () =>
   expect(right.compared).toBe(1);
 });
 
-test('compares secrets at once when the wrong ones are a minute old', async () => {
+test('admits requests at once a minute after the failures', async () => {
   fail(30);
   vi.setSystemTime(Date.now() + 60_001);
   const had = send(100);
@@ -125,11 +125,11 @@ test('compares secrets at once when the wrong ones are a minute old', async () =
   expect(had.compared).toBe(100);
 });
 
-test('forgets the address that failed least recently, of more than 10,000', async () => {
+test('evicts the least recently failed of more than 10,000 addresses', async () => {
   fail(20);
   fail(20, THERE);
   fail(1);
-  for (let at = 0; at < 9_999; at += 1) throttle.failed(`address ${at}`);
+  for (let at = 0; at < 9_999; at += 1) throttle.recordFailure(`address ${at}`);
   const [here, there] = [send(1), send(1, { address: THERE })];
   await vi.advanceTimersByTimeAsync(0);
   expect([here.compared, there.compared]).toEqual([0, 1]);

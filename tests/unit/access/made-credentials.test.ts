@@ -2,7 +2,7 @@ import type { NewToken } from '@interlude/protocol/access';
 import { newEmbedSchema, newTokenSchema } from '@interlude/protocol/access';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { NewCredential } from '@/lib/server/access/credential-rows';
-import { postEmbedToken } from '@/lib/server/access/embed-tokens';
+import { postEmbedToken } from '@/lib/server/access/embeds';
 import { postToken } from '@/lib/server/access/manage-credentials';
 import { AccessStage, bearer, type Headers, secretOf } from '@/tests/support/access-stage';
 import { byOwner } from '@/tests/support/by-owner';
@@ -46,7 +46,7 @@ async function signInBy(code: string): Promise<Headers> {
 const comesIn = async (as: Headers) => (await stage.status('/me', { as })) === 200;
 const revoke = (id: string) => stage.ask(`/credentials/${id}`, { method: 'DELETE' });
 
-test('a token made with a token that expires expires no later', async () => {
+test('a token from an expiring token expires no later', async () => {
   const parent = await token(stage.owner, { expiresAt: until });
   expect(parent.expiresAt).toBe(until);
   expect((await token(parent.as)).expiresAt).toBe(until);
@@ -56,7 +56,7 @@ test('a token made with a token that expires expires no later', async () => {
   expect((await token(child.as, { role: 'runner', agent: 'a1' })).expiresAt).toBe(until);
 });
 
-test('revoking a token revokes what it made, and what that made', async () => {
+test('revoking a token revokes everything it created, recursively', async () => {
   const [parent, other] = [await token(stage.owner), await token(stage.owner)];
   const child = await token(parent.as);
   const grandchildren = [
@@ -72,7 +72,7 @@ test('revoking a token revokes what it made, and what that made', async () => {
   expect(await comesIn(other.as)).toBe(true);
 });
 
-test('revoking a token once more ends what an earlier version had left of it', async () => {
+test('revoking a revoked token revokes what an earlier version left', async () => {
   const parent = await token(stage.owner);
   const child = await token(parent.as);
   await stage.parts.database.writes.run((transaction) =>
@@ -83,7 +83,7 @@ test('revoking a token once more ends what an earlier version had left of it', a
   expect(await comesIn(child.as)).toBe(false);
 });
 
-test('a token made while signed in outlives the sign-in, its embeds do not', async () => {
+test('a token outlives the sign-in that created it; its embeds do not', async () => {
   const person = await stage.browser();
   const made = await token(person);
   const shown = await embed(person);
@@ -95,7 +95,7 @@ test('a token made while signed in outlives the sign-in, its embeds do not', asy
   expect(await Promise.all([made.as, shown].map(comesIn))).toEqual([true, false]);
 });
 
-test('a sign-in that expires does not cut the tokens that its person makes', async () => {
+test('an expiring sign-in does not limit its tokens', async () => {
   const { as: person } = await signedIn({ expiresAt: until });
   expect((await token(person)).expiresAt).toBeNull();
   const sent = { method: 'POST', as: person, body: { fleet: true, parentOrigin: CONSOLE, ttlSeconds: 900 } };
@@ -103,7 +103,7 @@ test('a sign-in that expires does not cut the tokens that its person makes', asy
   expect(expiresAt).toBeLessThanOrEqual(until);
 });
 
-test('a token makes nothing once it is revoked, not even by a request that came in before', async () => {
+test('a revoked token creates nothing, even for a request received before', async () => {
   const parent = await token(stage.owner);
   const principal = await stage.parts.credentials.find(secretOf(parent.as));
   if (principal === null) throw new Error('the token is not known');
@@ -120,7 +120,7 @@ test('a token makes nothing once it is revoked, not even by a request that came 
   expect((await stage.parts.database.reader.execute(made)).rows).toEqual([]);
 });
 
-test('a sign-in by a link that a sign-in made ends with that one, and no later', async () => {
+test('a sign-in from another sign-in’s link ends with that one, and no later', async () => {
   const first = await signedIn({ expiresAt: until });
   const code = await stage.code(first.as);
   const second = await signInBy(code);
@@ -133,12 +133,12 @@ test('a sign-in by a link that a sign-in made ends with that one, and no later',
   expect((await stage.send(`/sign-in?token=${unused}`, { as: {} })).headers.get('set-cookie')).toBeNull();
 });
 
-test('a sign-in by a link that the owner made ends after 30 days', async () => {
+test('a sign-in from the owner’s link ends after 30 days', async () => {
   const { expiresAt } = await stage.ask<{ expiresAt: number }>('/me', { as: await stage.browser() });
   expect(Math.abs(expiresAt - stage.parts.now() - 30 * 24 * HOUR)).toBeLessThan(HOUR);
 });
 
-test('ending other sign-ins spares the sender’s, even if one of them made it', async () => {
+test('ending other sign-ins spares the sender’s, even if one of them created it', async () => {
   const first = await stage.browser();
   const second = await signInBy(await stage.code(first));
   const shown = await embed(second);
@@ -146,7 +146,7 @@ test('ending other sign-ins spares the sender’s, even if one of them made it',
   expect(await Promise.all([first, second, shown].map(comesIn))).toEqual([false, true, true]);
 });
 
-test('a sign-in that an earlier version makes during an upgrade ends like any other', async () => {
+test('a sign-in from an earlier version expires like any other', async () => {
   const now = stage.parts.now();
   const at = (hours: number, memberId: string | null) =>
     signedIn({ expiresAt: null, now: now - hours * HOUR, memberId }).then(({ as }) => comesIn(as));

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-/** Somebody who has signed in with the provider. @returns the cookie of that sign-in */
+/** Signs a person in through the provider. @returns the cookie of that sign-in */
 async function joins(id: string, role: Role): Promise<string> {
   await server.database.writes.run((transaction) =>
     transaction.execute({
@@ -33,7 +33,7 @@ async function signsIn(fields: Partial<NewCredential>): Promise<string> {
   return `interlude=${made.secret}`;
 }
 
-/** As a page asks. */
+/** Sends a request like a page. */
 function ask(cookie: string, method: string, path: string, body?: object): Promise<Response> {
   const headers = { cookie, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
   return server.send(`/api/v1${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
@@ -51,7 +51,7 @@ const whatMayDo = async (cookie: string) => {
 };
 
 describe('a member', () => {
-  test('is listed with their role, whose word it is, and whether they are signed in', async () => {
+  test('is listed with role, its source and sign-in count', async () => {
     const lena = await joins('lena', 'admin');
     await joins('tom', 'viewer');
     await change(lena, 'tom', { role: 'operator' });
@@ -65,7 +65,7 @@ describe('a member', () => {
     ]);
   });
 
-  test('may at once what an admin gave them, and again what their groups say when that is taken back', async () => {
+  test('gets an admin’s role at once, and the groups’ role when it is withdrawn', async () => {
     const [lena, tom] = [await joins('lena', 'admin'), await joins('tom', 'viewer')];
     expect(await whatMayDo(tom)).toBe('viewer');
     await change(lena, 'tom', { role: 'admin' });
@@ -76,7 +76,7 @@ describe('a member', () => {
     expect((await ask(tom, 'PUT', '/members/tom', { role: 'admin' })).status).toBe(403);
   });
 
-  test('who is blocked is signed out everywhere, and not by an old blocking once let in again', async () => {
+  test('is signed out everywhere when blocked, and unaffected by an old block once unblocked', async () => {
     const [lena, tom] = [await joins('lena', 'admin'), await joins('tom', 'viewer')];
     const phone = await signsIn({ name: 'tom', role: 'viewer', memberId: 'tom' });
     const blocked = await change(lena, 'tom', { blocked: true });
@@ -86,7 +86,7 @@ describe('a member', () => {
     expect(await whatMayDo(await signsIn({ name: 'tom', role: 'viewer', memberId: 'tom' }))).toBe('viewer');
   });
 
-  test('who may make no embeds any more has none', async () => {
+  test('loses embeds that the role may no longer create', async () => {
     const [lena, tom] = [await joins('lena', 'admin'), await joins('tom', 'admin')];
     const { credentialId } = (await (await ask(tom, 'GET', '/me')).json()) as { credentialId: string };
     const embed = await server.database.writes.run((transaction) =>
@@ -101,13 +101,13 @@ describe('a member', () => {
     expect((await seen()).status).toBe(401);
   });
 
-  test('can’t leave the members without an admin; whoever has the machine can', async () => {
+  test('can’t remove the last admin; the owner can', async () => {
     const lena = await joins('lena', 'admin');
     for (const body of [{ blocked: true }, { role: 'operator' }]) {
       const refused = await ask(lena, 'PUT', '/members/lena', body);
       expect(refused.status).toBe(409);
       expect((await refused.json()).error.message).toMatch(
-        /^You are the only admin: .*Make somebody else an admin first/,
+        /^You are the only admin. Make another member an admin first/,
       );
     }
     expect(await whatMayDo(lena)).toBe('admin');
@@ -117,13 +117,13 @@ describe('a member', () => {
     expect((await change(local, 'tom', { blocked: true })).blockedAt).not.toBeNull();
   });
 
-  test('of whom nobody has heard is not found, and another role than a person’s is refused', async () => {
+  test('that is unknown is not found, and a non-member role is refused', async () => {
     const lena = await joins('lena', 'admin');
     expect((await ask(lena, 'PUT', '/members/nobody', { blocked: true })).status).toBe(404);
     expect((await ask(lena, 'PUT', '/members/lena', { role: 'owner' })).status).toBe(400);
   });
 
-  test('whose role is changed is in the audit, with who did it', async () => {
+  test('has a role change recorded in the audit with its author', async () => {
     const lena = await joins('lena', 'admin');
     await joins('tom', 'viewer');
     await change(lena, 'tom', { role: 'operator' });
@@ -137,11 +137,11 @@ describe('a member', () => {
   });
 });
 
-describe('one’s own sign-ins', () => {
+describe('own sign-ins', () => {
   const ownOf = async (cookie: string) =>
     ((await (await ask(cookie, 'GET', '/me/sign-ins')).json()) as OwnSignIns).signIns;
 
-  test('are a member’s, wherever they signed in, and end but for the one that asks', async () => {
+  test('of a member span all browsers, and all but the current one can be ended', async () => {
     const tom = await joins('tom', 'viewer');
     const phone = await signsIn({ name: 'tom', role: 'viewer', memberId: 'tom' });
     const lena = await joins('lena', 'admin');
@@ -151,14 +151,14 @@ describe('one’s own sign-ins', () => {
     expect([await whatMayDo(tom), await whatMayDo(phone), await whatMayDo(lena)]).toEqual(['viewer', 401, 'admin']);
   });
 
-  test('are on this machine those of the same name, and never a member’s', async () => {
+  test('on this machine are those of the same name, never a member’s', async () => {
     const [one, other] = [await signsIn({}), await signsIn({})];
     const member = await joins('Local admin', 'viewer');
     await ask(one, 'DELETE', '/me/sign-ins');
     expect([await whatMayDo(one), await whatMayDo(other), await whatMayDo(member)]).toEqual(['admin', 401, 'viewer']);
   });
 
-  test('are none of a program’s', async () => {
+  test('are empty for a program', async () => {
     const cookie = await signsIn({ name: 'robot' });
     const token = await server.database.writes.run((transaction) =>
       addCredential(transaction, {

@@ -20,13 +20,13 @@ const refusalOf = (env: Record<string, string | undefined>) => {
   return null;
 };
 
-describe('the settings of an identity provider', () => {
-  test('are none if nothing is set', () => {
+describe('OIDC settings', () => {
+  test('are null if nothing is set', () => {
     expect(oidcSettings({})).toBeNull();
     expect(oidcSettings({ INTERLUDE_OIDC_ISSUER: ' ', INTERLUDE_PUBLIC_URL: 'https://x.example' })).toBeNull();
   });
 
-  test('need few words', () => {
+  test('need few variables', () => {
     expect(oidcSettings(ENOUGH)).toEqual({
       issuer: 'https://id.example.com/realms/acme',
       clientId: 'interlude',
@@ -42,7 +42,7 @@ describe('the settings of an identity provider', () => {
     });
   });
 
-  test('can say all', () => {
+  test('read every variable', () => {
     const settings = oidcSettings({
       ...ENOUGH,
       INTERLUDE_OIDC_CLIENT_AUTH: 'post',
@@ -80,30 +80,30 @@ describe('the settings of an identity provider', () => {
     ['INTERLUDE_PUBLIC_URL', 'interlude.example.com'],
     ['INTERLUDE_PUBLIC_URL', 'ftp://interlude.example.com'],
     ['INTERLUDE_PUBLIC_URL', 'https://interlude.example.com/#x'],
-  ])('name what is wrong: %s as %j', (name, value) => {
+  ])('name the invalid variable: %s as %j', (name, value) => {
     const refusal = refusalOf({ [name]: value });
     expect(refusal).toMatch(new RegExp(`^${name} [^\n]+\\.$`));
   });
 
-  test('take an address for browsers only with the path that this server is beneath', () => {
+  test('require the base path in the public URL', () => {
     const at = (INTERLUDE_PUBLIC_URL: string) => refusalOf({ INTERLUDE_PUBLIC_URL, INTERLUDE_BASE_PATH: '/interlude' });
     expect(at('https://example.com/interlude/')).toBeNull();
     expect(at('https://example.com')).toMatch(/^INTERLUDE_PUBLIC_URL does not end in \/interlude, [^\n]+\.$/);
     expect(at('https://example.com/tools/interlude')).toContain('does not end in /interlude');
   });
 
-  test('repeat no secret in what they refuse', () => {
+  test('repeat no secret in an error', () => {
     expect(refusalOf({ INTERLUDE_OIDC_ISSUER: 'https://me:pass@id.example.com' })).not.toContain('pass@');
   });
 
-  test('take plain http on this machine only', () => {
+  test('allow plain http on this machine only', () => {
     for (const host of ['localhost', '127.0.0.1', '[::1]']) {
       expect(refusalOf({ INTERLUDE_OIDC_ISSUER: `http://${host}:9000` })).toBeNull();
     }
   });
 
-  test('let nobody be shut out by chance', () => {
-    expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: ' , ' })).toContain('nobody could come in');
+  test('require a group that grants a role', () => {
+    expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: ' , ' })).toContain('no one could sign in');
     expect(refusalOf({ INTERLUDE_OIDC_VIEWER_GROUPS: '', INTERLUDE_FIRST_ADMIN: 'ada' })).toBeNull();
   });
 });

@@ -1,43 +1,43 @@
 import { describe, expect, test } from 'vitest';
-import { preflightAnswer, readableByOpaque } from '@/lib/server/access/opaque-origin';
+import { allowOpaqueOrigin, preflightResponse } from '@/lib/server/access/request-origin';
 
 const ask = (method: string, headers: Record<string, string>, path = '/api/v1/sessions') =>
   new Request(`http://live.test${path}`, { method, headers });
 const before = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
 
 describe('a sandboxed frame', () => {
-  test('is told beforehand that it may ask with its token', () => {
-    const answer = preflightAnswer(ask('OPTIONS', { origin: 'null', ...before }));
+  test('passes the preflight for a request with its token', () => {
+    const answer = preflightResponse(ask('OPTIONS', { origin: 'null', ...before }));
     expect(answer?.status).toBe(204);
     expect(answer?.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer?.headers.get('access-control-allow-headers')).toContain('authorization');
     expect(answer?.headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  test('may read what it is answered, be it a refusal', () => {
-    const refusal = readableByOpaque(ask('GET', { origin: 'null' }), new Response(null, { status: 401 }));
+  test('may read the response, including errors', () => {
+    const refusal = allowOpaqueOrigin(ask('GET', { origin: 'null' }), new Response(null, { status: 401 }));
     expect(refusal.headers.get('access-control-allow-origin')).toBe('*');
     expect(refusal.headers.get('vary')).toContain('origin');
   });
 });
 
-describe('nobody else is allowed anything', () => {
+describe('grants nothing to other requests', () => {
   test.each([
     ['another origin', { origin: 'https://console.test' }],
     ['one that sends a cookie', { origin: 'null', cookie: 'interlude=x' }],
     ['our own pages', {}],
   ])('%s', (_who, headers) => {
-    expect(preflightAnswer(ask('OPTIONS', { ...before, ...headers }))).toBeNull();
-    const answer = readableByOpaque(ask('GET', headers), new Response());
+    expect(preflightResponse(ask('OPTIONS', { ...before, ...headers }))).toBeNull();
+    const answer = allowOpaqueOrigin(ask('GET', headers), new Response());
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('outside the API', () => {
-    const answer = readableByOpaque(ask('GET', { origin: 'null' }, '/sign-in'), new Response());
+    const answer = allowOpaqueOrigin(ask('GET', { origin: 'null' }, '/sign-in'), new Response());
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('by OPTIONS that is no preflight', () => {
-    expect(preflightAnswer(ask('OPTIONS', { origin: 'null' }))).toBeNull();
+  test('with OPTIONS that is no preflight', () => {
+    expect(preflightResponse(ask('OPTIONS', { origin: 'null' }))).toBeNull();
   });
 });

@@ -24,7 +24,7 @@ afterAll(() => stage.close());
 const message: Sent = { method: 'POST', body: { text: 'Hello', clientId: 'c' } };
 
 describe('a role', () => {
-  test('decides what may be asked: viewers read, operators act, runners speak', async () => {
+  test('decides permissions: viewers read, operators act, runners speak', async () => {
     const asks = async (as: Headers) => [
       await stage.status(`/sessions/${own.sessionId}`, { as }),
       await stage.status(`/sessions/${own.sessionId}/messages`, { as, ...message }),
@@ -39,7 +39,7 @@ describe('a role', () => {
   });
 });
 
-describe('what is outside the scope', () => {
+describe('a resource outside the scope', () => {
   test.each<[string, (of: BusyAgent) => string, Sent]>([
     ['a session', ({ sessionId }) => `/sessions/${sessionId}`, {}],
     ['an agent', ({ agentId }) => `/agents/${agentId}`, {}],
@@ -51,7 +51,7 @@ describe('what is outside the scope', () => {
     ['an interrupt', ({ sessionId }) => `/sessions/${sessionId}/interrupt`, { method: 'POST', body: {} }],
     ['a run by AG-UI', ({ agentId }) => `/agui/${agentId}`, { method: 'POST', body: { threadId: 't', runId: 'r' } }],
     ['a log level', ({ agentId }) => `/agents/${agentId}/log-level`, { method: 'PUT', body: { level: 'info' } }],
-  ])('is refused in the same words as what there is not: %s', async (_, path, sent) => {
+  ])('is refused with the error of an unknown one: %s', async (_, path, sent) => {
     const none = Object.fromEntries(Object.entries(own).map(([name, id]) => [name, id.replace(/-a$/, '-x')]));
     const ask = async (of: BusyAgent) => {
       const answer = await stage.send(`/api/v1${path(of)}`, { as: operator, ...sent });
@@ -62,7 +62,7 @@ describe('what is outside the scope', () => {
     expect(refused[0]).toBe(404);
   });
 
-  test('is no session to assign a record to', async () => {
+  test('is not a session to assign a record to', async () => {
     const path = `/agents/${own.agentId}/parked/${own.position}/assign`;
     const assign = (sessionId: string) => stage.status(path, { as: operator, method: 'POST', body: { sessionId } });
     expect([await assign(foreign.sessionId), await assign('session-x')]).toEqual([404, 404]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { NextRequest } from 'next/server';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createServer, type Server } from '@/lib/server/create-server';
-import { holdServer } from '@/lib/server/process-server.mjs';
+import { setServer } from '@/lib/server/process-server.mjs';
 import { config, proxy } from '@/proxy';
 
 const TOKEN = 'a-token-of-enough-characters';
@@ -16,7 +16,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'interlude-proxy-'));
   vi.stubEnv('INTERLUDE_TOKEN', TOKEN);
   server = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: folder });
-  holdServer(server);
+  setServer(server);
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
@@ -36,8 +36,8 @@ const nonceOf = (response: Response) =>
 
 const isMatched = (path: string) => config.matcher.some((source) => new RegExp(`^${source}$`).test(path));
 
-describe('before a page', () => {
-  test('a visitor without a sign-in is sent to the page that says how, and back afterwards', async () => {
+describe('the proxy', () => {
+  test('redirects a visitor without a sign-in to the sign-in page, with a way back', async () => {
     const response = await visit('/sessions/a%2Fb?turn=1');
     expect(response.status).toBe(307);
     const location = new URL(response.headers.get('location') ?? '', ORIGIN);
@@ -50,7 +50,7 @@ describe('before a page', () => {
     ['OPTIONS', {}, 405],
     ['POST', { 'next-action': 'abc' }, 404],
     ['GET', { 'next-action': 'abc' }, 404],
-  ])('%s with %j is answered %i, and Next sees nothing of it', async (method, headers, status) => {
+  ])('answers %s with %j by %i, without Next', async (method, headers, status) => {
     for (const path of ['/', '/signed-out', '/nowhere', '/_next/image']) {
       expect(isMatched(path)).toBe(true);
       const all = { host: '127.0.0.1:4319', ...headers };
@@ -59,24 +59,24 @@ describe('before a page', () => {
     }
   });
 
-  test('a very long address does not come back in a header', async () => {
+  test('does not repeat a very long URL in a header', async () => {
     const response = await visit(`/sessions/${'x'.repeat(3_000)}`);
     expect(response.headers.get('location')).toMatch(/\/signed-out$/);
   });
 
-  test('a page’s address of more than 7,000 characters is refused', async () => {
+  test('refuses a page URL of more than 7,000 characters', async () => {
     expect((await visit(`/sessions/${'x'.repeat(9_000)}`)).status).toBe(414);
   });
 
-  test('nobody is led on from a service of Next that is off', async () => {
+  test('redirects no request for a disabled service of Next', async () => {
     for (const headers of [{}, await signedIn()]) expect((await visit('/_next/image?url=x', headers)).status).toBe(404);
   });
 
-  test('a bearer token opens no page: it is for programs', async () => {
+  test('opens no page for a bearer token', async () => {
     expect((await visit('/', { authorization: `Bearer ${TOKEN}` })).status).toBe(307);
   });
 
-  test('a signed-in visitor passes, with a content policy whose nonce Next is told', async () => {
+  test('passes a signed-in visitor with a content policy and its nonce', async () => {
     const response = await visit('/', await signedIn());
     expect(response.headers.get('x-middleware-next')).toBe('1');
     const nonce = nonceOf(response);
@@ -85,12 +85,12 @@ describe('before a page', () => {
     expect(response.headers.get('x-middleware-request-content-security-policy')).toContain(`'nonce-${nonce}'`);
   });
 
-  test('no two responses share a nonce', async () => {
+  test('uses a new nonce for each response', async () => {
     const headers = await signedIn();
     expect(nonceOf(await visit('/', headers))).not.toBe(nonceOf(await visit('/', headers)));
   });
 
-  test('the policy leaves agents’ output nothing to run, load, frame or send to', async () => {
+  test('leaves agents’ output nothing to run, load, frame or send to', async () => {
     const policy = (await visit('/', await signedIn())).headers.get('content-security-policy') ?? '';
     const directives = Object.fromEntries(
       policy.split('; ').map((directive): [string, string] => {
@@ -111,15 +111,15 @@ describe('before a page', () => {
     });
   });
 
-  test('the page for visitors without a sign-in is open to them', async () => {
+  test('passes everyone to the sign-in page', async () => {
     expect((await visit('/signed-out?next=/')).headers.get('x-middleware-next')).toBe('1');
   });
 
-  describe('that is embedded', () => {
+  describe('an embed page', () => {
     const framedBy = (response: Response) =>
       /frame-ancestors (.*)$/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
 
-    test('everybody comes in, and only registered origins may be around it', async () => {
+    test('passes everyone, and may be framed by registered origins only', async () => {
       vi.stubEnv('INTERLUDE_EMBED_ORIGINS', 'https://console.test, https://other.test:8443');
       const response = await visit('/embed/sessions/a');
       vi.stubEnv('INTERLUDE_EMBED_ORIGINS', undefined);
@@ -128,11 +128,11 @@ describe('before a page', () => {
       expect(response.headers.get('x-middleware-request-x-interlude-embed')).toBe('1');
     });
 
-    test('nobody may be around it where none is registered', async () => {
+    test('may not be framed if no origin is registered', async () => {
       expect(framedBy(await visit('/embed/fleet'))).toBe("'none'");
     });
 
-    test('no other page counts as one because of what a visitor sends or what it is called', async () => {
+    test('is only recognized by its path, not by headers or similar names', async () => {
       const response = await visit('/', { ...(await signedIn()), 'x-interlude-embed': '1' });
       expect(response.headers.get('x-middleware-request-x-interlude-embed')).toBeNull();
       expect(framedBy(response)).toBe("'none'");
@@ -140,13 +140,13 @@ describe('before a page', () => {
     });
   });
 
-  test('another name than the server’s own is misdirected', async () => {
+  test('refuses another host name', async () => {
     const response = await visit('/', { ...(await signedIn()), host: 'evil.example' });
     expect(response.status).toBe(421);
     expect((await response.json()).error.code).toBe('misdirected_host');
   });
 
-  test('every page passes here, and nothing that looks after itself', () => {
+  test('matches every page, and no route that checks access itself', () => {
     for (const page of ['/', '/sessions/a.b', '/sessions/favicon.ico', '/inbox', '/apix', '/signed-out', '/sign-inx']) {
       expect([page, isMatched(page)]).toEqual([page, true]);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refreshedRole, roleOf } from '@/lib/server/access/oidc/role-of';
+import { refreshedRole, roleFromClaims } from '@/lib/server/access/oidc/person-claims';
 
 const SETTINGS = {
   groupsClaim: 'groups',
@@ -11,13 +11,13 @@ const SETTINGS = {
 const inGroups = (groups: unknown) => ({ sub: 'ada', groups });
 
 describe('a role from groups', () => {
-  test('is the most that any of them allows', () => {
-    expect(roleOf(inGroups(['staff', 'elsewhere', 'admins']), SETTINGS)).toBe('admin');
-    expect(roleOf(inGroups(['staff', '/acme/dev']), SETTINGS)).toBe('operator');
-    expect(roleOf(inGroups(['staff']), SETTINGS)).toBe('viewer');
+  test('is the highest that any group grants', () => {
+    expect(roleFromClaims(inGroups(['staff', 'elsewhere', 'admins']), SETTINGS)).toBe('admin');
+    expect(roleFromClaims(inGroups(['staff', '/acme/dev']), SETTINGS)).toBe('operator');
+    expect(roleFromClaims(inGroups(['staff']), SETTINGS)).toBe('viewer');
   });
 
-  test('is none without a group that has one', () => {
+  test('is null without a granting group', () => {
     for (const groups of [
       undefined,
       null,
@@ -29,38 +29,40 @@ describe('a role from groups', () => {
       [['admins']],
       [{ name: 'admins' }],
     ]) {
-      expect(roleOf(inGroups(groups), SETTINGS)).toBeNull();
+      expect(roleFromClaims(inGroups(groups), SETTINGS)).toBeNull();
     }
   });
 
-  test('wants the very name', () => {
+  test('needs the exact group name', () => {
     for (const name of ['Admins', ' admins', 'admins,staff', '/admins', 'admin']) {
-      expect(roleOf(inGroups([name]), SETTINGS)).toBeNull();
+      expect(roleFromClaims(inGroups([name]), SETTINGS)).toBeNull();
     }
   });
 
-  test('may be told as one text', () => {
-    expect(roleOf(inGroups('on call'), SETTINGS)).toBe('operator');
-    expect(roleOf(inGroups('staff admins'), SETTINGS)).toBeNull();
+  test('accepts a single group as a string', () => {
+    expect(roleFromClaims(inGroups('on call'), SETTINGS)).toBe('operator');
+    expect(roleFromClaims(inGroups('staff admins'), SETTINGS)).toBeNull();
   });
 
-  test('may be everybody’s, and nobody can be in a group of that name', () => {
-    expect(roleOf({ sub: 'ada' }, { ...SETTINGS, viewerGroups: ['*'] })).toBe('viewer');
-    expect(roleOf(inGroups(['admins']), { ...SETTINGS, viewerGroups: ['*'] })).toBe('admin');
-    expect(roleOf(inGroups(['*']), SETTINGS)).toBeNull();
+  test('may be granted to everyone, and no group can claim that name', () => {
+    expect(roleFromClaims({ sub: 'ada' }, { ...SETTINGS, viewerGroups: ['*'] })).toBe('viewer');
+    expect(roleFromClaims(inGroups(['admins']), { ...SETTINGS, viewerGroups: ['*'] })).toBe('admin');
+    expect(roleFromClaims(inGroups(['*']), SETTINGS)).toBeNull();
   });
 
-  test('is read from the claim that is set, dots or not', () => {
+  test('is read from the configured claim, dotted or not', () => {
     const nested = { ...SETTINGS, groupsClaim: 'realm_access.roles' };
-    expect(roleOf({ sub: 'ada', realm_access: { roles: ['admins'] } }, nested)).toBe('admin');
-    expect(roleOf({ sub: 'ada', 'realm_access.roles': ['staff'], realm_access: { roles: ['admins'] } }, nested)).toBe(
-      'viewer',
-    );
-    expect(roleOf({ sub: 'ada', realm_access: 'admins' }, nested)).toBeNull();
+    expect(roleFromClaims({ sub: 'ada', realm_access: { roles: ['admins'] } }, nested)).toBe('admin');
+    expect(
+      roleFromClaims({ sub: 'ada', 'realm_access.roles': ['staff'], realm_access: { roles: ['admins'] } }, nested),
+    ).toBe('viewer');
+    expect(roleFromClaims({ sub: 'ada', realm_access: 'admins' }, nested)).toBeNull();
     const address = { ...SETTINGS, groupsClaim: 'https://acme.example/groups' };
-    expect(roleOf({ sub: 'ada', 'https://acme.example/groups': ['admins'] }, address)).toBe('admin');
+    expect(roleFromClaims({ sub: 'ada', 'https://acme.example/groups': ['admins'] }, address)).toBe('admin');
     for (const groupsClaim of ['constructor.name', '__proto__', 'toString', '']) {
-      expect(roleOf({ sub: 'ada' }, { ...SETTINGS, groupsClaim, viewerGroups: ['Object', 'toString'] })).toBeNull();
+      expect(
+        roleFromClaims({ sub: 'ada' }, { ...SETTINGS, groupsClaim, viewerGroups: ['Object', 'toString'] }),
+      ).toBeNull();
     }
   });
 });
@@ -68,33 +70,33 @@ describe('a role from groups', () => {
 describe('the first admin', () => {
   const byEmail = { ...SETTINGS, firstAdmin: 'Ada@example.com' };
 
-  test('is known by an address that the provider has verified', () => {
-    expect(roleOf({ sub: '1', email: 'ada@Example.com', email_verified: true }, byEmail)).toBe('admin');
+  test('is recognized by a verified address', () => {
+    expect(roleFromClaims({ sub: '1', email: 'ada@Example.com', email_verified: true }, byEmail)).toBe('admin');
     for (const email_verified of [undefined, false, null, 1, 'true', 'false']) {
-      expect(roleOf({ sub: '1', email: 'ada@example.com', email_verified }, byEmail)).toBeNull();
+      expect(roleFromClaims({ sub: '1', email: 'ada@example.com', email_verified }, byEmail)).toBeNull();
     }
   });
 
-  test('is nobody whose address only looks the same', () => {
+  test('is not a person with a similar address', () => {
     const kelvin = { ...SETTINGS, firstAdmin: 'k@example.com' };
-    expect(roleOf({ sub: '1', email: '\u212A@example.com', email_verified: true }, kelvin)).toBeNull();
-    expect(roleOf({ sub: '1', email: ['ada@example.com'], email_verified: true }, byEmail)).toBeNull();
-    expect(roleOf({ sub: '1', email: undefined, email_verified: true }, byEmail)).toBeNull();
+    expect(roleFromClaims({ sub: '1', email: '\u212A@example.com', email_verified: true }, kelvin)).toBeNull();
+    expect(roleFromClaims({ sub: '1', email: ['ada@example.com'], email_verified: true }, byEmail)).toBeNull();
+    expect(roleFromClaims({ sub: '1', email: undefined, email_verified: true }, byEmail)).toBeNull();
   });
 
-  test('is known by a subject, sign by sign', () => {
+  test('is recognized by an exact subject', () => {
     const bySubject = { ...SETTINGS, firstAdmin: 'F3a9' };
-    expect(roleOf({ sub: 'F3a9' }, bySubject)).toBe('admin');
-    expect(roleOf({ sub: 'f3a9' }, bySubject)).toBeNull();
+    expect(roleFromClaims({ sub: 'F3a9' }, bySubject)).toBe('admin');
+    expect(roleFromClaims({ sub: 'f3a9' }, bySubject)).toBeNull();
   });
 });
 
-describe('a role at a refresh', () => {
+describe('a refreshed role', () => {
   const email = 'ada@example.com';
   const byEmail = { ...SETTINGS, firstAdmin: email };
   const everybody = { ...SETTINGS, viewerGroups: ['*'] };
 
-  test('stays where the claims do not say', () => {
+  test('stays if the claims don’t decide', () => {
     expect(refreshedRole({ sub: 'ada' }, SETTINGS, null)).toBeUndefined();
     expect(refreshedRole({ sub: 'ada' }, everybody, null)).toBeUndefined();
     for (const silent of [{}, { email }, { email_verified: true }]) {
@@ -102,7 +104,7 @@ describe('a role at a refresh', () => {
     }
   });
 
-  test('is that of the claims where they say', () => {
+  test('follows the claims if they decide', () => {
     for (const groups of [[], null, ['elsewhere']]) {
       expect(refreshedRole(inGroups(groups), SETTINGS, null)).toBeNull();
     }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { agentsIn, logsIn, sessionsIn } from '@/db/scope-sql';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
-/** Sessions by agent. Some ids begin like others, and some are hostile to SQL. */
+/** Sessions by agent. Some ids share prefixes, others are hostile to SQL. */
 const AGENTS: Record<string, string[]> = {
   a1: ['s1', 's11'],
   a10: ['s2'],
@@ -49,7 +49,7 @@ describe.each(SCOPES)('a scope of %s', (_, scope, reach) => {
     expect(all.filter((id) => reachesLog(scope, id))).toEqual(reach.logs);
   });
 
-  test('reaches the same as a condition of SQL', async () => {
+  test('reaches the same rows in SQL', async () => {
     const rows = all.flatMap((agentId) => (AGENTS[agentId] ?? []).map((sessionId) => [agentId, sessionId]));
     const read = async (column: number, condition: string) => {
       const found = await database.reader.execute({

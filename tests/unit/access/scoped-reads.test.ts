@@ -1,7 +1,7 @@
 import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Sight, sightOf } from '@/lib/server/access/sight';
+import { type ReadScope, readScope } from '@/lib/server/access/request-context';
 import { readFacts } from '@/lib/server/agui/session-facts';
 import { downloadLog } from '@/lib/server/queries/download-log';
 import { readActivity } from '@/lib/server/queries/read-activity';
@@ -21,19 +21,19 @@ import { readTurnAt } from '@/lib/server/queries/read-turn-at';
 import { AccessStage } from '../../support/access-stage';
 import { type BusyAgent, busyAgent } from '../../support/busy-agent';
 
-/** Reads for pages and routes, each asked for what is outside the scope. What keeps a path from them is not in front. */
+/** Reads of pages and routes, each for something outside the scope, without the path check in front. */
 const PAGE = { after: null, limit: 10 };
 const LINES = { filter: EVERY_LINE, place: { kind: 'newest' }, limit: 10 } as const;
 const RUN = { runId: null, position: null };
 
-const LISTS: Record<string, (sight: Sight) => Promise<unknown>> = {
+const LISTS: Record<string, (sight: ReadScope) => Promise<unknown>> = {
   'the sessions': (sight) => readSessions(sight),
   'a page of the sessions': (sight) => readSessionPage(sight, PAGE),
   'the agents': (sight) => readAgents(sight, PAGE),
   'the inbox': (sight) => readInbox(sight, PAGE),
 };
 
-const OF_SESSION: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+const OF_SESSION: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'a session': (sight, { sessionId }) => readSession(sight, sessionId),
   'a transcript': (sight, { sessionId }) => readTranscript(sight, sessionId, { before: null, limit: 10 }),
   'what ran at a time': (sight, { sessionId }) => readTurnAt(sight, sessionId, 1_795_170_000_100),
@@ -47,14 +47,14 @@ const OF_SESSION: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknow
   'what AG-UI runs': (sight, { agentId, sessionId }) => orNull(readFacts(sight, agentId, sessionId)),
 };
 
-const OF_AGENT: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+const OF_AGENT: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'an agent': (sight, { agentId }) => readAgent(sight, agentId),
   'the replies that an agent owes': (sight, { agentId }) => readObligations(sight, agentId),
   'what is parked of an agent': (sight, { agentId }) =>
     readParked(sight, agentId, { ...PAGE, state: 'parked', after: 0 }),
 };
 
-const OF_LOG: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> = {
+const OF_LOG: Record<string, (sight: ReadScope, of: BusyAgent) => Promise<unknown>> = {
   'the agent of a log': (sight, { agentId }) => readLogAgent(sight, agentId),
   'the lines of a log': (sight, { agentId }) => readLogLines(sight, agentId, LINES),
   'the components of a log': (sight, { agentId }) => readLogComponents(sight, agentId),
@@ -68,7 +68,7 @@ const OF_LOG: Record<string, (sight: Sight, of: BusyAgent) => Promise<unknown>> 
   },
 };
 
-/** Refused as not found, in the same words as what there is not. */
+/** Null for the error of an unknown id. */
 async function orNull<Model>(reading: Promise<Model>): Promise<Model | null> {
   return reading.catch((error) => {
     if (error.code === 'not_found') return null;
@@ -86,16 +86,16 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-const sight = (scope: Scope) => sightOf(stage.parts.database, scope);
+const sight = (scope: Scope) => readScope(stage.parts.database, scope);
 const agentScope = (): Scope => ({ kind: 'agents', ids: [own.agentId], prefixes: [] });
 const sessionScope = (): Scope => ({ kind: 'session', sessionId: own.sessionId });
 const logScope = (): Scope => ({ kind: 'log', agentId: own.agentId });
 
-/** Whether anything of the agent `a` or `b` is in it: all its ids and texts end in its letter. */
+/** True if a model contains anything of agent `a` or `b`: all its ids and texts end in its letter. */
 const says = (model: unknown, letter: string) => new RegExp(`(-| of )${letter}\\b`).test(JSON.stringify(model));
 
 describe.each(Object.entries(LISTS))('%s', (_, read) => {
-  test('lists what is in the scope, and nothing else', async () => {
+  test('lists only what is in the scope', async () => {
     const whole = await read(sight(EVERYTHING));
     expect([says(whole, 'a'), says(whole, 'b')]).toEqual([true, true]);
     const scoped = await read(sight(agentScope()));
@@ -105,40 +105,40 @@ describe.each(Object.entries(LISTS))('%s', (_, read) => {
 });
 
 describe.each(Object.entries({ ...OF_SESSION, ...OF_AGENT, ...OF_LOG }))('%s', (_, read) => {
-  test('says nothing of what is outside the scope', async () => {
+  test('reveals nothing outside the scope', async () => {
     expect(says(await read(sight(EVERYTHING), foreign), 'b')).toBe(true);
     for (const scope of [agentScope(), sessionScope(), logScope()]) {
       expect(says(await read(sight(scope), foreign), 'b')).toBe(false);
     }
   });
 
-  test('says what is in the scope', async () => {
+  test('returns what is in the scope', async () => {
     const [scoped, whole] = [await read(sight(agentScope()), own), await read(sight(EVERYTHING), own)];
-    // Each learns the newest position in its scope.
+    // each sees the newest position in its scope
     expect(scoped).toEqual(typeof whole === 'string' ? whole : { ...(whole as object), position: expect.anything() });
   });
 });
 
-test.each(Object.entries({ ...OF_AGENT, ...OF_LOG }))('whoever has one session is not told %s', async (_, read) => {
+test.each(Object.entries({ ...OF_AGENT, ...OF_LOG }))('a reader of one session does not see %s', async (_, read) => {
   expect(says(await read(sight(sessionScope()), own), 'a')).toBe(false);
 });
 
-test.each(Object.entries({ ...OF_SESSION, ...OF_AGENT }))('whoever has one log is not told %s', async (_, read) => {
+test.each(Object.entries({ ...OF_SESSION, ...OF_AGENT }))('a reader of one log does not see %s', async (_, read) => {
   expect(says(await read(sight(logScope()), own), 'a')).toBe(false);
 });
 
-test('activity is counted of agents in the scope', async () => {
+test('activity counts agents in the scope only', async () => {
   const count = async (scope: Scope) => {
     const { events } = await readActivity(sight(scope), Date.now(), 60);
     return events.reduce((sum, one) => sum + one, 0);
   };
-  // both agents have done the same
+  // both agents did the same
   expect(await count(agentScope())).toBeGreaterThan(0);
   expect(await count(EVERYTHING)).toBe(2 * (await count(agentScope())));
   for (const scope of [sessionScope(), logScope()]) expect(await count(scope)).toBe(0);
 });
 
-test('whoever has one session is not told of the outboxes that its agent writes other sessions with', async () => {
+test('a reader of one session does not see its agent’s outboxes of other sessions', async () => {
   const lacks = (scope: Scope) => readDelivery(sight(scope), own.sessionId);
   expect((await lacks(agentScope()))?.producers).not.toEqual([]);
   expect(await lacks(sessionScope())).toMatchObject({ producers: [], waiting: null, unnamedCount: 0 });

@@ -25,7 +25,7 @@ test.each([
   'P@$$w0rd-P@ssw0rd-2026',
   '1nt3rlud3-4dm1n-t0k3n',
   'h0rs3b4tt3ryst4pl3',
-])('%s can be guessed', (secret) => {
+])('%s is guessable', (secret) => {
   expect(isGuessable(secret)).toBe(true);
 });
 
@@ -34,7 +34,7 @@ const randomBytes = fc
   .noBias(fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 32, maxLength: 32 }))
   .map((bytes) => Buffer.from(bytes));
 
-test('32 random bytes can’t be guessed, in any usual spelling', () => {
+test('32 random bytes are not guessable in any usual encoding', () => {
   fc.assert(
     fc.property(randomBytes, fc.constantFrom('base64', 'base64url', 'hex'), (bytes, spelling) => {
       expect(isGuessable(bytes.toString(spelling))).toBe(false);
@@ -43,20 +43,20 @@ test('32 random bytes can’t be guessed, in any usual spelling', () => {
   );
 });
 
-// Most false warnings come from lower-case letters and digits.
+// most false warnings come from lower-case letters and digits
 const LOWER = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
 test.each([
   [20, LOWER, 0.03],
   [24, LOWER, 0.01],
   [16, LOWER + LOWER.slice(0, 26).toUpperCase(), 0.01],
-])('warns of few random secrets of %d characters from %s', (length, alphabet, most) => {
+])('flags few random secrets of %d characters from %s', (length, alphabet, most) => {
   const secret = fc.noBias(fc.string({ unit: fc.constantFrom(...alphabet), minLength: length, maxLength: length }));
   const secrets = fc.sample(secret, { numRuns: 10_000, seed: 36 });
   expect(secrets.filter(isGuessable).length / secrets.length).toBeLessThanOrEqual(most);
 });
 
-test('every secret of the environment that can be guessed is named, with the command for a good one', () => {
+test('names every guessable secret of the environment, with the command for a good one', () => {
   const strong = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64');
   const weak = 'changeme-changeme-changeme';
   expect(guessableSecrets({ INTERLUDE_TOKEN: strong, INTERLUDE_CRON_SECRET: strong })).toEqual([]);

@@ -13,7 +13,7 @@ const HOSTS = [
 ];
 const FORWARDED = ['https', 'https, http', 'http', 'http, https', ''];
 
-/** As Next matches the `has` of a rule: whole values, and a host without its port. */
+/** Matches like Next's `has`: whole values, and a host without its port. */
 function matches(rule: { has?: { type: string; key?: string; value?: string }[] }, headers: Record<string, string>) {
   return (rule.has ?? []).every(({ type, key, value }) => {
     const given = type === 'host' ? (headers.host ?? '').split(':', 1)[0] : headers[key ?? ''];

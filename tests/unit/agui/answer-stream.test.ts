@@ -3,7 +3,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import { encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
-import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
 import { answerStream } from '@/lib/server/agui/answer-stream';
 import { ClientParts } from '@/lib/server/agui/client-parts';
 import { Course } from '@/lib/server/agui/course';
@@ -40,7 +40,7 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
     ...asked,
   });
   const logs: { sink: Sink; from: number | null; isLeft: boolean }[] = [];
-  const subscribe = async ({ after: from, signal }: Subscription): Promise<Opener> => {
+  const subscribe = async ({ after: from, signal }: Subscription): Promise<OpenStream> => {
     return (sink) => {
       const log = { sink, from, isLeft: false };
       logs.push(log);

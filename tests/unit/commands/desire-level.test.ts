@@ -1,7 +1,7 @@
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { acknowledge } from '@/lib/server/commands/acknowledge';
 import { claimCommands } from '@/lib/server/commands/claim-commands';
 import { desireLevel, renewLevel } from '@/lib/server/commands/desire-level';
@@ -44,7 +44,7 @@ const pass = async (ms: number) => {
   now += ms;
   await target.context.commands.sweep();
 };
-const desired = async () => (await readAgent(wholeSight(target.database), 'a1'))?.agent.logLevel.desired;
+const desired = async () => (await readAgent(unscoped(target.database), 'a1'))?.agent.logLevel.desired;
 
 describe('a level that is asked of an agent that is away', () => {
   it('is sent when it comes back, long after the command has expired, with the time that is left', async () => {

@@ -1,7 +1,7 @@
 import { MAX_PENDING_REQUESTS, REQUEST_GRACE_MS } from '@interlude/protocol/limits';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { readSession } from '@/lib/server/queries/read-sessions';
@@ -43,12 +43,11 @@ const asks = (id: string, waitsMs: number | null, aheadMs = 0) => {
   return says('request:opened', { request_id: id, kind: 'permission', tool_name: 'Bash', ...expiry }, aheadMs);
 };
 const session = async () => {
-  const { state, pendingRequestCount, answerBy } =
-    (await readSession(wholeSight(target.database), 's1'))?.session ?? {};
+  const { state, pendingRequestCount, answerBy } = (await readSession(unscoped(target.database), 's1'))?.session ?? {};
   return { state, pendingRequestCount, answerBy };
 };
 const outcomes = async () => {
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   const items = page?.turns.flatMap((turn) => turn.items) ?? [];
   return items.filter((item): item is RequestItem => item.kind === 'request').map(({ outcome }) => outcome);
 };

@@ -1,7 +1,7 @@
 import { COMMAND_EXPIRY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { putRetirement } from '@/lib/server/commands/retire-agent';
@@ -49,11 +49,11 @@ async function goesWhileItAsks(...ids: string[]): Promise<void> {
   clocks.goesBy(RUNNER_GRACE_MS);
   await hub.sweep();
 }
-const session = async () => (await readSession(wholeSight(target.database), 's1'))?.session;
+const session = async () => (await readSession(unscoped(target.database), 's1'))?.session;
 const inbox = async () =>
-  (await readInbox(wholeSight(target.database), { after: null, limit: 10 })).items.map(({ kind }) => kind);
+  (await readInbox(unscoped(target.database), { after: null, limit: 10 })).items.map(({ kind }) => kind);
 const outcomes = async () => {
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   const items = page?.turns.flatMap((turn) => turn.items) ?? [];
   return items.flatMap((item) => (item.kind === 'request' ? [item.outcome] : []));
 };
@@ -138,7 +138,7 @@ describe('a request whose runner does not come back', () => {
     await lists('q1');
     await connect('two');
     expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1, away: null });
-    const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+    const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
     const asked = page?.turns.flatMap(({ items }) => items).findLast(({ id }) => id === 'q1');
     expect(asked).toMatchObject({ kind: 'request', outcome: null, toolName: 'Bash', input: { id: 'q1' } });
     const answered = await postRequestAnswer(

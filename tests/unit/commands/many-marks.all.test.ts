@@ -1,6 +1,6 @@
 import type { AgentDetail } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { ingest, record } from '../../support/ingest-target';
@@ -46,7 +46,7 @@ async function expectOthersWrite(work: () => Promise<unknown>): Promise<void> {
 }
 
 const hookDies = { level: 'fatal', component: 'hook:x', message: 'e', insight: { signal: 'hook_fatal', source: 'x' } };
-const items = async () => (await readInbox(wholeSight(server.database), { after: null, limit: 500 })).items;
+const items = async () => (await readInbox(unscoped(server.database), { after: null, limit: 500 })).items;
 const shown = async () => (await items()).map(({ id, updatedPosition }) => ({ id, updatedPosition }));
 
 describe('marking lets others write in between', () => {
@@ -86,7 +86,7 @@ describe('marking lets others write in between', () => {
       );
     await many(1_000, (at) => ({ sessionId: `s${at}`, event: { type: 'CUSTOM', name: 'x' } }));
     for (let of = 0; of < 6; of++) await many(5_000, () => ({ kind: 'log', sessionId: undefined, log: hookDies }));
-    const read = async () => (await readAgent(wholeSight(server.database), 'a')) as AgentDetail;
+    const read = async () => (await readAgent(unscoped(server.database), 'a')) as AgentDetail;
     const { insights } = await read();
     const upTo = insights[1]?.position;
     await expectOthersWrite(() => post('/agents/a/insights/seen', { upTo }));

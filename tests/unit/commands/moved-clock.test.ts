@@ -8,7 +8,7 @@ import {
 } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { claimCommands } from '@/lib/server/commands/claim-commands';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { desireLevel } from '@/lib/server/commands/desire-level';
@@ -67,8 +67,8 @@ const claimed = async () => {
   const outcome = await claim();
   return outcome.kind === 'claimed' ? outcome.commands.map(({ command }) => command.id) : outcome.kind;
 };
-const agent = async () => (await readAgent(wholeSight(target.database), 'a1'))?.agent;
-const session = async () => (await readSession(wholeSight(target.database), 's1'))?.session;
+const agent = async () => (await readAgent(unscoped(target.database), 'a1'))?.agent;
+const session = async () => (await readSession(unscoped(target.database), 's1'))?.session;
 async function stateOf(id: string): Promise<unknown> {
   const { rows } = await target.database.reader.execute({ sql: 'SELECT state FROM commands WHERE id = ?', args: [id] });
   return rows[0]?.state;
@@ -141,7 +141,7 @@ describe.each([
     clocks.goesBy(2_000);
     await says({ type: 'CUSTOM', name: 'still-here', value: 1 });
     await passes(RUNNER_GRACE_MS);
-    const { sessions } = await readSessions(wholeSight(target.database));
+    const { sessions } = await readSessions(unscoped(target.database));
     const states = Object.fromEntries(sessions.map(({ id, state }) => [id, state]));
     expect(states).toEqual({ s1: 'working', s2: 'unknown' });
   });
@@ -271,7 +271,7 @@ test('sessions are listed as the server heard of them, whatever their agents’ 
   await says({ type: 'CUSTOM', name: 'x', value: 1 }, { sessionId: 'past', occurredAt: 0 });
   clocks.goesBy(1_000);
   await says({ type: 'CUSTOM', name: 'x', value: 1 });
-  expect((await readSessions(wholeSight(target.database))).sessions.map(({ id }) => id)).toEqual([
+  expect((await readSessions(unscoped(target.database))).sessions.map(({ id }) => id)).toEqual([
     's1',
     'past',
     'future',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
 import { readAgents } from '@/lib/server/queries/read-agents';
@@ -45,12 +45,12 @@ async function passes(minutes: number, overdueMs = 15 * MINUTE_MS): Promise<void
   await new CommandHub({ database, now: () => now, steady: () => now, replyOverdueMs: overdueMs }).sweep();
 }
 const overdue = async () =>
-  (await readInbox(wholeSight(target.database), { after: null, limit: 10 })).items
+  (await readInbox(unscoped(target.database), { after: null, limit: 10 })).items
     .filter(({ kind }) => kind === 'overdue-reply')
     .map(({ messageId, title, from, since }) => [messageId, title, from?.id, since]);
 const counts = async () => {
-  const { agents } = await readAgents(wholeSight(target.database), { after: null, limit: 5, words: [] });
-  const session = (await readSession(wholeSight(target.database), 's1'))?.session;
+  const { agents } = await readAgents(unscoped(target.database), { after: null, limit: 5, words: [] });
+  const session = (await readSession(unscoped(target.database), 's1'))?.session;
   return [session?.owedCount, session?.overdueCount, agents[0]?.owedCount, agents[0]?.overdueCount];
 };
 
@@ -63,13 +63,13 @@ it('is overdue after the set time since the server heard of it, once, on whichev
   expect(await overdue()).toEqual([['u1', 'Which port, u1?', 'Ada', T0 + 15 * MINUTE_MS]]);
   expect(await counts()).toEqual([2, 1, 2, 1]);
   const told = async () =>
-    (await readInbox(wholeSight(target.database), { after: null, limit: 1 })).items[0]?.updatedPosition;
+    (await readInbox(unscoped(target.database), { after: null, limit: 1 })).items[0]?.updatedPosition;
   const before = await told();
   await passes(1);
   expect(await told()).toBe(before);
   await passes(13);
   expect((await overdue()).map(([id]) => id)).toEqual(['u1', 'u2']);
-  const { obligations } = await readObligations(wholeSight(target.database), 'a1');
+  const { obligations } = await readObligations(unscoped(target.database), 'a1');
   expect(obligations.map(({ messageId, isOverdue, owedSince }) => [messageId, isOverdue, owedSince])).toEqual([
     ['u1', true, T0],
     ['u2', true, T0 + 14 * MINUTE_MS],

@@ -1,7 +1,7 @@
 import { RUNNER_AWAY_MS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
@@ -52,12 +52,12 @@ async function succeeds(): Promise<void> {
   await connect(AFTER, 'two');
   await reports({ kind: 'claude' }, 's2');
 }
-const session = async (id = 's1') => (await readSession(wholeSight(target.database), id))?.session;
-const tasks = async () => (await readTasks(wholeSight(target.database), 's1'))?.tasks;
+const session = async (id = 's1') => (await readSession(unscoped(target.database), id))?.session;
+const tasks = async () => (await readTasks(unscoped(target.database), 's1'))?.tasks;
 const runningTasks = async () =>
-  (await readAgents(wholeSight(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
+  (await readAgents(unscoped(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
 const notices = async () => {
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   return page?.turns.flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
 };
 

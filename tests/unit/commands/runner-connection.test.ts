@@ -1,7 +1,7 @@
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { acknowledge } from '@/lib/server/commands/acknowledge';
 import { claimCommands } from '@/lib/server/commands/claim-commands';
 import { expireCommands } from '@/lib/server/commands/expire-commands';
@@ -27,7 +27,7 @@ afterEach(() => target.close());
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const connect = (runner: typeof OLD, streamId: string, now = T0) =>
   write((transaction) => connectRunner(transaction, 'a1', runner, streamId, now));
-const agent = async () => (await readAgent(wholeSight(target.database), 'a1'))?.agent;
+const agent = async () => (await readAgent(unscoped(target.database), 'a1'))?.agent;
 const stop = (id: string) =>
   write((transaction) =>
     queueCommand(transaction, {
@@ -159,6 +159,6 @@ describe('a command', () => {
       }),
     );
     expect((await agent())?.lastSeenAt).toBe(before?.lastSeenAt);
-    expect((await readAgent(wholeSight(target.database), 'a1'))?.producers.map(({ id }) => id)).toEqual(['p1']);
+    expect((await readAgent(unscoped(target.database), 'a1'))?.producers.map(({ id }) => id)).toEqual(['p1']);
   });
 });

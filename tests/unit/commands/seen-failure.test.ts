@@ -3,7 +3,7 @@ import { comparePositions } from '@interlude/protocol/position';
 import { isSeen } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { putArrangement } from '@/lib/server/commands/arrange-session';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
@@ -47,7 +47,7 @@ async function isAwayAndBack(): Promise<void> {
   expect(await session()).toMatchObject({ state: 'failed' });
 }
 const session = async () => {
-  const found = (await readSession(wholeSight(target.database), 's1'))?.session;
+  const found = (await readSession(unscoped(target.database), 's1'))?.session;
   if (found === undefined) throw new Error('no session');
   return found;
 };
@@ -58,7 +58,7 @@ const isLookedAt = async () =>
     >[0],
     target.context,
   );
-const inbox = async () => (await readInbox(wholeSight(target.database), { after: null, limit: 10 })).items;
+const inbox = async () => (await readInbox(unscoped(target.database), { after: null, limit: 10 })).items;
 
 describe('a failure that was seen', () => {
   it('stays seen when its runner was away and is back, as old as it is', async () => {

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import { sendingTo } from '@interlude/protocol/sending';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { acknowledge } from '@/lib/server/commands/acknowledge';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
@@ -46,8 +46,8 @@ const send = (clientId: string, text = 'Hi') =>
 
 /** What the composer says, from the rows that a page has. */
 async function composer() {
-  const session = (await readSession(wholeSight(target.database), 's1'))?.session;
-  const agent = (await readAgent(wholeSight(target.database), 'a1'))?.agent ?? null;
+  const session = (await readSession(unscoped(target.database), 's1'))?.session;
+  const agent = (await readAgent(unscoped(target.database), 'a1'))?.agent ?? null;
   if (session === undefined) throw new Error('the session is there');
   const shown = stateAt(session, now);
   return { state: shown.state, sending: sendingTo(shown, agent) };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -40,7 +40,7 @@ async function passes(
   }
   return [...notes];
 }
-const session = async () => (await readSession(wholeSight(target.database), 's1'))?.session;
+const session = async () => (await readSession(unscoped(target.database), 's1'))?.session;
 
 describe('a silent build of half an hour', () => {
   beforeEach(async () => {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OpenStreams } from '@/lib/server/access/open-streams';
-import { readable } from '@/lib/server/access/stream-answer';
+import { OpenStreams, streamToBody } from '@/lib/server/access/streamed-response';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FrameReader } from '../../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
@@ -38,7 +37,7 @@ afterEach(async () => {
 async function listen(agentId: string, runnerId: string): Promise<FrameReader> {
   const runner = { id: runnerId, startedAt: Date.now() };
   const opener = await hub.open(agentId, runner, 0, new AbortController().signal, MAX_MS, BY);
-  const reader = new FrameReader(readable(opener));
+  const reader = new FrameReader(streamToBody(opener));
   await reader.until((frames) => frames.some(({ event }) => `${event}` === 'up-to-date'));
   return reader;
 }
@@ -91,7 +90,7 @@ describe('what others commit', () => {
     const { signal } = new AbortController();
     const opening = hub.open('a1', { id: 'one', startedAt: 1 }, 0, signal, MAX_MS, BY);
     hub.close();
-    const frames = await new FrameReader(readable(await opening)).end();
+    const frames = await new FrameReader(streamToBody(await opening)).end();
     expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'shutdown' } });
     expect(following).toBe(0);
   });

@@ -1,7 +1,7 @@
 import type { SendMessage } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { acknowledge } from '@/lib/server/commands/acknowledge';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { cutTerms } from '@/lib/server/commands/cut-terms';
@@ -49,9 +49,9 @@ async function passes(seconds: number, waitsMs?: number): Promise<void> {
   const terms = waitsMs === undefined ? {} : { undeliveredMs: waitsMs };
   await new CommandHub({ database: target.database, now: () => now, steady: () => now, ...terms }).sweep();
 }
-const items = async () => (await readInbox(wholeSight(target.database), { after: null, limit: 10 })).items;
+const items = async () => (await readInbox(unscoped(target.database), { after: null, limit: 10 })).items;
 const undelivered = async () => (await items()).filter(({ kind }) => kind === 'undelivered');
-const tasks = async () => (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
+const tasks = async () => (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
 const send = (body: Omit<SendMessage, 'text'>) =>
   postMessage(
     { ids: { sessionId: 's1' }, body: { text: 'It failed.', ...body }, request: new Request('http://x'), ...byOwner },
@@ -200,7 +200,7 @@ describe('a message that carries results', () => {
     expect(await undelivered()).toEqual([]);
     expect((await tasks()).map(({ carriedBy }) => carriedBy !== undefined)).toEqual([true, false]);
     const run = { runId: null, position: Number(position) };
-    const told = await readTask(wholeSight(target.database), 's1', 'b1', run);
+    const told = await readTask(unscoped(target.database), 's1', 'b1', run);
     expect(told?.task).toMatchObject({ description: 'npm test', status: 'failed' });
   });
 

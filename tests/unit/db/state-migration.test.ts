@@ -7,7 +7,7 @@ import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openDatabase } from '@/db/client';
 import journal from '@/db/migrations/meta/_journal.json';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
@@ -58,7 +58,7 @@ it('a database from before there were observations has the states that it had, b
   await new CommandHub({ database, now: () => now, steady: () => now }).sweep();
   const states: Record<string, unknown[]> = {};
   for (const { id } of before.sessions) {
-    const session = (await readSession(wholeSight(database), id))?.session;
+    const session = (await readSession(unscoped(database), id))?.session;
     states[id] = [session?.state, session?.stateReason, session?.evidence.rule];
   }
   expect(states).toEqual({
@@ -71,7 +71,7 @@ it('a database from before there were observations has the states that it had, b
     died: ['exited', 'killed', 1],
     fresh: ['starting', null, 15],
   });
-  const { agents } = await readAgents(wholeSight(database), { after: null, limit: 5, words: [] });
+  const { agents } = await readAgents(unscoped(database), { after: null, limit: 5, words: [] });
   const counts = {
     working: 1,
     failed: 1,
@@ -85,7 +85,7 @@ it('a database from before there were observations has the states that it had, b
   const running = before.sessions.reduce((sum, { body }) => sum + JSON.parse(body).runningTaskCount, 0);
   expect(running).toBeGreaterThan(0);
   expect(agents).toMatchObject([{ retiredAt: null, overdueCount: 0, runningTaskCount: running, brokenOffCount: 1 }]);
-  const inbox = await readInbox(wholeSight(database), { after: null, limit: 10 });
+  const inbox = await readInbox(unscoped(database), { after: null, limit: 10 });
   expect(inbox.items.map(({ kind, sessionId, title }) => [kind, sessionId, title])).toEqual([
     ['permission', 'asks', 'Run rm?'],
     ['failure', 'died', 'killed'],

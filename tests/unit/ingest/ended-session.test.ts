@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -19,12 +19,12 @@ it('a session whose agent ended has no task that still runs, though the tasks st
   ]);
   await ingest(target, [custom(3, 'task:completed', { task_id: 'b2', status: 'completed' })]);
   await ingest(target, [custom(4, 'session:ended', { reason: 'killed', exitCode: 137 })]);
-  const tasks = await readTasks(wholeSight(target.database), 's1');
+  const tasks = await readTasks(unscoped(target.database), 's1');
   expect(tasks?.tasks.map(({ id, status }) => [id, status])).toEqual([
     ['b1', 'lost'],
     ['b2', 'completed'],
   ]);
-  const detail = await readSession(wholeSight(target.database), 's1');
+  const detail = await readSession(unscoped(target.database), 's1');
   expect(detail?.session).toMatchObject({ state: 'exited', runningTaskCount: 0 });
 });
 
@@ -51,6 +51,6 @@ it('no session whose agent ended has a task that still runs, however many there 
     ['s4', 'lost', 1],
   ]);
   for (const sessionId of Object.keys(counts)) {
-    expect((await readSession(wholeSight(target.database), sessionId))?.session).toMatchObject({ runningTaskCount: 0 });
+    expect((await readSession(unscoped(target.database), sessionId))?.session).toMatchObject({ runningTaskCount: 0 });
   }
 });

@@ -4,7 +4,7 @@ import { SILENT_MS } from '@interlude/protocol/limits';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, standsSince } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { putArrangement } from '@/lib/server/commands/arrange-session';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
@@ -27,7 +27,7 @@ afterEach(() => target.close());
 
 const says = (event: object) => ingest(target, [record(++seq, { event })]);
 const starts = (runId: string) => says({ type: 'RUN_STARTED', threadId: 's1', runId });
-const inbox = async () => (await readInbox(wholeSight(target.database), { after: null, limit: 100 })).items;
+const inbox = async () => (await readInbox(unscoped(target.database), { after: null, limit: 100 })).items;
 const kinds = async () => (await inbox()).map(({ kind }) => kind);
 const only = async () => {
   const items = await inbox();
@@ -118,7 +118,7 @@ describe('a failure that nobody has seen', () => {
   it('is seen with its session, whichever way a person looks at that', async () => {
     await fails('r1');
     await sweepAt(T0 + SILENT_MS);
-    const summary = (await readSession(wholeSight(target.database), 's1'))?.session as SessionSummary;
+    const summary = (await readSession(unscoped(target.database), 's1'))?.session as SessionSummary;
     expect(isSeen(summary)).toBe(false);
     await arrange({ seenState: standsSince(summary) });
     expect(await kinds()).toEqual([]);

@@ -1,6 +1,6 @@
 import { SILENT_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
@@ -42,15 +42,15 @@ const task = (id: string, more: object = {}) => custom('task:started', { task_id
 const asks = (id: string) => custom('request:opened', { request_id: id, tool_name: 'Bash', input: { command: 'ls' } });
 const listed = (...ids: string[]) => ids.map((id) => ({ id, description: id }));
 
-const session = async (id = 's1') => (await readSession(wholeSight(target.database), id))?.session;
-const tasks = async (id = 's1') => (await readTasks(wholeSight(target.database), id))?.tasks ?? [];
+const session = async (id = 's1') => (await readSession(unscoped(target.database), id))?.session;
+const tasks = async (id = 's1') => (await readTasks(unscoped(target.database), id))?.tasks ?? [];
 const statuses = async () => (await tasks()).map(({ status }) => status);
 const items = async () => {
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   return page?.turns.flatMap((turn) => turn.items) ?? [];
 };
 const runningTasks = async () =>
-  (await readAgents(wholeSight(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
+  (await readAgents(unscoped(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
 
 describe('what a runner does not list any more', () => {
   it('does not hold its session for ever: the task is lost, the request resolved as unknown', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
 import { readInbox } from '@/lib/server/queries/read-inbox';
@@ -35,9 +35,9 @@ async function works(): Promise<void> {
   await custom('task:started', { task_id: 'b1' });
   await custom('request:opened', { request_id: 'q1', tool_name: 'Bash', input: {}, expires_at: T0 + 60_000 });
 }
-const session = async () => (await readSession(wholeSight(target.database), 's1'))?.session;
+const session = async () => (await readSession(unscoped(target.database), 's1'))?.session;
 const turns = async () =>
-  (await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 }))?.turns ?? [];
+  (await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 }))?.turns ?? [];
 const lines = async () =>
   (await turns()).flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
 
@@ -54,10 +54,10 @@ describe('a status record that says that the process has ended', () => {
       pendingRequestCount: 0,
     });
     expect((await turns()).map(({ state }) => state)).toEqual(['interrupted', 'finished']);
-    const [task] = (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
+    const [task] = (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
     expect(task).toMatchObject({ status: 'lost', error: expect.stringMatching(/^The agent has ended/) });
     expect(task).not.toHaveProperty('presumed');
-    const { items } = await readInbox(wholeSight(target.database), { after: null, limit: 10 });
+    const { items } = await readInbox(unscoped(target.database), { after: null, limit: 10 });
     expect(items.map(({ kind }) => kind)).toEqual(['failure']);
   });
 

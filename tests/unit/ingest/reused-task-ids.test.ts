@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { largestStatement } from '../../support/largest-statement';
@@ -32,7 +32,7 @@ it('what is told of a task reads no more of them, however many sessions know one
   await ingest(target, [task('other', 'task:completed', {})]);
   expect(largest.rows).toBeLessThan(100);
   const standing = async (id: string) =>
-    (await readTasks(wholeSight(target.database), id))?.tasks.map(({ status }) => status);
+    (await readTasks(unscoped(target.database), id))?.tasks.map(({ status }) => status);
   expect(await standing('s7')).toEqual(['completed']);
   expect(await standing('s8')).toEqual(['running']);
   expect(await standing('s299')).toEqual(['completed']);
@@ -53,7 +53,7 @@ it('nor however often its session has run one under that id, and the run that is
   await ingest(target, [task('s1', 'task:progress', { run_id: 'r3', summary: 'the fourth' })]);
   await ingest(target, [task('s1', 'task:progress', { summary: 'the newest' })]);
   expect(largest.rows).toBeLessThan(100);
-  const tasks = (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
+  const tasks = (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
   const told = tasks.filter(({ summary }) => summary !== null).map(({ runId, summary }) => [runId, summary]);
   expect(told).toEqual([
     ['r3', 'the fourth'],

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
@@ -46,7 +46,7 @@ async function passes(seconds: number): Promise<void> {
   await target.database.writes.run((transaction) => renewRunners(transaction, ['one'], now));
   await hub().sweep();
 }
-const session = async (id = 's1') => (await readSession(wholeSight(target.database), id))?.session;
+const session = async (id = 's1') => (await readSession(unscoped(target.database), id))?.session;
 /** State, rule and note. */
 const stands = async (id = 's1') => {
   const found = await session(id);
@@ -64,7 +64,7 @@ describe('what an agent says of itself', () => {
     await reports({ report: { state: 'failure', summary: 'No credit' } }, 's2');
     expect(await session('s1')).toMatchObject({ state: 'complete', stateReason: 'All green' });
     expect(await session('s2')).toMatchObject({ state: 'failed', stateReason: 'No credit' });
-    const { agents } = await readAgents(wholeSight(target.database), { after: null, limit: 10, words: [] });
+    const { agents } = await readAgents(unscoped(target.database), { after: null, limit: 10, words: [] });
     expect(agents[0]?.sessionStates).toMatchObject({ complete: 1, failed: 1, idle: 0 });
   });
 
@@ -456,7 +456,7 @@ describe('a state that time alone changes', () => {
 
 it('an agent says how many of its sessions broke off, until they go on', async () => {
   const brokenOff = async () => {
-    const { agents } = await readAgents(wholeSight(target.database), { after: null, limit: 10, words: [] });
+    const { agents } = await readAgents(unscoped(target.database), { after: null, limit: 10, words: [] });
     return [agents[0]?.sessionStates.exited, agents[0]?.brokenOffCount];
   };
   const ends = (exit: object, sessionId: string) =>

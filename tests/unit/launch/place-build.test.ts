@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { buildFolder } from '@/lib/launch/build-folder.mjs';
-import { withBasePath } from '@/lib/launch/place-build.mjs';
+import { withBasePath } from '@/lib/launch/build.mjs';
+import { buildFolder } from '@/lib/launch/paths.mjs';
 
 const BASE = '/tools/inter.lude';
 
@@ -18,7 +18,7 @@ test.each([
     `{"distDir":".next-beneath/tools+inter.lude","basePath":"${BASE}"}`,
   ],
   ['anything else', 'a //_interlude_base__ \\/ b', 'a //_interlude_base__ \\/ b'],
-])('a path takes the place of the placeholder in %s', (_where, before, after) => {
+])('replaces the placeholder by a base path in %s', (_where, before, after) => {
   expect(withBasePath(before, BASE)).toBe(after);
   expect(withBasePath(after, BASE)).toBe(after);
 });

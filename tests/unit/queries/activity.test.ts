@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { cutTerms } from '@/lib/server/commands/cut-terms';
 import { judgeReplies } from '@/lib/server/commands/overdue-replies';
 import { readActivity } from '@/lib/server/queries/read-activity';
@@ -38,7 +38,7 @@ const answers = (at: number) =>
   );
 /** The steps that have any: where each begins, and how many are in it. */
 const steps = async (of: 'tasks' | 'answers') =>
-  (await readActivity(wholeSight(target.database), now, 60))[of].flatMap(({ fromMs, count }) =>
+  (await readActivity(unscoped(target.database), now, 60))[of].flatMap(({ fromMs, count }) =>
     count > 0 ? [[fromMs, count]] : [],
   );
 

@@ -3,7 +3,7 @@ import { positionToNumber } from '@interlude/protocol/position';
 import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-log';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { cursorOf, type ListCursor } from '@/lib/server/queries/list-cursor';
 import { AGENTS_GROUP, readAgents } from '@/lib/server/queries/read-agents';
 import { readLogLines } from '@/lib/server/queries/read-log-lines';
@@ -29,7 +29,7 @@ test('a page of agents ends where they say much of themselves, and the next one 
   const found: string[] = [];
   let after: ListCursor | null = null;
   for (let pages = 0; pages < 10; pages += 1) {
-    const page = await readAgents(wholeSight(target.database), { after, limit: 100 });
+    const page = await readAgents(unscoped(target.database), { after, limit: 100 });
     expect(page.agents.length).toBeLessThanOrEqual(4);
     expect(page.count).toBe(ids.length);
     found.push(...page.agents.map(({ id }) => id));
@@ -50,7 +50,7 @@ test('a page of turns ends where they name much, and the next one goes on', asyn
   }
   const found: string[] = [];
   for (let before: string | null = null, hasMore = true; hasMore; ) {
-    const page = await readTranscript(wholeSight(target.database), 's1', { before, limit: 200 });
+    const page = await readTranscript(unscoped(target.database), 's1', { before, limit: 200 });
     if (page === null) throw new Error('no such session');
     expect(sizeOf(page.turns)).toBeLessThan(MAX_TURN_TEXT + 600_000);
     found.unshift(...page.turns.map(({ id }) => id));
@@ -67,7 +67,7 @@ test('a turn shows no more of its messages than a turn may say, with what they r
     const event = { type: 'TEXT_MESSAGE_START', messageId: `m${at}`, role: 'assistant', metadata };
     await ingest(target, [record(at + 2, { event })]);
   }
-  const page = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+  const page = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
   const [turn] = page?.turns ?? [];
   expect(turn?.items.at(-1)).toMatchObject({ id: 'm23' });
   expect(sizeOf(turn)).toBeLessThan(MAX_TURN_TEXT + 600_000);
@@ -83,10 +83,10 @@ test('what comes with the page of a log is what a browser reads in one go, at le
     log: log(`${at} ${'x'.repeat(60_000)}`),
   }));
   await ingest(target, long);
-  const first = await readFirstLog(wholeSight(target.database), 'a1', {});
+  const first = await readFirstLog(unscoped(target.database), 'a1', {});
   expect(first?.page.lines.map(({ line }) => line)).toEqual([36, 37, 38, 39, 40]);
   expect(first?.page).toMatchObject({ hasMore: true, hasNewer: false });
-  const next = await readLogLines(wholeSight(target.database), 'a1', {
+  const next = await readLogLines(unscoped(target.database), 'a1', {
     filter: EVERY_LINE,
     place: { kind: 'before', position: positionToNumber(first?.page.lines[0]?.position ?? '') },
     limit: 500,

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { answer } from '@/lib/server/queries/answer';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { hurriedWork } from '../../support/hurried-work';
@@ -32,7 +32,7 @@ async function tell(...events: AgUiEvent[]): Promise<void> {
 }
 
 const page = async () =>
-  answer((await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 })) ?? {});
+  answer((await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 })) ?? {});
 
 describe('a page that is read in one go, as its items may be slow each', () => {
   test.each([
@@ -48,7 +48,7 @@ describe('a page that is read in one go, as its items may be slow each', () => {
 
   test('says the same as at once', async () => {
     await tell(...asked(1), ...called(2));
-    const model = await readTranscript(wholeSight(target.database), 's1', { before: null, limit: 50 });
+    const model = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
     expect(await (await page()).text()).toBe(JSON.stringify(model));
   });
 

@@ -3,7 +3,7 @@ import { EVERYTHING } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
 import { readChunkWindow } from '@/lib/server/queries/log-chunks';
 import { conditionOf } from '@/lib/server/queries/log-condition';
@@ -52,22 +52,22 @@ describe('by index, in the order of an index', () => {
   const wanted = { fleet: true, sessionIds: ['s1', 's2'], agentIds: ['a1'], scope: EVERYTHING };
   const filter = { ...EVERY_LINE, level: 'warn' as const, components: ['hook'], terms: ['timeout'] };
   const reads: Record<string, () => Promise<unknown>> = {
-    'the newest page of a transcript': () => readTranscript(wholeSight(database), 's1', { before: null, limit: 50 }),
-    'an older page of a transcript': () => readTranscript(wholeSight(database), 's1', { before: '5000', limit: 50 }),
-    'the sessions': () => readSessions(wholeSight(database)),
+    'the newest page of a transcript': () => readTranscript(unscoped(database), 's1', { before: null, limit: 50 }),
+    'an older page of a transcript': () => readTranscript(unscoped(database), 's1', { before: '5000', limit: 50 }),
+    'the sessions': () => readSessions(unscoped(database)),
     'a page of the sessions': () =>
-      readSessionPage(wholeSight(database), { after: { group: 'working', at: 5, id: 's1' }, limit: 100 }),
+      readSessionPage(unscoped(database), { after: { group: 'working', at: 5, id: 's1' }, limit: 100 }),
     'a page of an agent’s sessions': () =>
-      readAgentSessions(wholeSight(database), 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
+      readAgentSessions(unscoped(database), 'a1', { after: { group: 'agent', at: 5, id: 's1' }, limit: 100 }),
     'a page of the agents': () =>
-      readAgents(wholeSight(database), { after: { group: 'agents', at: 0, id: 'a1' }, limit: 100 }),
-    'a session’s tasks': () => readTasks(wholeSight(database), 's1'),
-    'what a task has written': () => readTaskOutput(wholeSight(database), 's1', 't1', { runId: null, position: null }),
-    'one task': () => readTask(wholeSight(database), 's1', 't1'),
+      readAgents(unscoped(database), { after: { group: 'agents', at: 0, id: 'a1' }, limit: 100 }),
+    'a session’s tasks': () => readTasks(unscoped(database), 's1'),
+    'what a task has written': () => readTaskOutput(unscoped(database), 's1', 't1', { runId: null, position: null }),
+    'one task': () => readTask(unscoped(database), 's1', 't1'),
     'the newest log lines': () =>
-      readLogLines(wholeSight(database), 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
+      readLogLines(unscoped(database), 'a1', { filter, place: { kind: 'newest' }, limit: 200 }),
     'the log lines after one': () =>
-      readLogLines(wholeSight(database), 'a1', {
+      readLogLines(unscoped(database), 'a1', {
         filter: EVERY_LINE,
         place: { kind: 'after', position: 5 },
         limit: 200,
@@ -92,14 +92,14 @@ describe('by index, in the order of an index', () => {
   });
 
   test('what ran at a time', async () => {
-    const plans = await plansOf(() => readTurnAt(wholeSight(database), 's1', 1_795_170_000_000));
+    const plans = await plansOf(() => readTurnAt(unscoped(database), 's1', 1_795_170_000_000));
     expect(plans.filter(isWasteful)).toEqual([]);
     expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
     expect(plans).toContain('SEARCH tasks USING COVERING INDEX tasks_by_start (session_id=? AND started_at<?)');
   });
 
   test('what a session lacks', async () => {
-    const plans = await plansOf(() => readDelivery(wholeSight(database), 's1'));
+    const plans = await plansOf(() => readDelivery(unscoped(database), 's1'));
     // what is sorted there are the outboxes that have written to it
     expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(plans.filter((detail) => / (events|quarantine|q) /.test(detail))).toEqual([
@@ -152,7 +152,7 @@ describe('by index, in the order of an index', () => {
   });
 
   test('an agent', async () => {
-    const plans = await plansOf(() => readAgent(wholeSight(database), 'a1'));
+    const plans = await plansOf(() => readAgent(unscoped(database), 'a1'));
     expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import type { SessionDelivery } from '@interlude/protocol/read-models';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readDelivery } from '@/lib/server/queries/read-delivery';
 import { readInbox } from '@/lib/server/queries/read-inbox';
@@ -25,8 +25,8 @@ const tell = (...records: object[]) => ingest(target, records);
 
 /** As the session's own row says, too. */
 async function delivery(id: string): Promise<SessionDelivery> {
-  const found = await readDelivery(wholeSight(target.database), id);
-  const session = (await readSession(wholeSight(target.database), id))?.session;
+  const found = await readDelivery(unscoped(target.database), id);
+  const session = (await readSession(unscoped(target.database), id))?.session;
   if (found === null || session === undefined) throw new Error(`the session ${id} is there`);
   const { lostCount, quarantinedCount } = session;
   expect({ lostCount, quarantinedCount }).toEqual({
@@ -82,11 +82,11 @@ describe('is missing of a session', () => {
     await tell(refused('s1', { agentId: undefined }), refused('s2', { agentId: 5 }));
     await tell(refused('s1', { agentId: undefined }));
     expect([(await delivery('s1')).quarantinedCount, (await delivery('s2')).quarantinedCount]).toEqual([2, 1]);
-    expect((await readAgent(wholeSight(target.database), 'a1'))?.agent).toMatchObject({
+    expect((await readAgent(unscoped(target.database), 'a1'))?.agent).toMatchObject({
       sessionCount: 1,
       quarantinedCount: 2,
     });
-    expect((await readAgent(wholeSight(target.database), 'a2'))?.agent).toMatchObject({
+    expect((await readAgent(unscoped(target.database), 'a2'))?.agent).toMatchObject({
       sessionCount: 1,
       quarantinedCount: 1,
     });
@@ -115,18 +115,18 @@ describe('is missing of a session', () => {
     await tell(of('s1'), of('s2'), ended('t1'), ended('t2'), ended('t1'));
     expect((await delivery('s1')).quarantinedCount).toBe(3);
     const gap = async () =>
-      (await readInbox(wholeSight(target.database), { after: null, limit: 50 })).items.filter(
+      (await readInbox(unscoped(target.database), { after: null, limit: 50 })).items.filter(
         ({ kind }) => kind === 'delivery-gap',
       );
     const [item] = await gap();
     expect(item).toMatchObject({ count: 3 });
     expect((await post('/inbox/marks', { ids: [item?.id], mark: 'seen' })).status).toBe(200);
-    const parked = (await readAgent(wholeSight(target.database), 'a1'))?.parked[0]?.position;
+    const parked = (await readAgent(unscoped(target.database), 'a1'))?.parked[0]?.position;
     const body = how === 'assign' ? { sessionId: 's2', clientId: 'c' } : { clientId: 'c' };
     for (let again = 0; again < 2; again++) {
       expect((await post(`/agents/a1/parked/${parked}/${how}`, body)).status).toBe(200);
       expect(await delivery('s1')).toMatchObject({ quarantinedCount: 1, missing: [{ seq: 4 }] });
-      expect((await readAgent(wholeSight(target.database), 'a1'))?.agent).toMatchObject({
+      expect((await readAgent(unscoped(target.database), 'a1'))?.agent).toMatchObject({
         quarantinedCount: 1,
         parkedCount: 1,
       });

@@ -2,7 +2,7 @@ import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { EVERY_LINE, type LogFilter } from '@interlude/protocol/projections/log-filter';
 import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
+import { unscoped } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { downloadLog } from '@/lib/server/queries/download-log';
 import { SLICE_BYTES } from '@/lib/server/queries/log-slices';
@@ -51,7 +51,7 @@ async function index({ database }: InProcessTarget): Promise<void> {
 test('a search gives others a turn after each long line', async () => {
   await write(LINES);
   const turns = hurriedWork();
-  const { end } = await scanLog(wholeSight(target.database), AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
+  const { end } = await scanLog(unscoped(target.database), AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
   expect(end).toBe('log');
   expect(turns()).toBeGreaterThanOrEqual(LINES);
 });
@@ -96,7 +96,7 @@ describe('a log of which half is indexed', () => {
       const found: string[] = [];
       for (let scans = 0; scans < 3 * MANY; scans += 1) {
         const range = { ...RANGE, direction, edge, budgetMs: 200 };
-        const { lines, end, searchedTo } = await scanLog(wholeSight(indexed.database), AGENT, filter, range);
+        const { lines, end, searchedTo } = await scanLog(unscoped(indexed.database), AGENT, filter, range);
         expect(lines.length).toBeLessThanOrEqual(1);
         found.push(...lines.map(({ position }) => position));
         if (end === 'log') break;
@@ -112,7 +112,7 @@ describe('a log of which half is indexed', () => {
     vi.spyOn(performance, 'now').mockReturnValue(0);
     const reads = vi.spyOn(indexed.database.reader, 'execute');
     const filter = filterBy('^a');
-    const { lines } = await scanLog(wholeSight(indexed.database), AGENT, filter, { ...RANGE, budgetMs: Infinity });
+    const { lines } = await scanLog(unscoped(indexed.database), AGENT, filter, { ...RANGE, budgetMs: Infinity });
     expect(lines).toHaveLength(MANY);
     const slices = (await Promise.all(reads.mock.results.map(({ value }) => value))).map(({ rows }) => rows.length);
     expect(slices.reduce((most, rows) => Math.max(most, rows), 0)).toBe(SLICE_BYTES / MAX_LOG_MESSAGE_BYTES);
@@ -122,7 +122,7 @@ describe('a log of which half is indexed', () => {
 test('a download gives others a turn after each long line', async () => {
   await write(LINES);
   const turns = hurriedWork();
-  const stream = await downloadLog(wholeSight(target.database), AGENT, filterBy('[cd]'), 'somebody');
+  const stream = await downloadLog(unscoped(target.database), AGENT, filterBy('[cd]'), 'somebody');
   const text = await new Response(stream).text();
   expect(text).toBe('');
   expect(turns()).toBeGreaterThanOrEqual(LINES);

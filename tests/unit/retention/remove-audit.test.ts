@@ -1,7 +1,7 @@
 import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addEntry, hashOf, REMOVAL } from '@/lib/server/access/audit-entry';
-import { checkAudit } from '@/lib/server/access/read-audit';
+import { appendAuditEntry, hashOf, REMOVAL_ACTION } from '@/lib/server/access/audit';
+import { checkAudit } from '@/lib/server/access/audit-log';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 
 let server: RetainedServer;
@@ -17,7 +17,7 @@ const later = (days: number) => {
 const actAll = (actions: string[]) =>
   server.target.database.writes.run(async (transaction) => {
     for (const action of actions) {
-      await addEntry(transaction, {
+      await appendAuditEntry(transaction, {
         ...{ at: server.now, actor: 'Ada', actorKind: 'human', role: 'operator', credentialId: 'c', action },
         ...{ agentId: null, sessionId: null, target: '/x', digest: '', origin: '', result: 'done', times: 1 },
       });
@@ -39,7 +39,7 @@ describe('old entries of the audit', () => {
     await act('four');
     later(150);
     await retain();
-    expect(await shown()).toEqual(['4 four', `5 ${REMOVAL}`]);
+    expect(await shown()).toEqual(['4 four', `5 ${REMOVAL_ACTION}`]);
     const removed = { upTo: 3, hash: third?.hash, at: server.now };
     const { entries, removed: told } = await page();
     expect(told).toEqual(removed);
@@ -80,7 +80,7 @@ describe('old entries of the audit', () => {
     await actTimes(1_100, 'act');
     later(500);
     await retain();
-    expect(await shown()).toEqual([`1101 ${REMOVAL}`]);
+    expect(await shown()).toEqual([`1101 ${REMOVAL_ACTION}`]);
     expect(await check()).toMatchObject({ entries: 1, brokenAt: null, removed: { upTo: 1_100 } });
     // as if the last slice had been cut off behind its commit, with nothing left
     const [last] = (await page()).entries;
@@ -102,7 +102,7 @@ describe('old entries of the audit', () => {
       await retain();
       later(0.05);
     }
-    const removals = (await shown()).filter((text) => text.includes(REMOVAL));
+    const removals = (await shown()).filter((text) => text.includes(REMOVAL_ACTION));
     expect(removals.length).toBeGreaterThan(0);
     expect(removals.length).toBeLessThanOrEqual(3);
     expect(await check()).toMatchObject({ brokenAt: null });
@@ -125,7 +125,7 @@ describe('old entries of the audit', () => {
     expect(await check()).toMatchObject({ brokenAt: null, removed: { upTo: 500 } });
     await server.change('DROP TRIGGER stuck');
     await retain();
-    expect(await shown()).toEqual(['701 young', `702 ${REMOVAL}`]);
+    expect(await shown()).toEqual(['701 young', `702 ${REMOVAL_ACTION}`]);
     expect(await check()).toMatchObject({ entries: 2, brokenAt: null, removed: { upTo: 700 } });
   });
 
@@ -174,7 +174,7 @@ describe('what was tampered with is found, where entries were removed', () => {
   });
 
   test('an entry that an agent’s or a person’s words make look like that of a removal is none', async () => {
-    await act(REMOVAL);
+    await act(REMOVAL_ACTION);
     later(1);
     await retain();
     expect(await check()).toMatchObject({ brokenAt: null, removed: { upTo: 3 } });

@@ -16,15 +16,15 @@ afterEach(() => {
 
 const get = (path: string, token = TOKEN) =>
   new Request(`http://127.0.0.1${path}`, { headers: { host: '127.0.0.1', authorization: `Bearer ${token}` } });
-/** A data folder that can't be made until this is called. */
+/** A data folder that can't be created until this is called. */
 function awayUntil(): { env: { INTERLUDE_TOKEN: string; INTERLUDE_DATA_DIR: string }; comeBack(): void } {
   const place = join(folder, 'data');
   writeFileSync(place, '');
   return { env: { INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: place }, comeBack: () => rmSync(place) };
 }
 
-describe('a server whose database is away when it starts', () => {
-  test('watches from when it is back, with nobody’s request needed', async () => {
+describe('a server whose database is unavailable at start', () => {
+  test('starts its background work once the database is back, without a request', async () => {
     const { env, comeBack } = awayUntil();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const server = createServer(env);
@@ -37,7 +37,7 @@ describe('a server whose database is away when it starts', () => {
     await server.close();
   });
 
-  test('says so, to those only who may know, and answers the next request', async () => {
+  test('reports that to authorized readers only, and answers the next request', async () => {
     const { env, comeBack } = awayUntil();
     const server = createServer(env);
     await server.start();
@@ -50,8 +50,8 @@ describe('a server whose database is away when it starts', () => {
   });
 });
 
-describe('a server that was closed', () => {
-  test('ends its streams with bye and takes no more', async () => {
+describe('a closed server', () => {
+  test('ends its streams with bye and accepts no more', async () => {
     const server = createServer({ INTERLUDE_TOKEN: TOKEN, INTERLUDE_DATA_DIR: folder });
     const streams = await Promise.all(
       ['/stream?topic=fleet', '/agents/a/commands?runner=r&startedAt=1'].map((path) =>
@@ -63,7 +63,7 @@ describe('a server that was closed', () => {
     expect((await server.handle(get('/api/v1/stream?topic=fleet'))).status).toBe(503);
   });
 
-  test('before it was opened has nothing to let go of', async () => {
+  test('closes cleanly if it was never opened', async () => {
     await createServer({}).close();
   });
 });

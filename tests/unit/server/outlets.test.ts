@@ -12,7 +12,7 @@ import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
 
-/** One canary by its shape, which may also be part of an id, and one by its place. */
+/** A canary recognized by shape, which may also be part of an id, and one recognized by position. */
 const SHAPED = '0123456789abcdefghijABCDEFGHIJ0123456789';
 const CANARY = `gh${'p_'}${SHAPED}`;
 const PLACED = 'Zk4vq.Tr7wLx';
@@ -59,12 +59,12 @@ afterAll(async () => {
   vi.restoreAllMocks();
 });
 
-/** @param aheadMs what has come up is sent once it has stood for a while */
+/** @param aheadMs items are sent after a short delay */
 function sender(aheadMs = 0): WebhookSender {
   return new WebhookSender({ ...stage.parts, now: () => stage.parts.now() + aheadMs });
 }
 
-/** Canaries in each field that a runner or a person fills in. */
+/** Plants canaries in every field that runners or people fill in. */
 async function plant(): Promise<void> {
   const custom = (name: string, value: object) => ({ type: 'CUSTOM', name, value });
   const events = [
@@ -99,7 +99,7 @@ async function plant(): Promise<void> {
   await stage.send(`/api/v1/${CANARY}`);
 }
 
-/** What leaves by each outlet. An outlet without an entry does not compile. */
+/** Output of each outlet. An outlet without an entry does not compile. */
 const READ: Record<Outlet, () => Promise<string>> = {
   webhook: async () => called.join('\n'),
   traces: async () => {
@@ -122,14 +122,14 @@ const READ: Record<Outlet, () => Promise<string>> = {
   },
 };
 
-it.each(OUTLETS)('%s carries no secret', async (outlet) => {
+it.each(OUTLETS)('%s contains no secret', async (outlet) => {
   const text = await READ[outlet]();
   expect(text.length).toBeGreaterThan(100);
   expect([text.includes(SHAPED.slice(0, 9)), text.includes(PLACED)]).toEqual([false, false]);
   if (outlet !== 'metrics') expect(text).toContain('[redacted: ');
 });
 
-it('a metric shows no secret in the value of a label, and all of its other values', async () => {
+it('a metric redacts a secret in a label and keeps its other values', async () => {
   const metrics = (path: string) => `# HELP a Words.\na{path="${path}",le="0.5",said="a \\"b\\""} 1\na 2\n`;
   expect(await redactedMetrics(metrics(`/x/${CANARY}`), () => null)).toBe(metrics('/x/[redacted: github-token]'));
   const key = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----`;
@@ -144,14 +144,14 @@ const FILES = ['lib', 'db', 'app', 'components'].flatMap((folder) =>
     .map((path) => ({ path: `${folder}/${path}`, text: readFileSync(`${ROOT}/${folder}/${path}`, 'utf8') })),
 );
 
-it('nothing else in the server posts to other services', () => {
+it('no other server file posts to another service', () => {
   const fetching = FILES.filter(({ text }) => /(?<![.\w])fetch\(/.test(text)).map(({ path }) => path);
-  // the runner posts to the server; the launcher and the pages ask the server itself; the database is the server's own
+  // the runner posts to the server; launcher and pages call the server; the database has requests of its own
   const own = /^(?:lib\/(?:runner|conformance|launch)|components|db)\//;
-  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/server/access/post-redacted.ts']);
+  expect(fetching.filter((path) => !own.test(path))).toEqual(['lib/server/post-redacted.ts']);
 });
 
-it('the pages load the rules when they are needed, not with their bundle', () => {
+it('pages load the redaction rules on demand, not in their bundle', () => {
   const pages = FILES.filter(({ path }) => /^(?:app|components)\//.test(path));
   expect(pages.filter(({ text }) => /from ['"]@\/lib\/redaction/.test(text))).toEqual([]);
 });

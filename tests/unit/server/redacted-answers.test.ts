@@ -6,7 +6,7 @@ import { type InProcessServer, inProcessServer } from '../../support/server-targ
 
 const BODY = '0123456789abcdefghijABCDEFGHIJ0123456789';
 const TOKEN = `gh${'p_'}${BODY}`;
-/** Secrets by their place alone. */
+/** Secrets recognized by position only. */
 const NAMED = 'w0rds-and-numb3rs-42';
 
 let server: InProcessServer;
@@ -69,8 +69,8 @@ const READS = ROUTES.filter(({ method, access }) => method === 'GET' && (access 
 
 const hasSecret = (text: string) => text.includes(BODY.slice(0, 9)) || text.includes(NAMED);
 
-describe('whoever is told no secrets', () => {
-  test.each(READS)('is told none by %s, where others are told what they were', async (path) => {
+describe('a redacted reader', () => {
+  test.each(READS)('gets no secret from %s, where others do', async (path) => {
     const mine = await server.send(path, { headers: viewer });
     const all = await server.send(path, { headers: operator });
     const [seen, whole] = [await mine.text(), await all.text()];
@@ -81,7 +81,7 @@ describe('whoever is told no secrets', () => {
     if (hasSecret(whole)) expect(seen).toContain('[redacted: ');
   });
 
-  test('is told how many were left out, and others nothing of that', async () => {
+  test('gets the number of redactions; others don’t', async () => {
     const [mine, whole] = await Promise.all(
       [viewer, operator].map(async (headers) => {
         const answer = await server.send('/api/v1/sessions/s1/transcript', { headers });
@@ -92,13 +92,13 @@ describe('whoever is told no secrets', () => {
     expect(whole).not.toHaveProperty('redacted');
   });
 
-  test('keeps every id, so that what it is told of can be asked for', async () => {
+  test('gets every id unchanged, so that it can be requested', async () => {
     const answer = await server.send('/api/v1/sessions/s1/transcript', { headers: viewer });
     const { turns } = (await answer.json()) as { turns: { id: string; items: { id: string }[] }[] };
     expect(turns.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(expect.arrayContaining(['m1', 'c1', 'q1']));
   });
 
-  test('finds nothing by a secret that is left out', async () => {
+  test('finds nothing by a redacted secret', async () => {
     for (const [path, isFound] of [
       ['/api/v1/agents/a1/logs?q=', (text: string) => text.includes('said ')],
       ['/api/v1/agents/a1/logs/download?q=', (text: string) => text.includes('said ')],
@@ -112,7 +112,7 @@ describe('whoever is told no secrets', () => {
     }
   });
 
-  test('is told none by a stream, whole or from the middle', async () => {
+  test('gets no secret from a stream, whole or resumed', async () => {
     for (const after of [0, 3, 4, 5, 7, 8]) {
       const topics = 'topic=session:s1&topic=fleet&topic=logs:a1';
       const answer = await server.send(`/api/v1/stream?${topics}&after=${after}`, { headers: viewer });
@@ -124,7 +124,7 @@ describe('whoever is told no secrets', () => {
     }
   });
 
-  test('may not open files, which nobody takes secrets out of', async () => {
+  test('may not open files, which can’t be redacted', async () => {
     const attached = await server.send('/api/v1/sessions/s1/attachments?name=a.txt', {
       method: 'POST',
       headers: { ...owner(), 'content-type': 'text/plain' },
@@ -140,7 +140,7 @@ describe('whoever is told no secrets', () => {
     expect([refused.status, (await errorOf(refused)).code]).toEqual([403, 'forbidden']);
   });
 
-  test('may not speak AG-UI, and nothing that it would have asked is done', async () => {
+  test('may not use AG-UI, and such a request has no effect', async () => {
     const strict = await inProcessServer(undefined, { INTERLUDE_REDACT_ROLES: 'Operator, viewer' });
     try {
       await ingest(strict, [record(1, { event: { type: 'RUN_STARTED', threadId: 's1', runId: 'r1' } })]);
@@ -163,7 +163,7 @@ describe('whoever is told no secrets', () => {
     }
   });
 
-  test('is the role that is named, and not one that may do more', async () => {
+  test('is the configured role, not a higher one', async () => {
     for (const [headers, redacts] of [
       [viewer, true],
       [operator, false],

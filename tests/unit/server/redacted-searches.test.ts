@@ -60,15 +60,15 @@ const SEARCHES: Record<string, (guess: string) => string> = {
 };
 
 describe('a search by a redacted reader', () => {
-  test.each(Object.entries(SEARCHES))('answers a right guess as a wrong one: %s', async (_, search) => {
+  test.each(Object.entries(SEARCHES))('answers a right guess like a wrong one: %s', async (_, search) => {
     const right = await answer(search(RIGHT));
     expect(right[0]).toBe(200);
     expect(right).toEqual(await answer(search(WRONG)));
-    // the beginning of a right one, so that nobody goes from letter to letter
+    // prefixes of a right guess, so that no one can search letter by letter
     expect(await answer(search('hunter2B'))).toEqual(await answer(search('hunter2C')));
   });
 
-  test('finds what the reader is shown, and pages through all of it', async () => {
+  test('finds what the reader sees, on every page', async () => {
     const lines = async (filter: string) =>
       (await stage.ask<{ lines: { message: string }[] }>(`${LOGS}?${filter}`, { as: viewer })).lines.length;
     expect(await lines(`regex=${guessed('PASSWORD=\\[redacted')}`)).toBe(3);

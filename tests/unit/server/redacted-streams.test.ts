@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { OWNER } from '@/lib/server/access/principal';
-import { answerRoute } from '@/lib/server/answer-route';
+import { handleRoute } from '@/lib/server/handle-route';
 import type { ApiRoute } from '@/lib/server/routes';
 import { AccessStage } from '../../support/access-stage';
 import type { FrameReader } from '../../support/frames';
@@ -25,7 +25,7 @@ async function tokenFor(role: string): Promise<Record<string, string>> {
 const said = (reader: FrameReader) => JSON.stringify(reader.frames);
 const hasPart = (text: string) => text.includes(BODY.slice(0, 9)) || text.includes(BODY.slice(-9));
 
-test('a stream that goes on tells no secret to a reader who is told none, and all to others beside it', async () => {
+test('a live stream redacts for a redacted reader only', async () => {
   await ingest(server, [record(1, { event: { type: 'RUN_STARTED', threadId: 's1', runId: 'r1' } })]);
   const topics = 'topic=session:s1&topic=fleet&topic=logs:a1';
   const [viewer, operator] = [
@@ -51,7 +51,7 @@ test('a stream that goes on tells no secret to a reader who is told none, and al
   }
 });
 
-test('an answer of a route that clears nothing of secrets is refused to whoever is told none', async () => {
+test('refuses a redacted reader the response of a route that does not redact', async () => {
   const stage = await AccessStage.start();
   onTestFinished(() => stage.close());
   const route: ApiRoute = {
@@ -59,7 +59,7 @@ test('an answer of a route that clears nothing of secrets is refused to whoever 
     handler: async () => new Response(TOKEN),
   };
   const request = new Request('http://127.0.0.1/api/v1/forgetful');
-  const ask = (redacts: boolean) => answerRoute(route, request, stage.parts, {}, { ...OWNER, redacts });
+  const ask = (redacts: boolean) => handleRoute(route, request, stage.parts, {}, { ...OWNER, redacts });
   await expect(ask(true)).rejects.toMatchObject({ code: 'forbidden' });
   expect(await (await ask(false)).text()).toBe(TOKEN);
 });

@@ -15,26 +15,26 @@ const named = ROUTES.map((route): [string, Route] => [`${route.method} ${route.p
 const api = named.filter(([, { access }]) => access !== 'open');
 
 describe('every route', () => {
-  test('is there once', () => {
+  test('is registered once', () => {
     expect(new Set(named.map(([name]) => name)).size).toBe(ROUTES.length);
   });
 
-  test('below /api/v1 is for signed-in callers or programs, but for the health checks', () => {
+  test('below /api/v1 needs a credential, except the health checks', () => {
     const open = ROUTES.filter(({ pattern, access }) => pattern.startsWith('/api/') && access === 'open');
     expect(new Set(open.map(({ pattern }) => pattern))).toEqual(new Set(['/api/v1/healthz', '/api/v1/readyz']));
   });
 
-  test.each(api)('refuses strangers: %s', async (_, route) => {
+  test.each(api)('refuses requests without a credential: %s', async (_, route) => {
     const response = await server.send(pathOf(route), { method: route.method });
     expect([response.status, (await errorOf(response)).code]).toEqual([401, 'unauthenticated']);
   });
 
-  test.each(api)('refuses another name: %s', async (_, route) => {
+  test.each(api)('refuses another host name: %s', async (_, route) => {
     const headers = { host: 'evil.example', authorization: `Bearer ${server.token}` };
     expect((await server.send(pathOf(route), { method: route.method, headers })).status).toBe(421);
   });
 
-  test('for programs refuses the cookie of a person who is signed in, and others take it', async () => {
+  test('for programs refuses a sign-in cookie, others accept it', async () => {
     const signIn = await server.send(`/sign-in?token=${server.token}`);
     const cookie = signIn.headers.get('set-cookie')?.split(';')[0] ?? '';
     const headers = { cookie, 'sec-fetch-site': 'same-origin' };
@@ -45,7 +45,7 @@ describe('every route', () => {
     }
   });
 
-  test.each(named)('refuses every method that is not its own, and names those that are: %s', async (_, route) => {
+  test.each(named)('refuses other methods and lists its own: %s', async (_, route) => {
     const own = ROUTES.filter(({ pattern }) => pattern === route.pattern).map(({ method }) => method);
     const headers = { authorization: `Bearer ${server.token}` };
     for (const method of METHODS.filter((each) => !own.includes(each))) {
@@ -57,7 +57,7 @@ describe('every route', () => {
 
   const bodiesOf = (route: Route) => (route.access === 'open' ? [] : (route.takes.bodies ?? []));
   test.each(named.filter(([, route]) => bodiesOf(route).length > 0))(
-    'takes its body by the schema that the table names: %s',
+    'validates its body by its schema: %s',
     async (_, route) => {
       const known = bodiesOf(route).map(({ shape }) => Object.keys(shape));
       const fields = [];
@@ -71,14 +71,14 @@ describe('every route', () => {
   );
 });
 
-describe('the query of a route', () => {
+describe('a route’s query', () => {
   const refusal = async (path: string) => {
     const response = await server.get(`/api/v1${path}`);
     return [response.status, await errorOf(response)] as const;
   };
 
   test.each(['/sessions?limit=0', '/agents?limit=1001', '/sessions/s/transcript?limit=x', '/agents/a/logs?limit=-1'])(
-    'names the argument that is wrong, and what it must be: %s',
+    'names the invalid argument and its allowed values: %s',
     async (path) => {
       const limit = path.split('=')[1];
       const message = expect.stringMatching(/^limit=".*" can’t be used: it must be a whole number from 1 to \d+\.$/);
@@ -86,7 +86,7 @@ describe('the query of a route', () => {
     },
   );
 
-  test('that filters refuses what it does not know', async () => {
+  test('with filters rejects unknown ones', async () => {
     const message = '"when" is not known here. Use at, or leave it out.';
     expect(await refusal('/sessions/s/turn-at?when=5')).toEqual([
       400,
@@ -94,7 +94,7 @@ describe('the query of a route', () => {
     ]);
   });
 
-  test('takes the first of what is given twice, and every component', async () => {
+  test('uses the first of repeated arguments, and every component', async () => {
     expect((await server.get('/api/v1/sessions?limit=5&limit=0')).status).toBe(200);
     expect((await server.get('/api/v1/agents/a/logs?component=x&component=y')).status).toBe(404);
   });
@@ -104,14 +104,14 @@ describe('an id in a path', () => {
   const get = (path: string) =>
     server.get(path).then(async (response) => ({ status: response.status, ...(await response.json()) }));
 
-  test('is taken decoded', async () => {
+  test('is decoded', async () => {
     expect(await get('/api/v1/sessions/a%2Fb%20ü')).toMatchObject({
       status: 404,
       error: { message: expect.stringContaining('"a/b ü"') },
     });
   });
 
-  test('that is not UTF-8 is refused', async () => {
+  test('is refused if it is not UTF-8', async () => {
     expect(await get('/api/v1/sessions/%ff')).toMatchObject({ status: 400, error: { code: 'malformed' } });
   });
 
@@ -125,7 +125,7 @@ describe('an id in a path', () => {
 
 describe('PROTOCOL.md', () => {
   const page = readFileSync(new URL('../../../lib/protocol/PROTOCOL.md', import.meta.url), 'utf8');
-  /** A route as the page writes it: without the base path, and an agent or a session is `:id`. */
+  /** A route as PROTOCOL.md writes it: without the base path, and with `:id` for an agent or session. */
   const written = ({ method, pattern }: Pick<Route, 'method' | 'pattern'>) =>
     `${method} ${pattern.replace('/api/v1', '').replace(/^(\/(?:agents|sessions))\/:\w+/, '$1/:id')}`;
   const control = page.indexOf('POST /hooks/:event');
@@ -135,7 +135,7 @@ describe('PROTOCOL.md', () => {
     ),
   );
 
-  test('names every route', () => {
+  test('lists every route', () => {
     expect(
       ROUTES.filter(({ method }) => method !== 'HEAD')
         .map(written)
@@ -143,7 +143,7 @@ describe('PROTOCOL.md', () => {
     ).toEqual([]);
   });
 
-  test('names no route that is not there', () => {
+  test('lists no unknown route', () => {
     const there = new Set(ROUTES.map(written));
     expect([...listed].filter((route) => !there.has(route))).toEqual([]);
   });

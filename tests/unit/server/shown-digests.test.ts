@@ -12,15 +12,15 @@ const FILE_HASH = hashOf(FILE);
 const PNG_HASH = hashOf(PNG);
 
 let stage: AccessStage;
-/** May answer and sees everything. */
+/** May answer, unredacted. */
 let admin: Headers;
-/** May answer and is redacted. */
+/** May answer, redacted. */
 let operator: Headers;
-/** Sees everything of the agents and may not answer. */
+/** Unredacted, may not answer. */
 let viewer: Headers;
-/** Frames, redacted and not, which may not answer either, whatever their role. */
+/** Embeds, redacted and not; whatever their role, they may not answer. */
 let embeds: Headers[];
-/** The digest of the request, as the database has it. */
+/** The digest of the request as stored. */
 let plain: string;
 
 const run = [{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }];
@@ -80,7 +80,7 @@ const READS = ROUTES.filter(({ method, access }) => method === 'GET' && (access 
   .map(({ pattern }) => pattern.replace('/api/v1', '').replace(/:(\w+)/g, (_, name) => IDS[name] ?? 'id'))
   .filter((path) => path !== '/stream');
 
-/** All that a reader is told of the session and of the inbox: by every route, and by a stream that replays it. */
+/** Everything a reader sees of the session and the inbox: on every route, and on a replaying stream. */
 async function everything(as: Headers): Promise<string> {
   const answers = await Promise.all(READS.map(async (path) => (await stage.send(`/api/v1${path}`, { as })).text()));
   const topics = as === embeds[2] ? 'topic=fleet' : 'topic=session:s1&topic=fleet';
@@ -92,15 +92,15 @@ async function everything(as: Headers): Promise<string> {
 const digestsIn = (text: string) => [...text.matchAll(/"digest":("[^"]*")/g)].map(([, digest]) => digest);
 const hashesIn = (text: string) => [...text.matchAll(/"hash":"([0-9a-f]{64})"/g)].map(([, hash]) => hash ?? '');
 
-describe('a digest of a request', () => {
-  test('is plain for readers who see everything and may answer', async () => {
+describe('a request digest', () => {
+  test('is plain for unredacted readers who may answer', async () => {
     const digests = digestsIn(await everything(admin));
     // the request, its inbox item, and both on the stream
     expect(digests.length).toBeGreaterThan(3);
     expect(new Set(digests)).toEqual(new Set([JSON.stringify(plain)]));
   });
 
-  test('is keyed for redacted readers who may answer, alike on every route and stream', async () => {
+  test('is keyed for redacted readers who may answer, the same on every route and stream', async () => {
     const text = await everything(operator);
     const digests = digestsIn(text);
     expect(digests.length).toBeGreaterThan(3);
@@ -109,14 +109,14 @@ describe('a digest of a request', () => {
     expect(text).not.toContain(plain);
   });
 
-  test('is kept from readers who may not answer', async () => {
+  test('is withheld from readers who may not answer', async () => {
     for (const reader of [viewer, ...embeds]) {
       const text = await everything(reader);
       expect([digestsIn(text), text.includes(plain)]).toEqual([[], false]);
     }
   });
 
-  test('is kept from them on a live stream, too, beside readers who see it', async () => {
+  test('is withheld from them on a live stream, beside readers who see it', async () => {
     const topics = '/stream?topic=session:s1&topic=fleet';
     const readers = await Promise.all([admin, operator, viewer].map((as) => stage.stream(topics, as)));
     for (const reader of readers) await reader.frame('up-to-date');
@@ -135,7 +135,7 @@ describe('a digest of a request', () => {
     expect(seen).not.toContain(digest);
   });
 
-  test('names the request in an answer of the reader who was given it, and no other form does', async () => {
+  test('identifies the request in its reader’s form only', async () => {
     await say(asks('q3', 'ls'), asks('q4', 'ls -l'));
     const answer = async (as: Headers, id: string, digest: string | null) => {
       const body = { behavior: 'allow', digest };
@@ -153,14 +153,14 @@ describe('a digest of a request', () => {
     expect(await answer(admin, 'q3', keyedOf3)).toEqual([409, 'request_changed', plainOf3]);
     expect(await answer(operator, 'q3', keyedOf3)).toEqual([202, null, null]);
     expect(await answer(admin, 'q4', (await read(admin, 'q4')).request.digest)).toEqual([202, null, null]);
-    // the runner checks the plain one, whoever answered
+    // the runner checks the plain digest, whoever answered
     const { rows } = await stage.parts.database.reader.execute(
       "SELECT body FROM commands WHERE type LIKE 'permission%'",
     );
     expect(rows.map(({ body }) => JSON.parse(String(body)).digest)).toContain(plainOf3);
   });
 
-  test('is not missed by a page that has none: a request asked anew is another one', async () => {
+  test('is not needed to render a page: a request asked again is a new one', async () => {
     await say(asks('q5', 'one'));
     await say(asks('q5', 'two'));
     const { turns } = await stage.ask<{ turns: { items: { id: string; input?: unknown }[] }[] }>(
@@ -172,7 +172,7 @@ describe('a digest of a request', () => {
   });
 });
 
-describe('the hash of an attachment', () => {
+describe('an attachment hash', () => {
   let keyed: string[];
   beforeEach(async () => {
     keyed = [...new Set(hashesIn(await everything(operator)))];
@@ -191,7 +191,7 @@ describe('the hash of an attachment', () => {
     }
   });
 
-  test('opens the attachment for the reader who was given it, and no other form does', async () => {
+  test('opens the attachment in its reader’s form only', async () => {
     const get = async (as: Headers, hash: string) => {
       const answer = await stage.send(`/api/v1/attachments/${hash}?session=s1`, { as });
       return [answer.status, answer.headers.get('etag'), (await answer.arrayBuffer()).byteLength] as const;
@@ -199,7 +199,7 @@ describe('the hash of an attachment', () => {
     const [file = '', image = ''] = keyed;
     expect(await get(operator, image)).toEqual([200, `"${image}"`, PNG.byteLength]);
     expect((await get(operator, file))[0]).toBe(403);
-    // whether or not the session has it, the plain hash of a guess finds nothing
+    // the plain hash of a guess finds nothing, whether the session has it or not
     for (const hash of [FILE_HASH, PNG_HASH, hashOf(bytesOf('another'))]) {
       expect((await get(operator, hash))[0]).toBe(404);
     }
@@ -207,7 +207,7 @@ describe('the hash of an attachment', () => {
     expect(await get(admin, PNG_HASH)).toEqual([200, `"${PNG_HASH}"`, PNG.byteLength]);
   });
 
-  test('is answered keyed to a redacted sender, with nothing of whoever sent the same before', async () => {
+  test('is answered keyed to a redacted sender, without a hint of earlier senders', async () => {
     const sent = await stage.ask<{ hash: string; name: string }>('/sessions/s1/attachments?name=guess.txt', {
       method: 'POST',
       as: operator,
@@ -223,11 +223,11 @@ describe('the hash of an attachment', () => {
       });
     expect(await message(FILE_HASH, 'c2')).toBe(400);
     expect(await message(sent.hash, 'c3')).toBe(202);
-    // asked again, as by a page that heard no answer
+    // a retry by a page that got no response
     expect(await message(sent.hash, 'c3')).toBe(202);
   });
 
-  test('confirms no guess to a redacted sender, with room for more or without', async () => {
+  test('confirms no guess to a redacted sender, with or without quota', async () => {
     const other = await stage.token({ role: 'operator' });
     const send = async (as: Headers, body: Uint8Array<ArrayBuffer>) => {
       const path = '/api/v1/sessions/s1/attachments?name=guess.txt';
@@ -237,7 +237,7 @@ describe('the hash of an attachment', () => {
     };
     const [mine, again] = [await send(other, FILE), await send(other, FILE)];
     expect([mine.status, again.hash]).toEqual([201, mine.hash]);
-    // all but one of what a sender may keep
+    // one file less than a sender's quota
     await stage.parts.database.writes.run((transaction) =>
       transaction.execute({
         sql: `INSERT INTO attachments (session_id, hash, name, media_type, bytes, sent_at)
@@ -248,13 +248,13 @@ describe('the hash of an attachment', () => {
     );
     const theirs = await send(operator, FILE);
     expect([theirs.status, theirs.hash === mine.hash]).toEqual([201, false]);
-    // takes as much room as a wrong guess does, though the session has these bytes
+    // counts against the quota like a wrong guess, although the session has these bytes
     expect((await send(other, PNG)).status).toBe(201);
     expect((await send(other, bytesOf('one too many'))).status).toBe(409);
     expect((await send(operator, bytesOf('of somebody else'))).status).toBe(201);
   });
 
-  test('opens an image for the redacted sender alone until a message names it', async () => {
+  test('opens an image only for the redacted sender until a message names it', async () => {
     const image = new Uint8Array([...PNG, 0]);
     const { hash } = await stage.ask<{ hash: string }>('/sessions/s1/attachments?name=own.png', {
       method: 'POST',

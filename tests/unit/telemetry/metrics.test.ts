@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readGauges } from '@/lib/server/telemetry/read-gauges';
+import { readGauges } from '@/lib/server/telemetry/metrics';
 import { AccessStage, bearer, type Headers } from '../../support/access-stage';
 import { busyAgent } from '../../support/busy-agent';
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** Every series, by its name and labels. */
+/** Every series by name and labels. */
 function seriesIn(text: string): Map<string, number> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(
@@ -24,7 +24,7 @@ function seriesIn(text: string): Map<string, number> {
 const scrape = async (as: Headers = bearer(MONITOR)) => (await stage.send('/metrics', { as })).text();
 
 describe('/metrics', () => {
-  test('is for whoever watches and for admins, and its token opens nothing else', async () => {
+  test('needs the metrics token or an admin, and that token opens nothing else', async () => {
     const statusOf = async (path: string, as: Headers) => (await stage.send(path, { as })).status;
     expect(await statusOf('/metrics', {})).toBe(401);
     expect(await statusOf('/metrics', bearer(MONITOR))).toBe(200);
@@ -36,7 +36,7 @@ describe('/metrics', () => {
     }
   });
 
-  test('is Prometheus’ text, each family once, with names and units as they are usual', async () => {
+  test('is Prometheus text with each family once and conventional names and units', async () => {
     const response = await stage.send('/metrics', { as: bearer(MONITOR) });
     expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     const text = await response.text();
@@ -56,7 +56,7 @@ describe('/metrics', () => {
     }
   });
 
-  test('tells how the fleet stands, as the read models do', async () => {
+  test('reports the fleet like the read models', async () => {
     const series = seriesIn(await scrape());
     const { counts } = await stage.ask<{ counts: Record<string, number> }>('/sessions');
     for (const [state, count] of Object.entries(counts)) {
@@ -77,7 +77,7 @@ describe('/metrics', () => {
     expect(series.get('interlude_database_bytes')).toBeGreaterThan(4096);
   });
 
-  test('counts what is taken, answered and told, and names nobody', async () => {
+  test('counts ingest, responses and fan-out without naming agents', async () => {
     const before = seriesIn(await scrape());
     const stream = await stage.stream('/stream?topic=session:work', stage.owner);
     await stream.frame('up-to-date');
@@ -98,7 +98,7 @@ describe('/metrics', () => {
     expect((await send([2])).status).toBe(200);
     expect((await send([9])).status).toBe(409);
     await stream.frame('session-event', 2);
-    // a scrape is shared for a second
+    // scrapes within a second share a result
     await expect.poll(async () => seriesIn(await scrape()).get('interlude_subscribers')).toBe(1);
     const text = await scrape();
     const after = seriesIn(text);
@@ -116,14 +116,14 @@ describe('/metrics', () => {
     expect(text).not.toMatch(/watched-agent|agent-a|session-a|\bwork\b/);
   });
 
-  test('of what is asked where nothing is, has no series of its own', async () => {
+  test('has no series for unknown paths', async () => {
     for (let at = 0; at < 5; at += 1) await stage.send(`/api/v1/nothing-${at}`, { method: `MADE-UP-${at}` });
     await expect.poll(scrape).toContain('route="none",status="404"');
     expect(await scrape()).not.toMatch(/nothing-|MADE-UP/);
   });
 });
 
-test('its readings walk along indexes, however many events there are', async () => {
+test('reads along indexes, however many events exist', async () => {
   const { reader } = stage.parts.database;
   const asked: string[] = [];
   const listening = {
@@ -143,12 +143,12 @@ test('its readings walk along indexes, however many events there are', async () 
       return rows.map(({ detail }) => String(detail));
     }),
   );
-  // one row of each agent, runner or outbox may be read, and of nothing else
+  // only agents, runners and outboxes may be read one row each
   const walks = plans.flat().filter((step) => /^SCAN (?!.*INDEX)/.test(step) && !/subquery|CONSTANT/.test(step));
   expect(walks.sort()).toEqual(['SCAN counter', 'SCAN producers', 'SCAN runners']);
 });
 
-describe('the dashboard for Grafana', () => {
+describe('the Grafana dashboard', () => {
   const file = new URL('../../../docs/grafana/interlude.json', import.meta.url);
   interface Panel {
     id: number;
@@ -167,7 +167,7 @@ describe('the dashboard for Grafana', () => {
     time: { from: string; to: string };
   };
 
-  test('has what Grafana needs of one', () => {
+  test('has what Grafana needs', () => {
     expect(board).toMatchObject({ title: 'Interlude', uid: 'interlude', schemaVersion: expect.any(Number) });
     expect(board.templating.list).toContainEqual(expect.objectContaining({ name: 'datasource', type: 'datasource' }));
     expect(new Set(board.panels.map(({ id }) => id)).size).toBe(board.panels.length);
@@ -183,7 +183,7 @@ describe('the dashboard for Grafana', () => {
     expect(new Set(cells).size).toBe(cells.length);
   });
 
-  test('asks for no metric that is not there', async () => {
+  test('queries existing metrics only', async () => {
     const text = await scrape();
     const there = new Set([...text.matchAll(/^([a-z_]\w*)(?:\{| )/gm)].map(([, name]) => name));
     const asked = board.panels.flatMap(({ targets = [] }) =>

@@ -18,7 +18,7 @@ const EVENTS = [
 afterEach(() => void vi.restoreAllMocks());
 
 describe.skipIf('missing' in ensureLibsqlServer())('a per-request server', () => {
-  test('sends the spans of a request before its answer', async () => {
+  test('sends a request’s spans before its response', async () => {
     const collector = await TraceCollector.start();
     const libsql = await startLibsqlServer();
     const target = await inProcessServer(libsql.url, {
@@ -33,7 +33,7 @@ describe.skipIf('missing' in ensureLibsqlServer())('a per-request server', () =>
       }));
       const body = JSON.stringify({ producer: { id: 'builder', epoch: 1 }, records });
       const headers = { authorization: `Bearer ${target.token}`, 'content-type': 'application/json' };
-      // The server waits a second for the spans, which a busy machine may exceed. Here it waits longer.
+      // The server waits up to a second for the spans, which a busy machine may exceed.
       const { setTimeout: realTimeout } = globalThis;
       vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms?: number) =>
         realTimeout(run, ms === 1_000 ? WAIT_MS : ms)) as typeof setTimeout);

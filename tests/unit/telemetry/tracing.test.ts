@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { otelSettings } from '@/lib/server/telemetry/otel-settings';
-import { idsOf, traceContext } from '@/lib/server/telemetry/trace-ids';
+import { derivedIds, traceContext } from '@/lib/server/telemetry/span';
 import { AccessStage } from '../../support/access-stage';
 import { TraceCollector } from '../../support/trace-collector';
 
@@ -38,7 +38,7 @@ const custom = (name: string, value: object, also: object = {}) => ({
   event: { type: 'CUSTOM', name, value, ...also },
 });
 
-/** A turn that starts a task with a call, and the turn that the task's end wakes; with words that nobody may be told. */
+/** A turn that starts a task, and the turn that the task's end wakes, with text that must not be exported. */
 const FIRST = [
   { event: { type: 'RUN_STARTED', threadId: 'work', runId: 'r1' } },
   { event: { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' } },
@@ -69,7 +69,7 @@ const SECOND = [
   { event: { type: 'RUN_ERROR', message: 'the-secret-words', code: 'overloaded' } },
 ];
 
-describe('the server’s own work', () => {
+describe('the server’s own spans', () => {
   test('sends a span per batch with its commit, in the trace of its runner, and one per fan-out tick', async () => {
     await begin({
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test%20bed,service.name=no',
@@ -102,11 +102,11 @@ describe('the server’s own work', () => {
     expect(commit?.traceId).toBe(traceId);
     expect(spans.find(({ name }) => name === 'fan-out')?.attributes).toMatchObject({ 'interlude.subscribers': 1 });
     expect(collector.resources[0]).toEqual({ 'service.name': 'dash', 'deployment.environment.name': 'test bed' });
-    // what agents do is nobody's unless it is asked for
+    // agent spans are off by default
     expect(new Set(spans.map(({ name }) => name))).toEqual(new Set(['POST /api/v1/events', 'commit', 'fan-out']));
   });
 
-  test('is not told of a trace that its caller does not keep', async () => {
+  test('skips a trace that its caller did not sample', async () => {
     await begin();
     await send(FIRST, 1, { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00' });
     await send(SECOND, 11);
@@ -115,7 +115,7 @@ describe('the server’s own work', () => {
   });
 });
 
-describe('what agents did, where it is asked for', () => {
+describe('agent spans, if enabled', () => {
   test('sends a trace per turn with its calls and tasks, linked to the task that woke it, without any text', async () => {
     await begin({ INTERLUDE_TRACE_AGENTS: '1' });
     await send(FIRST, 1);
@@ -123,11 +123,11 @@ describe('what agents did, where it is asked for', () => {
     const spans = await collector.named('invoke_agent builder', 'execute_tool Bash', 'task shell');
     await expect.poll(() => spans.filter(({ name }) => name === 'invoke_agent builder').length).toBe(2);
     const about = { 'gen_ai.agent.id': 'builder', 'gen_ai.conversation.id': 'work' };
-    // Two turns are read at the same time: either may be exported first.
-    const turnOf = (id: string) => spans.find(({ spanId }) => spanId === idsOf('turn', 'work', id).spanId);
+    // two turns are read concurrently; either may be exported first
+    const turnOf = (id: string) => spans.find(({ spanId }) => spanId === derivedIds('turn', 'work', id).spanId);
     const [first, second] = [turnOf('r1'), turnOf('r2')];
     expect(first).toMatchObject({
-      ...idsOf('turn', 'work', 'r1'),
+      ...derivedIds('turn', 'work', 'r1'),
       startTimeUnixNano: `${T + 1_000}000000`,
       endTimeUnixNano: `${T + 10_000}000000`,
       status: {},
@@ -146,7 +146,7 @@ describe('what agents did, where it is asked for', () => {
     expect(task).toMatchObject({ traceId: first?.traceId, parentSpanId: call?.spanId, status: { code: 2 } });
     expect(task?.attributes).toMatchObject({ 'interlude.task.status': 'failed', 'process.exit.code': 3 });
     expect(second).toMatchObject({
-      ...idsOf('turn', 'work', 'r2'),
+      ...derivedIds('turn', 'work', 'r2'),
       status: { code: 2 },
       attributes: {
         'interlude.turn.kind': 'between-run',
@@ -158,7 +158,7 @@ describe('what agents did, where it is asked for', () => {
     expect(collector.bodies.join()).not.toContain('the-secret-words');
   });
 
-  test('is told once, whatever is sent again and by whichever instance it is taken', async () => {
+  test('sends each span once, despite retries and several instances', async () => {
     await begin({ INTERLUDE_TRACE_AGENTS: '1' });
     const one = stage;
     await send(FIRST, 1);
@@ -168,7 +168,7 @@ describe('what agents did, where it is asked for', () => {
     const other = stage;
     await send(FIRST, 1);
     await send(SECOND, 11);
-    // what is told last has come: nothing more of the first turn will
+    // the last event has arrived, so no more spans of the first turn will
     await expect.poll(() => collector.spans.filter(({ name }) => name === 'invoke_agent builder').length).toBe(2);
     await other.close();
     stage = one;
@@ -179,8 +179,8 @@ describe('what agents did, where it is asked for', () => {
   });
 });
 
-describe('a collector that does not take them', () => {
-  test('is asked again, and holds up nobody', async () => {
+describe('a collector that rejects spans', () => {
+  test('is retried without blocking callers', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     collector.refusals.push(503, 429);
     await begin({ OTEL_EXPORTER_OTLP_HEADERS: 'api-key=a%20key,x=1' });
@@ -191,7 +191,7 @@ describe('a collector that does not take them', () => {
     expect(said).not.toHaveBeenCalled();
   });
 
-  test('is told of in the log, once, and when it takes them again', async () => {
+  test('is logged once, and again when it recovers', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     collector.refusals.push(400, 401);
     await begin();
@@ -202,8 +202,8 @@ describe('a collector that does not take them', () => {
     await send([custom('note', {})], 14);
     await expect.poll(() => said.mock.calls.length).toBe(2);
     const [trouble, over] = said.mock.calls.map(([line]) => String(line));
-    expect(trouble).toMatch(/traces don’t get to the collector 127\.0\.0\.1:\d+: it answers 400/);
-    expect(over).toContain('traces are taken again; 4 spans were lost');
+    expect(trouble).toMatch(/Can’t export traces to 127\.0\.0\.1:\d+: it responded with 400/);
+    expect(over).toContain('Traces are exported again; 4 spans were dropped');
   });
 });
 
@@ -214,9 +214,9 @@ test('closes without the spans when the collector never answers', async () => {
   await send(FIRST, 1);
   await expect.poll(() => collector.headers.length).toBe(1);
   await stage.close();
-  // it was not waited for until it was tried again
+  // the caller did not wait for the retry
   expect([collector.headers.length, collector.spans]).toEqual([1, []]);
-  expect(said.mock.calls.flat().join()).toMatch(/^\[interlude\] traces don’t get to the collector/);
+  expect(said.mock.calls.flat().join()).toMatch(/^\[interlude\] Can’t export traces to/);
 });
 
 describe('the settings', () => {
@@ -227,18 +227,18 @@ describe('the settings', () => {
     [{ OTEL_SDK_DISABLED: 'true' }],
     [{ OTEL_TRACES_EXPORTER: 'none' }],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }],
-  ])('that turn traces off: %j', (env) => {
+  ])('disable traces: %j', (env) => {
     expect(settingsOf(env as unknown as Record<string, string>)).toBeNull();
   });
 
-  test('that can’t be used are said', () => {
+  test('are logged if invalid', () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => undefined);
     expect(settingsOf({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })).toBeNull();
     expect(settingsOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'collector:4318' })).toBeNull();
     expect(said.mock.calls.length).toBe(2);
   });
 
-  test('say where spans go, and which', () => {
+  test('select the destination and the sampled traces', () => {
     expect(settingsOf({})?.url).toBe(`${url}/v1/traces`);
     expect(settingsOf({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://x/y' })?.url).toBe('https://x/y');
     const half = settingsOf({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' });
@@ -254,7 +254,7 @@ describe('the settings', () => {
     '',
     'ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
-  ])('a trace context that is none begins a trace: %j', (sent) => {
+  ])('start a new trace for an invalid context: %j', (sent) => {
     expect(traceContext(sent)).toMatchObject({ parentSpanId: null, isSampled: null });
     expect(traceContext(sent).traceId).toMatch(/^[0-9a-f]{32}$/);
   });

@@ -4,15 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
+import { type WebhookSettings, webhookSetting } from '@/lib/server/webhook/webhook-settings';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Real deliveries over HTTP, verified by the reference library of Standard Webhooks. */
+/** Real deliveries over HTTP, verified by the Standard Webhooks reference library. */
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const OTHER_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 const MINUTE_MS = 60_000;
-/** Longer than an item must stand before it is sent. */
+/** Longer than the delay before an item is sent. */
 const STOOD_MS = 3_000;
 
 interface Delivery {
@@ -22,7 +22,7 @@ interface Delivery {
 
 let target: InProcessTarget;
 let seq = 0;
-/** The server's clock, relative to the receiver's. */
+/** The server's clock relative to the receiver's. */
 let offsetMs = 0;
 let answers: number[] = [];
 let deliveries: Delivery[] = [];
@@ -52,7 +52,7 @@ function senderWith(secret: string): WebhookSender {
   return new WebhookSender({ database: target.database, now, webhook: webhook as WebhookSettings });
 }
 
-/** Lets a request for a permission come up and be sent. */
+/** Opens a permission request and has it sent. */
 async function deliver(sender: WebhookSender): Promise<Delivery> {
   await sender.send();
   const opened = { request_id: 'q1', kind: 'permission', title: 'Run “ls” in ~/größe 🐋', input: {} };

@@ -3,17 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { wholeSight } from '@/lib/server/access/sight';
-import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';
+import { unscoped } from '@/lib/server/access/request-context';
 import { cutTerms } from '@/lib/server/commands/cut-terms';
 import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
-import { callWebhook } from '@/lib/server/webhook/call-webhook';
-import { webhookHeaders } from '@/lib/server/webhook/sign-webhook';
-import { openedBody, testBody } from '@/lib/server/webhook/webhook-body';
+import { callWebhook, openedBody, testBody, webhookHeaders } from '@/lib/server/webhook/call-webhook';
 import { WebhookSender } from '@/lib/server/webhook/webhook-sender';
+import { type WebhookSettings, webhookSetting } from '@/lib/server/webhook/webhook-settings';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Who is not looking is told: a receiver on loopback, and the clock in hand. */
+/** A receiver on loopback, and a controlled clock. */
 const T0 = 1_795_170_000_000;
 const DAY_MS = 24 * 3_600_000;
 let target: InProcessTarget;
@@ -82,10 +80,10 @@ async function passes(ms: number, by = sender()): Promise<void> {
   await by.send();
 }
 const log = async () =>
-  (await readWebhookDeliveries(wholeSight(target.database), { before: null, limit: 50 })).deliveries;
+  (await readWebhookDeliveries(unscoped(target.database), { before: null, limit: 50 })).deliveries;
 
 it('signs as Standard Webhooks do', async () => {
-  // The example of the reference implementations.
+  // the example of the reference implementations
   const headers = await webhookHeaders(settings.key, {
     id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     at: 1_614_265_330_000,
@@ -94,7 +92,7 @@ it('signs as Standard Webhooks do', async () => {
   expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-it('tells what comes up, once it has stood for a moment, and nothing of what was there before', async () => {
+it('sends an item after a short delay, and nothing from before it was configured', async () => {
   await asks('q1');
   await passes(0);
   expect(called).toEqual([]);
@@ -112,7 +110,7 @@ it('tells what comes up, once it has stood for a moment, and nothing of what was
   expect(await log()).toMatchObject([{ state: 'delivered', attempts: 1, status: 200, error: null }]);
 });
 
-it('tells nobody of what was answered meanwhile', async () => {
+it('sends nothing for an item answered meanwhile', async () => {
   await asks('q1');
   await passes(0);
   await answered('q1');
@@ -121,7 +119,7 @@ it('tells nobody of what was answered meanwhile', async () => {
   expect(await log()).toMatchObject([{ state: 'withdrawn', attempts: 0 }]);
 });
 
-it('tries again, later each time and with the same id, and gives up after a day', async () => {
+it('retries with growing delays and the same id, and gives up after a day', async () => {
   answers = [500, 302, 200];
   await asks('q1');
   await passes(0);
@@ -144,7 +142,7 @@ it('tries again, later each time and with the same id, and gives up after a day'
   expect((await log())[0]).toMatchObject({ state: 'gave-up', status: 500 });
 });
 
-it('sends each once, however many instances look, and goes on after one has died', async () => {
+it('sends each delivery once across instances, and resumes after one dies', async () => {
   await asks('q1', 's1');
   await asks('q2', 's2');
   await passes(0);
@@ -155,7 +153,7 @@ it('sends each once, however many instances look, and goes on after one has died
   await asks('q3', 's3');
   await passes(0);
   now += 3_000;
-  // it took the delivery, and was killed before it could send it
+  // claimed by an instance that was killed before sending
   await target.database.writes.run((transaction) =>
     transaction.execute({
       sql: `UPDATE webhook_deliveries SET lease_until = ?, attempts = 1 WHERE state = 'waiting'`,
@@ -168,7 +166,7 @@ it('sends each once, however many instances look, and goes on after one has died
   expect(called).toHaveLength(3);
 });
 
-it('waits no longer than its term where the clock was put back by a day', async () => {
+it('waits no longer than the retry delay after the clock is set back a day', async () => {
   answers = [500];
   await asks('q1');
   await passes(0);
@@ -180,7 +178,7 @@ it('waits no longer than its term where the clock was put back by a day', async 
   expect(called).toHaveLength(2);
 });
 
-it('waits for no more than a moment with its first attempt where the clock was put back by a day', async () => {
+it('delays the first attempt only briefly after the clock is set back a day', async () => {
   await asks('q1');
   await passes(0);
   now -= DAY_MS;
@@ -189,7 +187,7 @@ it('waits for no more than a moment with its first attempt where the clock was p
   expect(called).toHaveLength(1);
 });
 
-it('neither gives up at once nor never where the clock is put ahead or back between attempts', async () => {
+it('neither gives up early nor retries forever when the clock steps between attempts', async () => {
   answers = [500];
   await asks('q1');
   await passes(0);
@@ -211,7 +209,7 @@ it('neither gives up at once nor never where the clock is put ahead or back betw
   expect(called.length).toBeGreaterThan(20);
 });
 
-it('notes what comes up while a receiver that never answers holds up all else', async () => {
+it('enqueues new items while a silent receiver blocks sending', async () => {
   answers = [];
   isHung = true;
   for (let at = 0; at < 6; at++) await asks(`q${at}`, `s${at}`);
@@ -226,7 +224,7 @@ it('notes what comes up while a receiver that never answers holds up all else', 
   receiver.closeAllConnections();
 });
 
-it('tells what came up while nobody looked, however long ago that is by now', async () => {
+it('sends items that opened while no process was running, however old', async () => {
   await asks('q1');
   await passes(61 * 60_000);
   await passes(3_000);
@@ -234,7 +232,7 @@ it('tells what came up while nobody looked, however long ago that is by now', as
   expect(await log()).toMatchObject([{ state: 'delivered' }]);
 });
 
-it('tells of what was there when it was set only what came up within the hour', async () => {
+it('sends only the last hour’s items when first configured', async () => {
   await target.database.writes.run((transaction) => transaction.execute('DELETE FROM webhook_cursor'));
   await asks('q1', 's1');
   now += 61 * 60_000;
@@ -244,7 +242,7 @@ it('tells of what was there when it was set only what came up within the hour', 
   expect(called.map(({ body }) => body.interlude.item?.sessionId)).toEqual(['s2']);
 });
 
-it('sends the name and password of an address as such, and neither anywhere else', async () => {
+it('sends the URL’s user name and password as a header, and nowhere else', async () => {
   const { url } = settings;
   const set = webhookSetting({ INTERLUDE_WEBHOOK_URL: url.replace('//', '//us%C3%A9r:p%40w@') });
   expect(set.webhook).toMatchObject({ url });
@@ -253,7 +251,7 @@ it('sends the name and password of an address as such, and neither anywhere else
   expect(called[0]?.headers.authorization).toBe(`Basic ${Buffer.from('usér:p@w').toString('base64')}`);
 });
 
-it('is off unless it is set right, and says what is wrong', () => {
+it('is disabled by an invalid setting, with a message', () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const url = { INTERLUDE_WEBHOOK_URL: 'https://example.com/x' };
   expect(webhookSetting({})).toEqual({ webhook: null, problem: null });
@@ -280,7 +278,7 @@ it('is off unless it is set right, and says what is wrong', () => {
   vi.restoreAllMocks();
 });
 
-it('writes on one line whatever an agent calls itself', () => {
+it('puts an agent’s name on one line', () => {
   const marks = { seenAt: null, snoozedUntil: null, claim: null, doneAt: null };
   const about = { sessionId: null, title: '*bold*\n<@U1>\u202e', count: 1, request: null, messageId: null, from: null };
   const item = {

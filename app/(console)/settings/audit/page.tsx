@@ -2,8 +2,8 @@ import type { Metadata } from 'next';
 import { readInTurn, visitor } from '@/app/(console)/read-in-turn';
 import { filterIn, paramsOf } from '@/components/settings/audit-filter';
 import { AuditPage } from '@/components/settings/audit-page';
+import { readAudit, readAuditActions } from '@/lib/server/access/audit-log';
 import { may } from '@/lib/server/access/principal';
-import { readAudit, readAuditActions } from '@/lib/server/access/read-audit';
 import { ForAdmins } from '../for-admins';
 
 export const metadata: Metadata = { title: 'Audit' };

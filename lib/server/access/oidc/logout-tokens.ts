@@ -1,24 +1,25 @@
 import { AppError } from '@interlude/protocol/errors';
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Configuration } from 'openid-client';
+import { readForm } from '@/lib/server/access/sign-in-pages';
+import { providerUnavailable } from './oidc-provider';
 import { isLoopback, type OidcSettings } from './oidc-settings';
-import { providerAway } from './provider-refusal';
 
-/** Who has been signed out at the provider. One of the two is always there. */
+/** A logout reported by the provider. At least one of `subject` and `providerSessionId` is set. */
 export interface ProviderLogout {
-  /** Everything of this person ends, unless `providerSessionId` says which of their sign-ins. */
+  /** Ends all of this person's sign-ins, unless `providerSessionId` selects one. */
   subject: string | null;
   providerSessionId: string | null;
   /**
-   * In epoch milliseconds, the end of the second that the token names. Where no `providerSessionId` says which, what was
-   * begun later is not meant: so a token that is sent again, to another instance say, ends nothing new.
+   * Epoch milliseconds at the end of the token's second. Without `providerSessionId`, later sign-ins are spared, so
+   * that a token replayed to another instance ends nothing new.
    */
   issuedAt: number;
 }
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** The specification wants the first; providers that are older than it send the second, or nothing. */
+/** The specification requires the first; older providers send the second or none. */
 const TYPES = ['logout+jwt', 'jwt', undefined];
 
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^Ed(DSA|25519)$/;
@@ -31,15 +32,15 @@ const MEMORY_MS = (MAX_AGE_SECONDS + CLOCK_TOLERANCE_SECONDS) * 1000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Verifies what a provider says of people whom it signed out.
+ * Verifies back-channel logout tokens.
  *
  * @see OpenID Connect Back-Channel Logout 1.0, 2.4 and 2.6
  */
 export class LogoutTokens {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
-  /** By their id, until when each is remembered. */
-  readonly #taken = new Map<string, number>();
+  /** Expiry of each redeemed token, by `jti`. */
+  readonly #redeemed = new Map<string, number>();
   #keys: { at: string; get: ReturnType<typeof createRemoteJWKSet> } | null = null;
 
   constructor(settings: OidcSettings, now: () => number) {
@@ -48,12 +49,12 @@ export class LogoutTokens {
   }
 
   /**
-   * Verifies a token and does what it says, once. If that fails the token may come again.
+   * Verifies a token and applies it once. If `end` fails, the token may be sent again.
    *
-   * @throws AppError `malformed` if the token is not the provider's, not for us or not fresh; `unavailable` if its keys
-   * can't be had
+   * @throws AppError `malformed` if the token is forged, for another client or stale; `unavailable` if the provider's
+   * keys can't be fetched
    */
-  async take<Done>(
+  async redeem<Done>(
     token: string,
     configuration: Configuration,
     end: (logout: ProviderLogout) => Promise<Done>,
@@ -61,13 +62,13 @@ export class LogoutTokens {
     const claims = await this.#verified(token, configuration);
     const { sub, sid, jti, iat } = claims;
     if (typeof jti !== 'string' || jti === '') throw refused('it has no jti');
-    if (Object.hasOwn(claims, 'nonce')) throw refused('it has a nonce, as a sign-in does');
+    if (Object.hasOwn(claims, 'nonce')) throw refused('it has a nonce, like an ID token');
     const { events } = claims;
     const event = isObject(events) && Object.hasOwn(events, EVENT) ? events[EVENT] : null;
-    if (!isObject(event)) throw refused('it tells of no logout');
+    if (!isObject(event)) throw refused('it has no logout event');
     const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value !== '');
     if (!isText(sub) || !isText(sid) || (sub === undefined && sid === undefined)) {
-      throw refused('it does not say who');
+      throw refused('it has neither sub nor sid');
     }
     this.#remember(jti);
     try {
@@ -77,31 +78,31 @@ export class LogoutTokens {
         issuedAt: (iat ?? 0) * 1000 + 999,
       });
     } catch (error) {
-      this.#taken.delete(jti);
+      this.#redeemed.delete(jti);
       throw error;
     }
   }
 
   async #verified(token: string, configuration: Configuration): Promise<JWTPayload> {
     const { issuer, jwks_uri, id_token_signing_alg_values_supported } = configuration.serverMetadata();
-    const told = (id_token_signing_alg_values_supported ?? ['RS256']).filter((name) => ASYMMETRIC.test(name));
+    const algorithms = (id_token_signing_alg_values_supported ?? ['RS256']).filter((name) => ASYMMETRIC.test(name));
     try {
       const { payload, protectedHeader } = await jwtVerify(token, this.#keysAt(jwks_uri), {
         issuer,
         audience: this.#settings.clientId,
-        algorithms: told,
+        algorithms,
         requiredClaims: ['iat', 'jti', 'events'],
         maxTokenAge: MAX_AGE_SECONDS,
         clockTolerance: CLOCK_TOLERANCE_SECONDS,
         currentDate: new Date(this.#now()),
       });
       const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '');
-      if (!TYPES.includes(type)) throw refused(`it is a ${JSON.stringify(protectedHeader.typ)}`);
+      if (!TYPES.includes(type)) throw refused(`its type is ${JSON.stringify(protectedHeader.typ)}`);
       return payload;
     } catch (error) {
       if (error instanceof AppError) throw error;
-      if (isTheToken(error)) throw refused(error.message, error);
-      throw providerAway(this.#settings.issuer, error);
+      if (isTokenFault(error)) throw refused(error.message, error);
+      throw providerUnavailable(this.#settings.issuer, error);
     }
   }
 
@@ -116,17 +117,17 @@ export class LogoutTokens {
 
   #remember(jti: string): void {
     const now = this.#now();
-    for (const [id, until] of this.#taken) {
-      if (until > now && this.#taken.size < MAX_REMEMBERED) break;
-      this.#taken.delete(id);
+    for (const [id, until] of this.#redeemed) {
+      if (until > now && this.#redeemed.size < MAX_REMEMBERED) break;
+      this.#redeemed.delete(id);
     }
-    if (this.#taken.has(jti)) throw refused('it was taken already');
-    this.#taken.set(jti, now + MEMORY_MS);
+    if (this.#redeemed.has(jti)) throw refused('it was already used');
+    this.#redeemed.set(jti, now + MEMORY_MS);
   }
 }
 
-/** Whether the fault lies in the token, and not in how its keys were asked for. */
-function isTheToken(error: unknown): error is errors.JOSEError {
+/** True if the token is at fault rather than the key request. */
+function isTokenFault(error: unknown): error is errors.JOSEError {
   return (
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&
@@ -140,5 +141,20 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function refused(why: string, cause?: unknown): AppError {
-  return new AppError('malformed', `This logout token is not taken: ${why}.`, { cause });
+  return new AppError('malformed', `This logout token is rejected: ${why}.`, { cause });
+}
+
+/** Logout tokens are smaller than 2 KiB. */
+const MAX_FORM_BYTES = 32 * 1024;
+
+/**
+ * Reads the logout token from a form that anyone may post.
+ *
+ * @throws AppError `malformed`, `too_large`
+ */
+export async function logoutTokenIn(request: Request): Promise<string> {
+  const form = new URLSearchParams(await readForm(request, 'logout', MAX_FORM_BYTES));
+  const [token, ...more] = form.getAll('logout_token');
+  if (token !== undefined && token !== '' && more.length === 0) return token;
+  throw new AppError('malformed', 'A back-channel logout is a form with one field, logout_token. Send that.');
 }

@@ -1,58 +1,62 @@
 import { AppError } from '@interlude/protocol/errors';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import {
+  AuthorizationResponseError,
   allowInsecureRequests,
   type ClientAuth,
+  ClientError,
   ClientSecretBasic,
   ClientSecretPost,
   type Configuration,
   discovery,
   enableNonRepudiationChecks,
+  ResponseBodyError,
+  WWWAuthenticateChallengeError,
 } from 'openid-client';
 import { isLoopback, type OidcSettings } from './oidc-settings';
-import { providerAway } from './provider-refusal';
 
-/** Somebody waits. */
+/** A person is waiting. */
 const TIMEOUT_SECONDS = 5;
 
-/** How long what the provider says of itself is taken for true while a sign-in is under way. */
-const KEPT_MS = 60 * 60 * 1000;
+/** How long discovered metadata stays valid during a sign-in. */
+const METADATA_MS = 60 * 60 * 1000;
 
 /**
- * The identity provider, as it describes itself. It is asked when somebody wants to sign in and not before, so that
- * this server starts without it; whoever comes while it is asked waits for the same answer, where a process lives to
- * bring it. Elsewhere the request that asks may be given up, and its question with it.
+ * Discovers the identity provider's configuration when a person signs in, so that the server starts without the
+ * provider. Concurrent requests share a discovery in a long-lived process; elsewhere the request may be cancelled
+ * together with its discovery.
  *
- * Failure: while the provider is away everybody who wants to sign in is told so, and asks it anew.
+ * Failure: while the provider is unavailable, each attempt fails and starts a new discovery.
  */
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #now: () => number;
-  readonly #asksTogether: boolean;
+  readonly #sharesDiscovery: boolean;
   #known: { configuration: Configuration; at: number } | null = null;
-  #asking: Promise<Configuration> | null = null;
+  #discovering: Promise<Configuration> | null = null;
 
-  constructor(settings: OidcSettings, now: () => number, asksTogether: boolean) {
+  constructor(settings: OidcSettings, now: () => number, sharesDiscovery: boolean) {
     this.#settings = settings;
     this.#now = now;
-    this.#asksTogether = asksTogether;
+    this.#sharesDiscovery = sharesDiscovery;
   }
 
   /**
-   * What the provider said of itself no longer ago than `maxAgeMs`.
+   * Configuration discovered within the last `maxAgeMs`.
    *
    * @throws AppError `unavailable`
    */
-  async configuration(maxAgeMs: number = KEPT_MS): Promise<Configuration> {
+  async configuration(maxAgeMs: number = METADATA_MS): Promise<Configuration> {
     const ageMs = this.#known === null ? Number.POSITIVE_INFINITY : this.#now() - this.#known.at;
     if (this.#known !== null && ageMs >= 0 && ageMs < maxAgeMs) return this.#known.configuration;
-    if (!this.#asksTogether) return this.#ask();
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
+    if (!this.#sharesDiscovery) return this.#discover();
+    this.#discovering ??= this.#discover().finally(() => {
+      this.#discovering = null;
     });
-    return this.#asking;
+    return this.#discovering;
   }
 
-  async #ask(): Promise<Configuration> {
+  async #discover(): Promise<Configuration> {
     const { issuer, clientId, clientSecret, clientAuth } = this.#settings;
     const server = new URL(issuer);
     let configuration: Configuration;
@@ -62,14 +66,14 @@ export class OidcProvider {
         execute: [enableNonRepudiationChecks, ...(isLoopback(server) ? [allowInsecureRequests] : [])],
       });
     } catch (cause) {
-      throw providerAway(issuer, cause);
+      throw providerUnavailable(issuer, cause);
     }
-    const itself = configuration.serverMetadata().issuer;
-    // The library lets some providers name another issuer, by which people of any tenant could come in.
-    if (!URL.canParse(itself) || new URL(itself).href !== server.href) {
+    const reported = configuration.serverMetadata().issuer;
+    // the library lets some providers name another issuer, which would admit people of any tenant
+    if (!URL.canParse(reported) || new URL(reported).href !== server.href) {
       throw new AppError(
         'unavailable',
-        `The identity provider calls itself ${JSON.stringify(itself)}. Whoever runs Interlude has to set INTERLUDE_OIDC_ISSUER to the issuer of your own tenant.`,
+        `The identity provider reports the issuer ${JSON.stringify(reported)}. An administrator must set INTERLUDE_OIDC_ISSUER to the issuer of your tenant.`,
       );
     }
     this.#known = { configuration, at: this.#now() };
@@ -77,13 +81,107 @@ export class OidcProvider {
   }
 }
 
-/** Basic unless the provider says that it takes only the other: that is what a provider that says nothing takes. */
+/** Basic unless the provider only supports post: Basic is the default of a provider that doesn't say. */
 function authBy(how: OidcSettings['clientAuth'], secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
   return (server, client, body, headers) => {
-    const taken = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const isBasic = how === null ? taken.includes('client_secret_basic') : how === 'basic';
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const isBasic = how === null ? supported.includes('client_secret_basic') : how === 'basic';
     (isBasic ? basic : post)(server, client, body, headers);
   };
+}
+
+/** The library's codes for a response that doesn't match the request: forged, mixed up or signed by another party. */
+const MISMATCHES = [
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_UNSUPPORTED_OPERATION',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+  'OAUTH_KEY_SELECTION_FAILED',
+];
+
+/** Error codes by which a provider reports its own failure. */
+const PROVIDER_FAULTS = ['server_error', 'temporarily_unavailable'];
+
+/**
+ * Translates a failed callback into an error for the person.
+ *
+ * @param publicUrl where to start again
+ */
+export function signInRefusal(error: unknown, issuer: string, publicUrl: string): AppError {
+  if (error instanceof AppError) return error;
+  const again = `Start again at ${publicUrl}.`;
+  if (error instanceof AuthorizationResponseError) return refusedByProvider(error, issuer, again);
+  if (error instanceof WWWAuthenticateChallengeError) return clientRejected(error);
+  if (error instanceof ResponseBodyError) {
+    if (error.error === 'invalid_client' || error.error === 'unauthorized_client') return clientRejected(error);
+    if (error.error !== 'invalid_grant') return providerUnavailable(issuer, error);
+    const what =
+      'The identity provider rejected this sign-in: it was already used, has expired, or belongs to another client.';
+    return new AppError('malformed', `${what} ${again}`, { cause: error });
+  }
+  if (error instanceof ClientError && MISMATCHES.includes(error.code ?? '')) {
+    const why = error.cause instanceof Error ? error.cause.message : error.message;
+    return new AppError('malformed', `This response doesn’t match a sign-in started here (${why}). ${again}`, {
+      cause: error,
+    });
+  }
+  return providerUnavailable(issuer, error);
+}
+
+/** The provider doesn't answer, or answers unusably. Only the log gets the cause. */
+export function providerUnavailable(issuer: string, cause: unknown): AppError {
+  serverLog('error', `The identity provider ${issuer} failed: ${causesOf(cause)}`);
+  return new AppError(
+    'unavailable',
+    `The identity provider ${issuer} is unreachable or sent an invalid response. Try again in a minute. If the problem persists, ask an administrator to check Interlude’s log.`,
+    { cause, headers: { 'retry-after': '30' } },
+  );
+}
+
+function refusedByProvider(error: AuthorizationResponseError, issuer: string, again: string): AppError {
+  // anyone may have written the code: repeat it only if it looks like one
+  const code = /^[a-z_]{1,60}$/.test(error.error) ? error.error : 'error';
+  if (PROVIDER_FAULTS.includes(code)) return providerUnavailable(issuer, error);
+  if (code !== 'access_denied') {
+    serverLog(
+      'error',
+      `The identity provider ${issuer} refused a sign-in: ${code} ${onOneLine(error.error_description ?? '')}`,
+    );
+  }
+  const why =
+    code === 'access_denied'
+      ? 'you or the provider declined. If you didn’t, ask the provider’s administrator for access to Interlude'
+      : 'if the problem persists, tell an administrator of Interlude';
+  return new AppError('forbidden', `The identity provider did not sign you in (${code}): ${why}. ${again}`, {
+    cause: error,
+  });
+}
+
+function clientRejected(cause: unknown): AppError {
+  serverLog(
+    'error',
+    `The identity provider rejects this server’s client id and secret: ${causesOf(cause)}. Check INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET and INTERLUDE_OIDC_CLIENT_AUTH.`,
+  );
+  return new AppError(
+    'unavailable',
+    'The identity provider rejects this server’s client id and secret. An administrator must correct INTERLUDE_OIDC_CLIENT_ID, INTERLUDE_OIDC_CLIENT_SECRET or INTERLUDE_OIDC_CLIENT_AUTH.',
+    { cause },
+  );
+}
+
+/** Messages of an error and its causes, on one line. */
+function causesOf(error: unknown): string {
+  const messages: string[] = [];
+  for (let at = error; at instanceof Error && messages.length < 4; at = at.cause) {
+    messages.push(at instanceof ResponseBodyError ? `${at.error} ${at.error_description ?? ''}`.trim() : at.message);
+  }
+  return onOneLine(messages.join(', '));
+}
+
+/** Keeps foreign text from starting a log line of its own. */
+function onOneLine(text: string): string {
+  return text.replace(/[\s\p{C}]+/gu, ' ').slice(0, 500);
 }

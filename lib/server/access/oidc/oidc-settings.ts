@@ -1,44 +1,43 @@
 import { isBeneath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
 
-/** Everybody whom the provider signs in. */
+/** Group that contains everyone the provider signs in. */
 export const EVERYBODY = '*';
 
-/** What is set of the identity provider, and who may what. */
+/** Settings of the identity provider, and roles by group. */
 export interface OidcSettings {
-  /** As it was set: the provider has to call itself just that. */
+  /** As configured; the provider must report the same. */
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** How the secret is sent; null: as the provider says it takes it. */
+  /** How the client secret is sent; null: as the provider prefers. */
   clientAuth: 'basic' | 'post' | null;
   scopes: string;
-  /** The claim that lists a person's groups. A dot may lead into an object, as in `realm_access.roles`. */
+  /** Claim with a person's groups. Dots may descend into objects: `realm_access.roles`. */
   groupsClaim: string;
   adminGroups: readonly string[];
   operatorGroups: readonly string[];
   viewerGroups: readonly string[];
-  /** An email address or a subject that is an admin, whatever its groups; null for nobody. */
+  /** Email address or subject that is admin regardless of groups; null for none. */
   firstAdmin: string | null;
-  /** Where browsers find this server, without a slash at its end. */
+  /** Public URL of this server, without trailing slash. */
   publicUrl: string;
 }
 
 type Env = Record<string, string | undefined>;
 
 /**
- * What the environment says of the identity provider; null if it names none. Start-up code puts the content of
+ * Reads the provider's settings; null without an issuer. Start-up code copies the content of
  * INTERLUDE_OIDC_CLIENT_SECRET_FILE into INTERLUDE_OIDC_CLIENT_SECRET.
  *
- * @throws AppError `unavailable`, in one line that names the variable: a server that lets people in by settings that
- * make no sense must not start.
+ * @throws AppError `unavailable`, naming the variable: a server with invalid sign-in settings must not start
  */
 export function oidcSettings(env: Env): OidcSettings | null {
   const issuer = text(env, 'INTERLUDE_OIDC_ISSUER');
   if (issuer === '') {
     const other = Object.keys(env).find((name) => name.startsWith('INTERLUDE_OIDC_') && text(env, name) !== '');
     if (other === undefined) return null;
-    throw refused('INTERLUDE_OIDC_ISSUER', `is not set, but ${other} is. Set it to the address of your provider`);
+    throw refused('INTERLUDE_OIDC_ISSUER', `is not set, but ${other} is. Set it to the URL of your provider`);
   }
   checkIssuer(issuer);
   const settings: OidcSettings = {
@@ -56,12 +55,15 @@ export function oidcSettings(env: Env): OidcSettings | null {
   };
   const { adminGroups, operatorGroups, viewerGroups, firstAdmin } = settings;
   if (firstAdmin === null && adminGroups.length + operatorGroups.length + viewerGroups.length === 0) {
-    throw refused('INTERLUDE_OIDC_ADMIN_GROUPS', 'and its like are not set, so nobody could come in. Set one of them');
+    throw refused(
+      'INTERLUDE_OIDC_ADMIN_GROUPS',
+      'and the other group settings are not set, so no one could sign in. Set at least one',
+    );
   }
   return settings;
 }
 
-/** Whether an address leads to this very machine, where requests need no TLS. */
+/** True for this machine's own addresses, which need no TLS. */
 export function isLoopback(url: URL): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
 }
@@ -70,28 +72,25 @@ function checkIssuer(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : null;
   const isSafe = url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url)));
   if (!isSafe) {
-    throw refused('INTERLUDE_OIDC_ISSUER', 'is not an https address (http is taken on this machine only). Correct it');
+    throw refused('INTERLUDE_OIDC_ISSUER', 'is not an https URL (http is allowed on this machine only). Correct it');
   }
   if (url.pathname.includes('/.well-known/')) {
-    throw refused('INTERLUDE_OIDC_ISSUER', 'names a document. Leave off /.well-known/ and what follows');
+    throw refused('INTERLUDE_OIDC_ISSUER', 'is a discovery document. Remove /.well-known/ and everything after it');
   }
   if (hasMoreThanPath(issuer, url)) {
-    throw refused('INTERLUDE_OIDC_ISSUER', 'has a name, a password, a query or a fragment in it. Leave that off');
+    throw refused('INTERLUDE_OIDC_ISSUER', 'contains a user name, password, query or fragment. Remove it');
   }
 }
 
 function publicUrlOf(address: string, basePath: string): string {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || hasMoreThanPath(address, url)) {
-    throw refused('INTERLUDE_PUBLIC_URL', 'is not an address such as https://interlude.example.com. Correct it');
+    throw refused('INTERLUDE_PUBLIC_URL', 'is not a URL such as https://interlude.example.com. Correct it');
   }
   if (!isBeneath(address, basePath)) {
-    throw refused(
-      'INTERLUDE_PUBLIC_URL',
-      `does not end in ${basePath}, as INTERLUDE_BASE_PATH says. Correct one of them`,
-    );
+    throw refused('INTERLUDE_PUBLIC_URL', `does not end in ${basePath}, the INTERLUDE_BASE_PATH. Correct one of them`);
   }
-  // As a browser writes it: what is registered at the provider is compared sign by sign.
+  // normalized as browsers do: the provider compares redirect URIs character by character
   return url.href.replace(/\/+$/, '');
 }
 
@@ -102,18 +101,18 @@ function hasMoreThanPath(address: string, url: URL): boolean {
 function clientAuthOf(value: string): OidcSettings['clientAuth'] {
   if (value === '') return null;
   if (value === 'basic' || value === 'post') return value;
-  throw refused('INTERLUDE_OIDC_CLIENT_AUTH', 'is neither "basic" nor "post". Leave it out, or set it to one of them');
+  throw refused('INTERLUDE_OIDC_CLIENT_AUTH', 'is neither "basic" nor "post". Set it to one of them, or remove it');
 }
 
 function scopesOf(value: string): string {
   const scopes = value.split(/[\s,]+/);
   if (scopes.includes('openid')) return scopes.join(' ');
-  throw refused('INTERLUDE_OIDC_SCOPES', 'lacks openid, without which the provider does not say who came. Add it');
+  throw refused('INTERLUDE_OIDC_SCOPES', 'lacks openid, without which the provider sends no identity. Add it');
 }
 
 function required(env: Env, name: string): string {
   const value = text(env, name);
-  if (value === '') throw refused(name, 'is not set. INTERLUDE_OIDC_ISSUER is, and needs it');
+  if (value === '') throw refused(name, 'is not set, but INTERLUDE_OIDC_ISSUER requires it. Set it');
   return value;
 }
 

@@ -10,46 +10,42 @@ import {
   randomState,
   refreshTokenGrant,
 } from 'openid-client';
-import { nextPath } from '@/lib/server/access/next-path';
-import { claimsOf } from './claims-of';
-import { logoutTokenIn } from './logout-token-in';
-import { LogoutTokens, type ProviderLogout } from './logout-tokens';
-import { OidcProvider } from './oidc-provider';
+import { nextPath } from '@/lib/server/access/sign-in-pages';
+import { LogoutTokens, logoutTokenIn, type ProviderLogout } from './logout-tokens';
+import { OidcProvider, providerUnavailable, signInRefusal } from './oidc-provider';
 import type { OidcSettings } from './oidc-settings';
 import { type PendingSignIn, PendingSignIns } from './pending-sign-ins';
-import { personName, personText } from './person-name';
-import { providerAway, signInRefusal } from './provider-refusal';
-import { type PersonRole, refreshedRole, roleOf } from './role-of';
+import { fetchClaims, type PersonRole, personName, personText, refreshedRole, roleFromClaims } from './person-claims';
 
-/** Somebody whom the provider signed in. */
+/** A person signed in by the provider. */
 export interface SignedInPerson {
-  /** With `subject`, who it is: names and addresses change hands. */
+  /** Identifies the person together with `subject`; names and addresses can change owner. */
   issuer: string;
   subject: string;
   name: string;
-  /** For show, and no proof of anything: it may not be verified. Null if the provider tells none. */
+  /** For display only, possibly unverified. Null if not provided. */
   email: string | null;
-  /** Null: none of their groups lets them in. */
+  /** Null if no group grants a role. */
   role: PersonRole | null;
-  /** The provider's own name of this sign-in, by which it may end it; null if it has none. */
+  /** The provider's session id, for back-channel logout; null if it has none. */
   providerSessionId: string | null;
-  /** By which the provider can be asked again; null if it gave none. */
+  /** Null if the provider issued none. */
   refreshToken: string | null;
-  /** For `endSessionUrl`, and nothing else. */
+  /** Only for `endSessionUrl`. */
   idToken: string;
-  /** Where they wanted to go: a path of this server. */
+  /** Path on this server to return to. */
   next: string;
-  /** The `set-cookie` that ends the sign-in in progress. */
+  /** `set-cookie` value that clears the pending sign-in. */
   clearedCookie: string;
 }
 
-/** A signed-in person as the provider describes them now. Fields that the refreshed claims leave out are undefined. */
+/** A person's current claims. Undefined fields are absent from the refreshed claims. */
 export type RefreshedPerson = { [Field in 'name' | 'email' | 'role']: SignedInPerson[Field] | undefined };
 
-/** What the provider said of itself a moment ago is good enough to send somebody there. */
-const JUST_ASKED_MS = 60 * 1000;
+/** Metadata of this age is recent enough to redirect a browser. */
+const REDIRECT_METADATA_MS = 60 * 1000;
 
-/** Signs people in by OpenID Connect: authorization code, PKCE, and everything that comes back held against what went. */
+/** Signs people in through OpenID Connect: authorization code with PKCE, state and nonce. */
 export class OidcSignIn {
   readonly #settings: OidcSettings;
   readonly #provider: OidcProvider;
@@ -57,33 +53,32 @@ export class OidcSignIn {
   readonly #logoutTokens: LogoutTokens;
   readonly #redirectUri: string;
 
-  /** @param asksTogether whether those who come at the same time wait for one answer of the provider */
-  constructor(settings: OidcSettings, now: () => number = Date.now, asksTogether = true) {
+  /** @param sharesDiscovery concurrent sign-ins may wait for one discovery */
+  constructor(settings: OidcSettings, now: () => number = Date.now, sharesDiscovery = true) {
     this.#settings = settings;
-    this.#provider = new OidcProvider(settings, now, asksTogether);
+    this.#provider = new OidcProvider(settings, now, sharesDiscovery);
     this.#now = now;
     this.#logoutTokens = new LogoutTokens(settings, now);
     this.#redirectUri = `${settings.publicUrl}/sign-in/callback`;
   }
 
-  /** As it was set, and as the provider calls itself. */
   get issuer(): string {
     return this.#settings.issuer;
   }
 
-  /** The claims that bind a sealed grant to this provider and this client. */
+  /** Claims that bind a sealed grant to this provider and client. */
   get grantClaims(): { iss: string; aud: string } {
     return { iss: this.#settings.issuer, aud: this.#settings.clientId };
   }
 
   /**
-   * `GET /sign-in/provider?next=`: sends a browser to the provider.
+   * `GET /sign-in/provider?next=`: redirects a browser to the provider.
    *
-   * @param key seals the sign-in in progress: see `PendingSignIns`
-   * @throws AppError `unavailable` if the provider does not answer
+   * @param key seals the pending sign-in: see `PendingSignIns`
+   * @throws AppError `unavailable` if the provider doesn't answer
    */
   async begin(request: Request, next: string | null, key: Uint8Array): Promise<Response> {
-    const configuration = await this.#provider.configuration(JUST_ASKED_MS);
+    const configuration = await this.#provider.configuration(REDIRECT_METADATA_MS);
     const pending = {
       state: randomState(),
       nonce: randomNonce(),
@@ -104,11 +99,11 @@ export class OidcSignIn {
   }
 
   /**
-   * `GET /sign-in/callback`: who came back from the provider. The role is decided here, each time anew.
+   * `GET /sign-in/callback`: redeems the provider's response. Recomputes the role on every sign-in.
    *
-   * @param key opens the sign-in in progress: the one that `begin` was given
-   * @throws AppError `malformed` if it is not the answer to what this browser began; `forbidden` if the provider does
-   * not let them in; `unavailable` if it does not answer
+   * @param key the key that `begin` got
+   * @throws AppError `malformed` if it doesn't belong to this browser's sign-in; `forbidden` if the provider refuses;
+   * `unavailable` if it doesn't answer
    */
   async finish(request: Request, key: Uint8Array): Promise<SignedInPerson> {
     const { publicUrl } = this.#settings;
@@ -116,13 +111,16 @@ export class OidcSignIn {
     callback.search = new URL(request.url).search;
     const state = callback.searchParams.get('state');
     if (state === null) {
-      throw new AppError('malformed', `This is no answer to a sign-in: it has no state. Start again at ${publicUrl}.`);
+      throw new AppError(
+        'malformed',
+        `This is not a response to a sign-in: it has no state. Start again at ${publicUrl}.`,
+      );
     }
     const sealed = this.#pendingBy(key);
     const pending = await sealed.find(state, request.headers);
     const { idToken, signed, claims, refreshToken } = await this.#redeem(callback, pending);
     const name = personName(claims);
-    const role = roleOf(claims, this.#settings);
+    const role = roleFromClaims(claims, this.#settings);
     return {
       issuer: idToken.iss,
       subject: idToken.sub,
@@ -138,12 +136,12 @@ export class OidcSignIn {
   }
 
   /**
-   * Asks the provider again about a person whom it signed in.
+   * Asks the provider for a person's current claims.
    *
-   * @param known the subject and email of the sign-in
-   * @param keep stores a new refresh token. It is called before anything else can fail: the old one may be spent
-   * @returns null if the provider has ended that sign-in
-   * @throws AppError `unavailable` if it does not answer, or answers about another person
+   * @param known subject and email of the sign-in
+   * @param keep stores a rotated refresh token; called before anything else can fail, because the old one may be spent
+   * @returns null if the provider has ended the sign-in
+   * @throws AppError `unavailable` if it doesn't answer, or answers about another person
    */
   async refresh(
     known: { subject: string; email: string | null },
@@ -156,7 +154,7 @@ export class OidcSignIn {
       const tokens = await refreshTokenGrant(configuration, refreshToken);
       if (tokens.refresh_token !== undefined) await keep(tokens.refresh_token);
       const about = { subject: known.subject, idToken: tokens.claims(), accessToken: tokens.access_token };
-      const claims = await claimsOf(configuration, about, groupsClaim);
+      const claims = await fetchClaims(configuration, about, groupsClaim);
       return {
         name: personText(claims.name) ?? undefined,
         email: personText(claims.email) ?? undefined,
@@ -164,16 +162,15 @@ export class OidcSignIn {
       };
     } catch (error) {
       if (error instanceof ResponseBodyError && error.error === 'invalid_grant') return null;
-      throw error instanceof AppError ? error : providerAway(issuer, error);
+      throw error instanceof AppError ? error : providerUnavailable(issuer, error);
     }
   }
 
   /**
-   * Where to send a browser that has signed out here, so that it is signed out at the provider too; null if the provider
-   * has no such place or does not answer.
+   * URL that also signs the browser out at the provider; null if the provider has none or doesn't answer.
    *
-   * @param returnPath a path of this server, to which the provider sends the browser on
-   * @param idTokenHint with it, most providers don't ask whether the person meant it. It stands in the address
+   * @param returnPath path on this server to return to
+   * @param idTokenHint avoids a confirmation at most providers; becomes part of the URL
    */
   async endSessionUrl(returnPath: string, idTokenHint?: string): Promise<string | null> {
     const configuration = await this.#provider.configuration().catch(() => null);
@@ -185,21 +182,20 @@ export class OidcSignIn {
   }
 
   /**
-   * `POST /sign-in/back-channel-logout`: the provider tells that somebody is signed out.
+   * `POST /sign-in/back-channel-logout`
    *
-   * @param end ends their sign-ins here. If it fails, the provider may send the same again
+   * @param end ends the sign-ins here; if it fails, the provider may retry
    * @throws AppError `malformed`, `unavailable`
    */
-  async loggedOut<Done>(request: Request, end: (logout: ProviderLogout) => Promise<Done>): Promise<Done> {
+  async backChannelLogout<Done>(request: Request, end: (logout: ProviderLogout) => Promise<Done>): Promise<Done> {
     const token = await logoutTokenIn(request);
-    return this.#logoutTokens.take(token, await this.#provider.configuration(), end);
+    return this.#logoutTokens.redeem(token, await this.#provider.configuration(), end);
   }
 
   #pendingBy(key: Uint8Array): PendingSignIns {
     return new PendingSignIns(this.#settings, key, this.#now);
   }
 
-  /** Turns the code that came back into what the provider says of the person. */
   async #redeem(callback: URL, pending: PendingSignIn) {
     const { issuer, publicUrl, groupsClaim } = this.#settings;
     const configuration = await this.#provider.configuration();
@@ -212,7 +208,7 @@ export class OidcSignIn {
       });
       const idToken = tokens.claims();
       if (idToken === undefined || tokens.id_token === undefined) throw new TypeError('no ID token was checked');
-      const claims = await claimsOf(
+      const claims = await fetchClaims(
         configuration,
         { subject: idToken.sub, idToken, accessToken: tokens.access_token },
         groupsClaim,
@@ -224,10 +220,10 @@ export class OidcSignIn {
   }
 }
 
-/** What somebody is told whose groups let them do nothing. */
-export function notLetIn({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
+/** For a person whose groups grant no role. */
+export function noRoleError({ name, issuer }: Pick<SignedInPerson, 'name' | 'issuer'>): AppError {
   return new AppError(
     'forbidden',
-    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there may use Interlude. Ask for one that may, then sign in again. (Whoever runs Interlude: INTERLUDE_OIDC_GROUPS_CLAIM names the claim with the groups.)`,
+    `${issuer} signed you in as ${JSON.stringify(name)}, but none of your groups there has access to Interlude. Ask for one that has, then sign in again. (Administrators: INTERLUDE_OIDC_GROUPS_CLAIM names the claim with the groups.)`,
   );
 }

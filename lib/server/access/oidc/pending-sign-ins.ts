@@ -1,25 +1,24 @@
 import { AppError } from '@interlude/protocol/errors';
-import { errors } from 'jose';
+import { EncryptJWT, errors, type JWTDecryptOptions, type JWTPayload, jwtDecrypt } from 'jose';
 import type { OidcSettings } from './oidc-settings';
-import { open, seal } from './sealed';
 
-/** A sign-in that has gone to the provider and not come back. */
+/** A sign-in sent to the provider and not yet returned. */
 export interface PendingSignIn {
   state: string;
   nonce: string;
   codeVerifier: string;
-  /** A path of this server. */
+  /** Path on this server. */
   next: string;
 }
 
 const LIFETIME_SECONDS = 10 * 60;
 
-/** Of what is begun in other tabs, this much stays. More would make requests longer than servers take. */
-const KEPT_BESIDES = 4;
+/** Pending sign-ins kept from other tabs. More would exceed header limits of servers. */
+const MAX_OTHERS = 4;
 
 /**
- * Sign-ins in progress, each in a cookie of its own in the browser that began it: nobody else can read it, make one, or
- * come back in its place. Named after its state, so that a second tab does not break the first.
+ * Pending sign-ins, each sealed in a cookie of the browser that started it: no other party can read, forge or finish
+ * one. Named after its state, so that tabs don't interfere.
  */
 export class PendingSignIns {
   readonly #settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>;
@@ -28,11 +27,11 @@ export class PendingSignIns {
   readonly #attributes: string;
   readonly #key: Uint8Array;
 
-  /** @param key 32 random bytes that all instances of this server share and nobody else knows */
+  /** @param key 32 random bytes shared by all instances of this server */
   constructor(settings: Pick<OidcSettings, 'issuer' | 'clientId' | 'publicUrl'>, key: Uint8Array, now: () => number) {
     this.#settings = settings;
     this.#now = now;
-    // The browser comes back to the public address, so that is what decides.
+    // the browser returns to the public URL, so that decides
     const { protocol, pathname } = new URL(settings.publicUrl);
     const secure = protocol === 'https:';
     this.#prefix = `${secure ? '__Secure-' : ''}interlude-oidc-`;
@@ -40,7 +39,7 @@ export class PendingSignIns {
     this.#key = key;
   }
 
-  /** The cookies to set for one more: its own, and the end of those that are too old or too many. */
+  /** Cookies for a new sign-in: its own, and deletions of expired and surplus ones. */
   async add(pending: PendingSignIn, headers: Headers): Promise<string[]> {
     const iat = Math.floor(this.#now() / 1000);
     const { issuer: iss, clientId: aud } = this.#settings;
@@ -53,18 +52,18 @@ export class PendingSignIns {
   }
 
   /**
-   * The sign-in of this state, if this browser began it.
+   * The sign-in with this state, if this browser started it.
    *
    * @throws AppError `malformed`
    */
   async find(state: string, headers: Headers): Promise<PendingSignIn> {
     const value = this.#cookies(headers).get(`${this.#prefix}${state}`);
     if (value === undefined) {
-      throw this.#refused('This browser did not begin this sign-in, or it is over already.');
+      throw this.#refused('This browser has no such sign-in in progress.');
     }
     try {
       const payload = await this.#open(value);
-      // What was sealed for another state may have been put under this name.
+      // the cookie of another state may have been stored under this name
       if (payload.state === state) return payload;
     } catch (cause) {
       if (!(cause instanceof errors.JOSEError)) throw cause;
@@ -76,7 +75,7 @@ export class PendingSignIns {
     throw this.#refused('The cookie of this sign-in belongs to another one.');
   }
 
-  /** The cookie that ends a sign-in. */
+  /** The cookie that deletes a pending sign-in. */
   cleared(state: string): string {
     return this.#cleared(`${this.#prefix}${state}`);
   }
@@ -85,17 +84,17 @@ export class PendingSignIns {
     return `${name}=; ${this.#attributes}; Max-Age=0`;
   }
 
-  /** Names of cookies that have had their time, or have newer ones beside them. */
+  /** Names of expired, unreadable and surplus cookies. */
   async #spent(headers: Headers): Promise<string[]> {
     const aged = [...this.#cookies(headers)].map(async ([name, value]) => {
-      const began = await this.#open(value).then(
+      const startedAt = await this.#open(value).then(
         ({ iat }) => iat ?? 0,
         () => 0,
       );
-      return { name, began };
+      return { name, startedAt };
     });
-    const newestFirst = (await Promise.all(aged)).sort((one, other) => other.began - one.began);
-    return newestFirst.filter(({ began }, index) => began === 0 || index >= KEPT_BESIDES).map(({ name }) => name);
+    const newestFirst = (await Promise.all(aged)).sort((one, other) => other.startedAt - one.startedAt);
+    return newestFirst.filter(({ startedAt }, index) => startedAt === 0 || index >= MAX_OTHERS).map(({ name }) => name);
   }
 
   async #open(value: string) {
@@ -107,7 +106,7 @@ export class PendingSignIns {
     });
   }
 
-  /** The cookies of sign-ins in progress. The first of a name counts, as in every browser's order. */
+  /** Cookies of pending sign-ins. The first of a name wins, as in browsers. */
   #cookies(headers: Headers): Map<string, string> {
     const found = new Map<string, string>();
     for (const pair of (headers.get('cookie') ?? '').split(';')) {
@@ -121,4 +120,23 @@ export class PendingSignIns {
   #refused(what: string, cause?: unknown): AppError {
     return new AppError('malformed', `${what} Start again at ${this.#settings.publicUrl}.`, { cause });
   }
+}
+
+/**
+ * Encrypts claims as a JWE (`dir`, `A256GCM`).
+ *
+ * @param key 32 random bytes shared by all instances of this server
+ */
+export function seal(claims: JWTPayload, key: Uint8Array): Promise<string> {
+  return new EncryptJWT(claims).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).encrypt(key);
+}
+
+/** @throws JOSEError for another key, a modified token or unmet options */
+export async function open<Claims>(sealed: string, key: Uint8Array, options: JWTDecryptOptions) {
+  const { payload } = await jwtDecrypt<Claims>(sealed, key, {
+    keyManagementAlgorithms: ['dir'],
+    contentEncryptionAlgorithms: ['A256GCM'],
+    ...options,
+  });
+  return payload;
 }

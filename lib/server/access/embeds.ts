@@ -1,0 +1,109 @@
+import type { NewEmbed, NewEmbedRequest } from '@interlude/protocol/access';
+import { AppError } from '@interlude/protocol/errors';
+import { reachesLog, type Scope } from '@interlude/protocol/scope';
+import { columnText } from '@/db/column-text';
+import { sessionsIn } from '@/db/scope-sql';
+import { addDerivedCredential } from './credential-rows';
+import type { CredentialContext } from './manage-credentials';
+import { notFound } from './principal';
+import type { RequestContext } from './request-context';
+
+export interface EmbedServer extends CredentialContext {
+  /** Origins of consoles, exactly as browsers send them. */
+  embedOrigins?: readonly string[];
+}
+
+/**
+ * `POST /embed-tokens`: creates a token for a frame that shows one session, one log or the session list. Read-only
+ * unless requested otherwise, valid for 15 minutes at most, and ends with its parent credential. Redacted unless
+ * requested otherwise: a console has a wider audience than the dashboard.
+ *
+ * @throws AppError `invalid_argument`; `not_found` for an unknown session or agent
+ */
+export async function postEmbedToken(
+  { body, principal }: RequestContext<never, { body: NewEmbedRequest }>,
+  { database, now, credentials, embedOrigins = [] }: EmbedServer,
+): Promise<NewEmbed> {
+  const { role, parentOrigin, ttlSeconds, redact } = body;
+  const scope = embedScope(body, principal.scope);
+  if (scope.kind !== 'session' && role === 'operator') {
+    throw new AppError('invalid_argument', 'Only an embed of one session may act. Leave out "role" for the others.');
+  }
+  if (!embedOrigins.includes(parentOrigin)) {
+    throw new AppError(
+      'invalid_argument',
+      `${JSON.stringify(parentOrigin)} may not embed Interlude. Add exactly this origin to INTERLUDE_EMBED_ORIGINS.`,
+      { details: { parentOrigin } },
+    );
+  }
+  const { secret, credential } = await database.writes.run(async (transaction) => {
+    if (scope.kind === 'session') {
+      const { rows } = await transaction.execute({
+        sql: `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(principal.scope, 'id')}`,
+        args: [scope.sessionId],
+      });
+      if (rows.length === 0) throw notFound('session', String(body.sessionId), '/sessions');
+    }
+    return addDerivedCredential(transaction, principal, {
+      kind: 'embed',
+      name: `Embed in ${parentOrigin}`,
+      role,
+      scope,
+      now: now(),
+      expiresAt: now() + ttlSeconds * 1000,
+      parentOrigin,
+      redacts: redact,
+    });
+  });
+  await credentials.invalidate();
+  // embeds always expire
+  return { token: secret, expiresAt: credential.expiresAt as number };
+}
+
+/** @param own scope of the creator, which bounds the embed's */
+function embedScope({ sessionId, agentId, fleet }: NewEmbedRequest, own: Scope): Scope {
+  const given = [sessionId, agentId, fleet].filter((one) => one !== undefined);
+  if (given.length !== 1) {
+    throw new AppError(
+      'invalid_argument',
+      'An embed shows one thing: give "sessionId", or "agentId" for that agent’s log, or "fleet": true.',
+    );
+  }
+  if (sessionId !== undefined) return { kind: 'session', sessionId: columnText(sessionId) };
+  if (agentId === undefined) return { kind: 'fleet', within: own };
+  if (reachesLog(own, columnText(agentId))) return { kind: 'log', agentId: columnText(agentId) };
+  throw new AppError('not_found', `There is no agent ${JSON.stringify(agentId)}. GET /api/v1/agents lists them.`);
+}
+
+/** Set by the proxy for embed pages. */
+export const EMBED_HEADER = 'x-interlude-embed';
+
+/** Embed pages. Served without a sign-in, because they contain no data. */
+const EMBED_PAGE = /^\/embed\/(?:sessions\/[^/]+|agents\/[^/]+\/logs|fleet)$/;
+
+export function isEmbedPage(pathname: string): boolean {
+  return EMBED_PAGE.test(pathname);
+}
+
+/**
+ * Origins whose pages may frame an embed: scheme, host and port, without wildcards.
+ *
+ * @throws AppError `unavailable` for an invalid origin
+ */
+export function embedOrigins(env: Record<string, string | undefined>): readonly string[] {
+  const named = (env.INTERLUDE_EMBED_ORIGINS ?? '').split(',').map((one) => one.trim());
+  return [...new Set(named.filter((one) => one !== '').map(parseOrigin))];
+}
+
+function parseOrigin(named: string): string {
+  // URL accepts a wildcard as a host name; browsers treat it as a pattern
+  if (URL.canParse(named) && !named.includes('*')) {
+    const { protocol, origin, href } = new URL(named);
+    // reject a path, query or user name instead of dropping it silently
+    if (/^https?:$/.test(protocol) && href === `${origin}/`) return origin;
+  }
+  throw new AppError(
+    'unavailable',
+    `INTERLUDE_EMBED_ORIGINS contains ${JSON.stringify(named)}, which is not an origin. Use origins such as https://console.example.com:8443, separated by commas, and restart.`,
+  );
+}

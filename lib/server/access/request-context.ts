@@ -1,0 +1,91 @@
+import type { AuditCheck } from '@interlude/protocol/audit';
+import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
+import { EVERYTHING, type Role, type Scope } from '@interlude/protocol/scope';
+import type { StorageSizes } from '@interlude/protocol/storage';
+import type { Database } from '@/db/client';
+import type { ContextKind } from '@/db/context-kind';
+import { KeptAnswer } from '@/db/kept-answer';
+import type { Telemetry } from '@/lib/server/telemetry/telemetry';
+import type { WebhookSettings } from '../webhook/webhook-settings';
+import type { AccessSettings } from './access-settings';
+import type { OidcSignIn } from './oidc/oidc-sign-in';
+import type { Principal } from './principal';
+import type { ShownDigests } from './shown-digests';
+import type { OpenStreams } from './streamed-response';
+
+/**
+ * A handler's request: path ids, parsed query and body, and the sender.
+ *
+ * @typeParam Id names of the path ids
+ */
+export type RequestContext<Id extends string = never, Given = unknown> = Given & {
+  ids: Readonly<Record<Id, string>>;
+  request: Request;
+  principal: Principal;
+  /** Digests in the sender's form. */
+  digests: ShownDigests;
+  /** Fires once if the sender loses access during the response. @returns stops watching */
+  whenOver: (onEnd: () => void) => () => void;
+};
+
+/** A database restricted to a scope. Every read on behalf of a person or program goes through one. */
+export interface ReadScope extends Pick<Database, 'reader' | 'reads'> {
+  scope: Scope;
+  /** Its reader gets redacted responses. */
+  redacts: boolean;
+}
+
+export function readScope({ reader, reads }: Database, scope: Scope, redacts = false): ReadScope {
+  return { reader, reads, scope, redacts };
+}
+
+/** For the server's own reads, which no response contains. */
+export function unscoped(database: Database): ReadScope {
+  return readScope(database, EVERYTHING);
+}
+
+/** Dependencies and settings of every handler; lib/server adds the rest. */
+export interface ServerContext extends AccessSettings {
+  database: Database;
+  telemetry?: Telemetry | null;
+  /** Default: `shared`. */
+  kind?: ContextKind;
+  /** Counts open streams, for processes that freeze between requests. */
+  streams?: OpenStreams;
+  /** Caches that outlive a request. */
+  kept?: ResponseCaches;
+  /** Monotonic clock in milliseconds; default: the process's. */
+  steady?: () => number;
+  /** Ends streams after this time, for hosts that cut long requests; null for never. */
+  streamMaxMs: number | null;
+  /** Console origins that may embed pages, exactly as browsers send them. */
+  embedOrigins?: readonly string[];
+  /** Roles that get redacted responses. */
+  redactedRoles?: readonly Role[];
+  /** Idle timeout of a sign-in. */
+  sessionIdleMs: number;
+  /** Absolute lifetime of a member's sign-in. */
+  sessionMs: number;
+  oidc?: OidcSignIn | null;
+  /** A reply is overdue after this time. */
+  replyOverdueMs?: number;
+  /** A task's result counts as undelivered after waiting this long for a turn. */
+  undeliveredMs?: number;
+  webhook?: WebhookSettings | null;
+  /** Why the configured webhook is disabled. */
+  webhookProblem?: string | null;
+}
+
+/** Caches of expensive responses. */
+export class ResponseCaches {
+  readonly storage: KeptAnswer<StorageSizes>;
+  readonly metrics: KeptAnswer<RedactedFor<'metrics'>>;
+  readonly auditCheck: KeptAnswer<AuditCheck>;
+
+  /** @param isShared whether concurrent requests may wait for the same read */
+  constructor(isShared = true) {
+    this.storage = new KeptAnswer(isShared);
+    this.metrics = new KeptAnswer(isShared);
+    this.auditCheck = new KeptAnswer(isShared);
+  }
+}

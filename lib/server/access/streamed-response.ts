@@ -1,0 +1,147 @@
+import { brokenOff } from '@interlude/protocol/errors';
+import type { RequestContext } from './request-context';
+
+type Chunk = Uint8Array<ArrayBuffer>;
+
+/** The connection of one reader. */
+export interface Sink {
+  /** Written bytes that the reader has not fetched. */
+  readonly waiting: number;
+  write(chunk: Chunk): void;
+  /** Ends the response after what was written. Safe to repeat. */
+  end(): void;
+  /** Breaks the connection unless everything was sent, so that the reader notices the truncation. */
+  hangUp(why: unknown): void;
+}
+
+export interface Source {
+  /** The sink accepts more. */
+  drained(): void;
+  /** The reader disconnected. */
+  gone(): void;
+}
+
+export type OpenStream = (sink: Sink) => Source;
+
+const READ_AHEAD_BYTES = 64 * 1024;
+
+/**
+ * A response that keeps streaming. The front door opens it directly on the connection, so that a frame is one write per
+ * reader; other callers read its body.
+ *
+ * Failure: nothing opens until one of the two starts. Cancel the body to decline.
+ */
+export class StreamedResponse extends Response {
+  readonly open: OpenStream;
+  #body: ReadableStream<Chunk> | null = null;
+
+  constructor(open: OpenStream, headers: HeadersInit) {
+    super(null, { headers });
+    this.open = open;
+  }
+
+  override get body(): ReadableStream<Chunk> {
+    this.#body ??= streamToBody(this.open);
+    return this.#body;
+  }
+}
+
+/** For callers that need a plain Response with a body. */
+export function asResponse(answer: Response): Response {
+  return answer instanceof StreamedResponse ? new Response(answer.body, { headers: answer.headers }) : answer;
+}
+
+export function streamToBody(open: OpenStream): ReadableStream<Chunk> {
+  // workerd pulls while opening; those writes need no wait
+  let source: Source | null = null;
+  return new ReadableStream<Chunk>(
+    {
+      start(controller) {
+        source = open({
+          get waiting() {
+            return READ_AHEAD_BYTES - (controller.desiredSize ?? 0);
+          },
+          write: (chunk) => controller.enqueue(chunk),
+          end() {
+            try {
+              controller.close();
+            } catch {
+              // already cancelled
+            }
+          },
+          // the caller swallows the final error
+          hangUp: (why) => controller.error(brokenOff(why)),
+        });
+      },
+      pull: () => source?.drained(),
+      cancel: () => source?.gone(),
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
+  );
+}
+
+/**
+ * A long body that aborts once its reader loses access.
+ *
+ * Failure: ends like a broken connection, so that no part passes for the whole.
+ */
+export function abortableBody(
+  body: ReadableStream<Uint8Array>,
+  { whenOver }: Pick<RequestContext, 'whenOver'>,
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let stop: (() => void) | null = null;
+  const end = () => {
+    stop?.();
+    stop = () => {};
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        // only once it is read: an unread body would never stop watching
+        stop ??= whenOver(() => {
+          controller.error(brokenOff('The reader lost access.'));
+          reader.cancel().catch(() => {});
+        });
+        try {
+          const { done, value } = await reader.read();
+          if (value !== undefined) return controller.enqueue(value);
+          if (done) controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        end();
+      },
+      cancel(reason) {
+        end();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Counts open streams. A process that may freeze stays awake while there is one. */
+export class OpenStreams {
+  readonly #onFirst: () => void;
+  readonly #onLast: () => void;
+  #count = 0;
+
+  constructor(onFirst: () => void, onLast: () => void) {
+    this.#onFirst = onFirst;
+    this.#onLast = onLast;
+  }
+
+  /** @returns marks the stream as ended; safe to repeat */
+  begin(): () => void {
+    this.#count += 1;
+    if (this.#count === 1) this.#onFirst();
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#count -= 1;
+      if (this.#count === 0) this.#onLast();
+    };
+  }
+}

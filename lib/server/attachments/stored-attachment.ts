@@ -1,0 +1,53 @@
+import { isHash } from '@interlude/protocol/attachments';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { columnText } from '@/db/column-text';
+import type { Reader } from '@/db/reader';
+import { secretHash } from '@/lib/server/access/secret';
+import type { ShownDigests } from '@/lib/server/access/shown-digests';
+
+/** An attachment's key. `place` is its session's id, or the separate place of a redacted sender's uploads. */
+export interface StoredAttachment {
+  place: string;
+  hash: string;
+}
+
+/**
+ * Finds a session's attachment.
+ *
+ * @param given the hash in the reader's form; no other form is accepted
+ * @returns null if no attachment is shown to the reader under this hash
+ */
+export async function storedAttachment(
+  reader: Pick<Reader, 'execute'>,
+  sessionId: string,
+  given: string,
+  digests: ShownDigests,
+): Promise<StoredAttachment | null> {
+  if (!isHash(given)) return null;
+  const session = columnText(sessionId);
+  if (digests.sender === null) return { place: session, hash: given };
+  const uploads = uploadPlace(session, digests);
+  const { rows } = await reader.execute({
+    sql: 'SELECT session_id, hash FROM attachments WHERE session_id IN (?, ?)',
+    args: [session, uploads],
+  });
+  const stored = rows.map(({ session_id, hash }) => ({ place: String(session_id), hash: String(hash) }));
+  const isGiven = ({ place, hash }: StoredAttachment) =>
+    digests.attachment(place === uploads ? uploadHash(hash, digests) : hash) === given;
+  return stored.find(isGiven) ?? null;
+}
+
+/**
+ * Where a session's uploads are stored until a message names them. Redacted senders get separate places: in a shared
+ * one, the response would reveal that another sender had uploaded the same bytes.
+ */
+export function uploadPlace(sessionId: string, { sender }: Pick<ShownDigests, 'sender'>): string {
+  const session = columnText(sessionId);
+  // longer than any id, so that no session has it
+  return sender === null ? session : `${sender}\n${session}`.padStart(MAX_ID_LENGTH + 1);
+}
+
+/** The hash that answers an upload, before it is keyed; distinct for each redacted sender. */
+export function uploadHash(hash: string, { sender }: Pick<ShownDigests, 'sender'>): string {
+  return sender === null ? hash : secretHash(`${sender}\n${hash}`);
+}

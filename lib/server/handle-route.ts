@@ -1,0 +1,221 @@
+import { AppError } from '@interlude/protocol/errors';
+import { isRedacted } from '@interlude/protocol/redaction/redact-model';
+import { wellFormed } from '@interlude/protocol/well-formed';
+import * as z from 'zod';
+import { Pace } from '@/db/next-turn';
+import { describeAction, withAudit } from '@/lib/server/access/audit';
+import { type Principal, requireScope } from '@/lib/server/access/principal';
+import type { RequestContext } from '@/lib/server/access/request-context';
+import { shownDigests } from '@/lib/server/access/shown-digests';
+import { parseJson } from '@/lib/server/ingest/parse-json';
+import { describeIssue } from '@/lib/server/ingest/parse-request';
+import { readBody } from '@/lib/server/ingest/read-body';
+import { answer } from '@/lib/server/queries/answer';
+import { toldModel } from '@/lib/server/queries/told-model';
+import { type ApiRoute, type Ids, METHODS, type Method, ROUTES, type Route, type Schema } from './routes';
+import type { ServerParts } from './server-parts';
+
+/**
+ * Parses a route's query and body by its schemas, calls the handler and encodes its result.
+ *
+ * @throws AppError for the body; `invalid_argument` that names the argument and its allowed values; and whatever the
+ * handler throws
+ */
+export async function handleRoute(
+  { access, handler, takes, status, action, pattern }: ApiRoute,
+  request: Request,
+  server: ServerParts,
+  ids: Ids,
+  principal: Principal,
+): Promise<Response> {
+  if (principal.redacts && UNREDACTED_ROUTES.test(pattern)) throw cannotRedact();
+  const query = takes.query === undefined ? undefined : readQuery(request.url, takes.query);
+  const bytes = takes.bodies === undefined ? null : await readBody(request);
+  const body = bytes === null || takes.bodies === undefined ? undefined : await readJson(bytes, takes.bodies);
+  const of = LOG_ROUTE.test(pattern) ? 'log' : 'agent';
+  const whenOver = (onEnd: () => void) => server.credentials.watch(principal, access, onEnd);
+  const digests = await shownDigests(principal, server.database);
+  const context = { ids, query, body, request, principal, digests, whenOver };
+  if (action === null) {
+    await requireScope(server.database, principal.scope, ids, of);
+    return responseOf(await handler(context, server), status, context);
+  }
+  const act = describeAction(request, principal, action, ids, bytes);
+  try {
+    await requireScope(server.database, principal.scope, ids, of);
+    const { database, written } = withAudit(server.database, act, server.now);
+    const model = await handler(context, { ...server, database });
+    // writes the audit entry of an action without a write of its own
+    if (written.count === 0) await database.writes.run(async () => undefined);
+    return await responseOf(model, status, context);
+  } catch (error) {
+    await server.refusals.record(act, error);
+    throw error;
+  }
+}
+
+const LOG_ROUTE = /\/agents\/:agentId\/log(s|-level)\b/;
+
+/** Routes whose responses can't be redacted. */
+const UNREDACTED_ROUTES = /\/agui\//;
+
+/** A redacted sender only gets responses marked as redacted, so that a route which forgets to redact is refused. */
+async function responseOf(
+  model: object,
+  status: ApiRoute['status'],
+  { principal, digests }: Pick<RequestContext, 'principal' | 'digests'>,
+): Promise<Response> {
+  if (model instanceof Response) {
+    if (!principal.redacts || isRedacted(model)) return model;
+    await model.body?.cancel();
+    throw cannotRedact();
+  }
+  return answer(await toldModel(model, principal, digests), status);
+}
+
+function cannotRedact(): AppError {
+  return new AppError(
+    'forbidden',
+    'This response can’t be redacted, and this credential only gets redacted responses. Use one that may see secrets.',
+  );
+}
+
+function readQuery(url: string, schema: Schema): unknown {
+  const given = new URL(url).searchParams;
+  const lists = Object.fromEntries([...new Set(given.keys())].map((name) => [name, given.getAll(name)]));
+  const parsed = schema.safeParse(lists);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const name = unknown ?? String(issue?.path[0]);
+  const text = given.get(name) ?? '';
+  const known = Object.keys(schema.shape).join(', ');
+  const message =
+    unknown !== undefined
+      ? `${JSON.stringify(name)} is not known here. Use ${known}, or leave it out.`
+      : `${name}=${JSON.stringify(text.slice(0, MAX_QUOTED))} can’t be used: it must be ${issue?.message}.`;
+  const details = { ...choicesOf(schema, [name]), [name]: text.slice(0, MAX_QUOTED) };
+  throw new AppError('invalid_argument', message, { details });
+}
+
+/** Longest quotation of an invalid argument. */
+const MAX_QUOTED = 1_000;
+
+/**
+ * Parses a body and makes its strings well-formed. An empty body counts as `{}`: some requests have everything in the
+ * path. Yields in between, because a body may hold as many values as a record.
+ */
+async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
+  const pace = new Pace();
+  const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
+  const schema = schemaFor(input, schemas);
+  await pace.rest();
+  const parsed = schema.safeParse(input);
+  await pace.rest();
+  if (parsed.success) {
+    const data = wellFormed(parsed.data);
+    await pace.rest();
+    return data;
+  }
+  const fields = Object.keys(schema.shape);
+  const choices = choicesOf(schema, fields);
+  const named = fields.map((name) => (`${name}s` in choices ? `${name} (${choices[`${name}s`]?.join(', ')})` : name));
+  const message = `${describeIssue(parsed.error)}. The fields are: ${named.join(', ')}.`;
+  throw new AppError('invalid_argument', message, { details: { fields, ...choices } });
+}
+
+/** The last schema with a required field in the body, otherwise the first. */
+function schemaFor(input: unknown, schemas: readonly Schema[]): Schema {
+  const has = (name: string) => typeof input === 'object' && input !== null && name in input;
+  const isMeant = ({ shape }: Schema) =>
+    Object.entries(shape).some(([name, field]) => has(name) && !z.safeParse(field, undefined).success);
+  return schemas.findLast(isMeant) ?? (schemas[0] as Schema);
+}
+
+/** Allowed values of enum fields: `levels` for `level`. */
+function choicesOf({ shape }: Schema, names: readonly string[]): Record<string, readonly unknown[]> {
+  const choices: Record<string, readonly unknown[]> = {};
+  for (const name of names) {
+    const options = optionsOf(shape[name]);
+    if (options !== null) choices[`${name}s`] = options;
+  }
+  return choices;
+}
+
+function optionsOf(field: unknown): readonly unknown[] | null {
+  if (field instanceof z.ZodEnum) return field.options;
+  if (field instanceof z.ZodPipe) return optionsOf(field.out);
+  const isWrapper = field instanceof z.ZodOptional || field instanceof z.ZodNullable || field instanceof z.ZodDefault;
+  return isWrapper ? optionsOf(field.unwrap()) : null;
+}
+
+/** Routes that share a pattern. */
+interface PathPattern {
+  parts: readonly string[];
+  routes: Partial<Record<Method, Route>>;
+}
+
+export type Found =
+  | { kind: 'route'; route: Route; ids: Record<string, string> }
+  | { kind: 'other-method'; allow: string; isOpen: boolean }
+  | { kind: 'nothing' };
+
+const patterns = patternsByLength(ROUTES);
+
+/**
+ * @param pathname percent-encoded; ids are returned decoded
+ * @throws AppError `malformed` for an invalid encoding
+ */
+export function findRoute(method: string, pathname: string): Found {
+  const parts = pathname.split('/');
+  for (const path of patterns.get(parts.length) ?? []) {
+    const ids = idsOf(path.parts, parts);
+    if (ids === null) continue;
+    const route = path.routes[method as Method];
+    if (route !== undefined) return { kind: 'route', route, ids };
+    const allowed = METHODS.filter((each) => path.routes[each] !== undefined);
+    const isOpen = allowed.every((each) => path.routes[each]?.access === 'open');
+    return { kind: 'other-method', allow: allowed.join(', '), isOpen };
+  }
+  return { kind: 'nothing' };
+}
+
+function idsOf(pattern: readonly string[], parts: readonly string[]): Record<string, string> | null {
+  const ids: Record<string, string> = {};
+  for (const [at, wanted] of pattern.entries()) {
+    const part = parts[at] ?? '';
+    if (!wanted.startsWith(':')) {
+      if (part !== wanted) return null;
+    } else if (part === '') return null;
+    else ids[wanted.slice(1)] = part;
+  }
+  for (const name of Object.keys(ids)) ids[name] = decoded(ids[name] ?? '');
+  return ids;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new AppError(
+      'malformed',
+      'The path is not valid UTF-8 in percent-encoding. Encode each part with encodeURIComponent.',
+    );
+  }
+}
+
+/** By number of path segments. */
+function patternsByLength(routes: readonly Route[]): Map<number, PathPattern[]> {
+  const byPattern = new Map<string, PathPattern>();
+  const byLength = new Map<number, PathPattern[]>();
+  for (const route of routes) {
+    const path = byPattern.get(route.pattern) ?? { parts: route.pattern.split('/'), routes: {} };
+    if (!byPattern.has(route.pattern)) {
+      byPattern.set(route.pattern, path);
+      byLength.set(path.parts.length, [...(byLength.get(path.parts.length) ?? []), path]);
+    }
+    path.routes[route.method] = route;
+  }
+  return byLength;
+}
