@@ -3,7 +3,8 @@ import { CredentialBook } from '@/lib/server/access/credential-book';
 import { Refusals } from '@/lib/server/access/refusals';
 import { refreshRole } from '@/lib/server/access/role-refresh';
 import { KeptAnswers, type ServerContext } from '@/lib/server/access/server-context';
-import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
+import type { CommandServer } from '@/lib/server/commands/accept-command';
+import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
 import { GapTally } from '@/lib/server/ingest/gap-tally';
@@ -27,6 +28,7 @@ const NOBODY: Watching = { count: () => null, listeners: [] };
 
 /** Everything built on one open database. Each handler takes the parts it needs. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
+  commands: CommandHub;
   logs: LogKeeper;
   history: HistoryKeeper;
   webhooks: WebhookSender;

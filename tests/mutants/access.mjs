@@ -36,7 +36,7 @@ export const ACCESS = [
   },
   {
     name: 'sends a runner the id that the server made',
-    file: 'lib/server/commands/claim-commands.ts',
+    file: 'lib/server/commands/command-stream.ts',
     find: "if (row.alias === null || !('sessionId' in command)) return stored;",
     replace: "if (row !== null || !('sessionId' in command)) return stored;",
     test: 'tests/unit/ingest/session-aliases.test.ts',
@@ -197,7 +197,7 @@ export const ACCESS = [
   },
   {
     name: 'assigns a record to a session outside the scope',
-    file: 'lib/server/commands/settle-parked.ts',
+    file: 'lib/server/commands/parked-records.ts',
     find: "WHERE id = ? AND ${sessionsIn(scope, 'id')}`",
     replace: 'WHERE id = ?`',
     test: 'tests/unit/access/permissions.test.ts',

@@ -9,7 +9,7 @@ import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
-import { missing } from '@/lib/server/commands/refusals';
+import { missing } from '@/lib/server/commands/accept-command';
 import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
 import { readRequest } from '@/lib/server/queries/read-request';
 import { asRead, query, readTogether } from '@/lib/server/queries/read-together';

@@ -6,10 +6,9 @@ import {
 } from '@interlude/protocol/limits';
 import type { Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { detectMediaType, postAttachment } from '@/lib/server/commands/attachments';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { mediaTypeOf } from '@/lib/server/commands/media-type';
-import { postAttachment } from '@/lib/server/commands/post-attachment';
-import { postMessage } from '@/lib/server/commands/send-message';
+import { postMessage } from '@/lib/server/commands/session-commands';
 import { getAttachment } from '@/lib/server/queries/read-attachment';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { byOwner } from '../../support/by-owner';
@@ -184,7 +183,7 @@ describe('the type of some bytes', () => {
     ['text/plain', bytesOf('\ufeffä'), 'text/plain'],
     ['application/json', bytesOf('no JSON, but text'), 'application/json'],
   ] as const)('is %s', (type, bytes, claimed) => {
-    expect(mediaTypeOf(claimed, bytes)).toBe(type);
+    expect(detectMediaType(claimed, bytes)).toBe(type);
   });
 
   it.each([
@@ -196,6 +195,6 @@ describe('the type of some bytes', () => {
     ['text/', bytesOf('x')],
     ['text/plain', jpeg.slice(0, 2)],
   ])('is none that is taken: %s', (claimed, bytes) => {
-    expect(() => mediaTypeOf(claimed, bytes)).toThrow(/Attach one of/);
+    expect(() => detectMediaType(claimed, bytes)).toThrow(/Attach one of/);
   });
 });

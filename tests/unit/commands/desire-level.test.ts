@@ -2,10 +2,10 @@ import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/server/access/sight';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
-import { desireLevel, renewLevel } from '@/lib/server/commands/desire-level';
+import { claimCommands } from '@/lib/server/commands/command-stream';
+import { renewLogLevel, requestLogLevel } from '@/lib/server/commands/desired-state';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
@@ -24,14 +24,14 @@ afterEach(() => target.close());
 
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const wish = (level: 'debug' | 'warn' | null, ttlSeconds: number | null = level === 'debug' ? TTL_SECONDS : null) =>
-  write((transaction) => desireLevel(transaction, { agentId: 'a1', level, ttlSeconds, by: 'operator' }, now));
+  write((transaction) => requestLogLevel(transaction, { agentId: 'a1', level, ttlSeconds, by: 'operator' }, now));
 /** A runner's process connects and reads what is sent to it. */
 const connect = async (id: string) => {
   const runner = { id, startedAt: now };
   const streamId = crypto.randomUUID();
   return write(async (transaction) => {
     await connectRunner(transaction, 'a1', runner, streamId, now);
-    await renewLevel(transaction, 'a1', id, now);
+    await renewLogLevel(transaction, 'a1', id, now);
     const claimed = await claimCommands(transaction, { agentId: 'a1', runner, streamId, after: 0, now });
     return claimed.kind === 'claimed' ? claimed.commands.map(({ command }) => command) : [];
   });

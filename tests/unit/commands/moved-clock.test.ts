@@ -9,11 +9,16 @@ import {
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/server/access/sight';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { desireLevel } from '@/lib/server/commands/desire-level';
+import { claimCommands } from '@/lib/server/commands/command-stream';
+import { requestLogLevel } from '@/lib/server/commands/desired-state';
 import { queueCommand } from '@/lib/server/commands/queue-command';
-import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import {
+  connectRunner,
+  disconnectRunner,
+  disconnectUnresponsive,
+  renewRunners,
+} from '@/lib/server/commands/runner-connection';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readSession, readSessions } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
@@ -172,7 +177,7 @@ describe.each([
 
   it('leaves a level asked for a time for that time', async () => {
     await write((transaction) =>
-      desireLevel(transaction, { agentId: 'a1', level: 'debug', ttlSeconds: 900, by: 'p' }, clocks.now()),
+      requestLogLevel(transaction, { agentId: 'a1', level: 'debug', ttlSeconds: 900, by: 'p' }, clocks.now()),
     );
     clocks.goesBy(100_000);
     clocks.isMoved(moved);
@@ -188,7 +193,7 @@ describe.each([
     await ingest(target, [record(++seq, { kind: 'status', event: undefined, status })]);
     clocks.isMoved(moved);
     await hub.sweep();
-    const mute = () => write((transaction) => disconnectMute(transaction, ['one'], clocks.now()));
+    const mute = () => write((transaction) => disconnectUnresponsive(transaction, ['one'], clocks.now()));
     expect(await mute()).toEqual([]);
     for (let second = 0; second < 21; second += 3) {
       clocks.goesBy(3_000);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
+import { replyOverdueMs } from '@/lib/server/commands/overdue';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readObligations } from '@/lib/server/queries/read-obligations';

@@ -3,7 +3,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/server/access/sight';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import {
+  connectRunner,
+  disconnectRunner,
+  disconnectUnresponsive,
+  renewRunners,
+} from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTasks } from '@/lib/server/queries/read-tasks';
@@ -546,7 +551,7 @@ describe('an agent that speaks though nobody listens for it', () => {
 
 describe('a runner whose connection stands but that says nothing', () => {
   const STATUS = { kind: 'claude', runner: { id: 'r1' }, everyMs: 10_000 };
-  const mute = () => write((transaction) => disconnectMute(transaction, ['one'], now));
+  const mute = () => write((transaction) => disconnectUnresponsive(transaction, ['one'], now));
 
   it('is missed once it has broken its own promise to report, and within 30 s', async () => {
     await connect();

@@ -2,11 +2,10 @@ import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_M
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/server/access/sight';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
-import { expireCommands } from '@/lib/server/commands/expire-commands';
+import { claimCommands } from '@/lib/server/commands/command-stream';
 import { queueCommand } from '@/lib/server/commands/queue-command';
-import { connectRunner, disconnectSilent, renewRunners } from '@/lib/server/commands/runner-connection';
+import { connectRunner, disconnectExpired, renewRunners } from '@/lib/server/commands/runner-connection';
+import { acknowledge, expireCommands } from '@/lib/server/commands/settle-command';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
@@ -80,10 +79,10 @@ describe('of two runners of one agent', () => {
 describe('a runner whose server died', () => {
   it('is away once its term has run out, and not before', async () => {
     await connect(NEW, 'one');
-    expect(await write((transaction) => disconnectSilent(transaction, T0 + RUNNER_AWAY_MS - 1))).toBe(0);
+    expect(await write((transaction) => disconnectExpired(transaction, T0 + RUNNER_AWAY_MS - 1))).toBe(0);
     await write((transaction) => renewRunners(transaction, ['one'], T0 + 4_000));
-    expect(await write((transaction) => disconnectSilent(transaction, T0 + RUNNER_AWAY_MS))).toBe(0);
-    expect(await write((transaction) => disconnectSilent(transaction, T0 + 4_000 + RUNNER_AWAY_MS))).toBe(1);
+    expect(await write((transaction) => disconnectExpired(transaction, T0 + RUNNER_AWAY_MS))).toBe(0);
+    expect(await write((transaction) => disconnectExpired(transaction, T0 + 4_000 + RUNNER_AWAY_MS))).toBe(1);
     expect(await agent()).toMatchObject({ connection: 'away', connectedSince: T0 + 4_000 + RUNNER_AWAY_MS });
   });
 });
@@ -118,8 +117,8 @@ describe('a command', () => {
   it('that expired may turn out to have been acted on', async () => {
     await stop('c1');
     const late = T0 + COMMAND_EXPIRY_MS;
-    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isSure: false }))).toBe(0);
-    expect(await write((transaction) => expireCommands(transaction, { now: late, isSure: false }))).toBe(1);
+    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isTrusted: false }))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, { now: late, isTrusted: false }))).toBe(1);
     const ack = (state: 'done' | 'failed') =>
       write((transaction) => acknowledge(transaction, 'a1', 'c1', { state }, null, late));
     expect((await ack('failed')).state).toBe('expired');
@@ -129,7 +128,7 @@ describe('a command', () => {
     );
     expect(rows.map(({ name, reason }) => [name, reason])).toEqual([
       ['command:queued', null],
-      ['command:failed', 'no runner took it within 10 minutes'],
+      ['command:failed', 'no runner received it within 10 minutes'],
       ['command:done', null],
     ]);
   });
@@ -140,10 +139,10 @@ describe('a command', () => {
     await connect(NEW, 'one');
     const late = T0 + INTERRUPT_EXPIRY_MS;
     expect(idsOf(await claim('one', late, 0))).toEqual([]);
-    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isSure: false }))).toBe(0);
-    expect(await write((transaction) => expireCommands(transaction, { now: late, isSure: false }))).toBe(1);
+    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isTrusted: false }))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, { now: late, isTrusted: false }))).toBe(1);
     const { rows } = await target.database.reader.execute(`SELECT reason FROM commands WHERE state = 'expired'`);
-    expect(rows.map(({ reason }) => reason)).toEqual(['no runner took it within 15 seconds']);
+    expect(rows.map(({ reason }) => reason)).toEqual(['no runner received it within 15 seconds']);
   });
 
   it('is no sign of life of the agent it is for', async () => {

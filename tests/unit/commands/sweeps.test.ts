@@ -2,7 +2,7 @@ import { COMMAND_EXPIRY_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/p
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { desireLevel } from '@/lib/server/commands/desire-level';
+import { requestLogLevel } from '@/lib/server/commands/desired-state';
 import { queueCommand } from '@/lib/server/commands/queue-command';
 import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
@@ -109,7 +109,7 @@ it('a command or a level that can’t be read leaves the others to expire', asyn
     await write(async (transaction) => {
       const common = { agentId, sessionId: `of-${agentId}`, clientId: undefined, now };
       await queueCommand(transaction, { ...common, id: `c-${agentId}`, type: 'task.stop', body: { taskId: 't' } });
-      await desireLevel(transaction, { agentId, level: 'debug', ttlSeconds: 60, by: 'operator' }, now);
+      await requestLogLevel(transaction, { agentId, level: 'debug', ttlSeconds: 60, by: 'operator' }, now);
     });
   }
   await cut('commands', 'c-a2');

@@ -3,10 +3,10 @@ import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/server/access/sight';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { claimCommands } from '@/lib/server/commands/command-stream';
+import { putWakeRule, renewWakeRules } from '@/lib/server/commands/desired-state';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
-import { putWakeRule, renewRules } from '@/lib/server/commands/wake-rule';
+import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record } from '../../support/ingest-target';
 
@@ -30,7 +30,7 @@ const connect = async (id: string) => {
   const streamId = crypto.randomUUID();
   return write(async (transaction) => {
     await connectRunner(transaction, 'a1', runner, streamId, now);
-    await renewRules(transaction, 'a1', now);
+    await renewWakeRules(transaction, 'a1', now);
     const claimed = await claimCommands(transaction, { agentId: 'a1', runner, streamId, after: 0, now });
     return claimed.kind === 'claimed' ? claimed.commands.map(({ command }) => command) : [];
   });
@@ -71,7 +71,7 @@ describe('the rule of waking', () => {
     for (const id of ids) await set('command-ended', id);
     await pass(COMMAND_EXPIRY_MS + 1);
     const goes: boolean[] = [];
-    do goes.push(await write((transaction) => renewRules(transaction, 'a2', now)));
+    do goes.push(await write((transaction) => renewWakeRules(transaction, 'a2', now)));
     while (goes.at(-1));
     expect(goes).toEqual([true, true, false]);
     const { rows } = await target.database.reader.execute(

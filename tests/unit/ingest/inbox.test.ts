@@ -5,7 +5,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isSeen, standsSince } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';
-import { putArrangement } from '@/lib/server/commands/arrange-session';
+import { putArrangement } from '@/lib/server/commands/arrange';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
 import { readInbox } from '@/lib/server/queries/read-inbox';

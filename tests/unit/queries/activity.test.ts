@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';
-import { cutTerms } from '@/lib/server/commands/cut-terms';
-import { judgeReplies } from '@/lib/server/commands/overdue-replies';
+import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
+import { markOverdueReplies } from '@/lib/server/commands/overdue';
 import { readActivity } from '@/lib/server/queries/read-activity';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
@@ -52,9 +52,9 @@ it('measures how long somebody waited on one clock, whichever the runner has', a
 it('does not take for waiting by how much the clock was moved meanwhile, overdue or not', async () => {
   await asks(now);
   now += 16 * 60_000;
-  await target.database.writes.run((transaction) => judgeReplies(transaction, { now, overdueMs: 900_000 }));
+  await target.database.writes.run((transaction) => markOverdueReplies(transaction, { now, overdueMs: 900_000 }));
   now += DAY_MS;
-  await target.database.writes.run((transaction) => cutTerms(transaction, now, DAY_MS));
+  await target.database.writes.run((transaction) => clampDeadlines(transaction, now, DAY_MS));
   now += 60_000;
   await answers(now);
   expect(await steps('answers')).toEqual([[600_000, 1]]);

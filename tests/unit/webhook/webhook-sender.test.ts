@@ -5,7 +5,7 @@ import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';
 import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';
-import { cutTerms } from '@/lib/server/commands/cut-terms';
+import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
 import { readWebhookDeliveries } from '@/lib/server/queries/read-webhook';
 import { callWebhook } from '@/lib/server/webhook/call-webhook';
 import { webhookHeaders } from '@/lib/server/webhook/sign-webhook';
@@ -175,7 +175,7 @@ it('waits no longer than its term where the clock was put back by a day', async 
   await passes(3_000);
   expect(called).toHaveLength(1);
   now -= 24 * 3_600_000;
-  await target.database.writes.run((transaction) => cutTerms(transaction, now, -24 * 3_600_000));
+  await target.database.writes.run((transaction) => clampDeadlines(transaction, now, -24 * 3_600_000));
   await passes(3_600_000);
   expect(called).toHaveLength(2);
 });
@@ -184,7 +184,7 @@ it('waits for no more than a moment with its first attempt where the clock was p
   await asks('q1');
   await passes(0);
   now -= DAY_MS;
-  await target.database.writes.run((transaction) => cutTerms(transaction, now, -DAY_MS));
+  await target.database.writes.run((transaction) => clampDeadlines(transaction, now, -DAY_MS));
   await passes(3_000);
   expect(called).toHaveLength(1);
 });
@@ -196,7 +196,7 @@ it('neither gives up at once nor never where the clock is put ahead or back betw
   await passes(3_000);
   const moved = async (by: number) => {
     now += by;
-    await target.database.writes.run((transaction) => cutTerms(transaction, now, by));
+    await target.database.writes.run((transaction) => clampDeadlines(transaction, now, by));
   };
   answers = [500];
   await moved(2 * DAY_MS);

@@ -15,18 +15,18 @@ import type { Principal } from '@/lib/server/access/principal';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { EventFact } from '@/lib/server/ingest/facts';
-import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
-import { conflict, missing } from './refusals';
+
+import { conflict, dedupeKey, findRepeat, missing, recordRequest } from './accept-command';
 
 /**
- * People decide about records of a task that can't be traced to one session: they say which session it belongs to, or
- * that it is of no use. Everything one session told of one run of it is decided together, in the order it came.
+ * Assigns or discards parked records: records of a task that can't be traced to one session. Everything that one
+ * session reported of one run of the task is settled together, in the order it arrived.
  *
- * Ordering: assigned records go through the same judging, planning and appending as new ones.
- * Failure: the records, what the transcript says of it and the counts change in one transaction or not at all.
+ * Ordering: assigned records are validated, planned and appended like new ones.
+ * Failure: the records, their events and the counts change in one transaction.
  */
 
-/** The most that one request decides; the rest stays parked, and the answer says how much that is. */
+/** Most records and bytes of one request. The rest stays parked, and the answer counts it. */
 const MAX_SETTLED = 500;
 const MAX_SETTLED_BYTES = 8 * 1024 * 1024;
 
@@ -35,7 +35,7 @@ type Ids = 'agentId' | 'position';
 interface Parked {
   position: number;
   agentId: string;
-  /** The session whose runner told of it. */
+  /** The session whose runner reported it. */
   sessionId: string;
   taskId: string;
   runId: string | null;
@@ -43,75 +43,78 @@ interface Parked {
 
 interface Settlement {
   state: 'assigned' | 'discarded';
-  /** The session it is assigned to. */
+  /** Where the records are assigned. */
   sessionId: string | null;
   reason: string | null;
   clientId: string | null;
-  /** Who decides, and what they may see. */
-  by: string;
-  scope: Scope;
 }
 
 /**
  * `POST /agents/:id/parked/:position/assign`
  *
- * @returns once it is on disk; the same `clientId` again is answered the same
+ * @returns once it is on disk; the same `clientId` again gets the same answer
  * @throws AppError `not_found`, `conflict` with the reason `parked_settled`, `client_id_reused` or
  *   `session_of_another_agent`
  */
 export function postAssign({ ids, body, principal }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
-  const { sessionId, clientId = null } = body;
-  return settle(server, ids, { state: 'assigned', sessionId, reason: null, clientId, ...deciderOf(principal) });
+  return settle(server, ids, principal, {
+    state: 'assigned',
+    sessionId: body.sessionId,
+    reason: null,
+    clientId: body.clientId ?? null,
+  });
 }
 
-/** `POST /agents/:id/parked/:position/discard`: it stays in the list of what was discarded. @see postAssign */
+/** `POST /agents/:id/parked/:position/discard`: the records stay in the list of discarded ones. @see postAssign */
 export function postDiscard({ ids, body, principal }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
   const { reason, clientId = null } = body;
-  return settle(server, ids, {
+  return settle(server, ids, principal, {
     state: 'discarded',
     sessionId: null,
     reason: reason?.trim() || null,
     clientId,
-    ...deciderOf(principal),
   });
-}
-
-function deciderOf(principal: Principal) {
-  return { by: personOf(principal), scope: principal.scope };
 }
 
 async function settle(
   server: ServerContext,
   { agentId, position }: Asked<Ids>['ids'],
+  principal: Principal,
   how: Settlement,
 ): Promise<ParkedAnswer> {
   const now = server.now();
+  const by = personOf(principal);
   return server.database.writes.run(async (transaction) => {
     const found = await findParked(transaction, agentId, position);
-    const about = { taskId: found.taskId, state: how.state, sessionId: how.sessionId };
-    const named = namedAsk(found.sessionId, how.clientId ?? undefined, askOf(position, how));
-    if ((await askedBefore(transaction, named)) !== null) {
+    const { state, sessionId, reason } = how;
+    const about = { taskId: found.taskId, state, sessionId };
+    const request =
+      state === 'assigned'
+        ? ({ type: 'parked.assign', position, sessionId } as const)
+        : ({ type: 'parked.discard', position, reason } as const);
+    const key = dedupeKey(found.sessionId, how.clientId ?? undefined, request);
+    if ((await findRepeat(transaction, key)) !== null) {
       return { ...about, ...(await countOf(transaction, found, how)) };
     }
-    requireOpen(found);
-    if (how.sessionId !== null) await requireSessionOf(transaction, found.agentId, how.sessionId, how.scope);
+    requireParked(found);
+    if (sessionId !== null) await requireSessionOf(transaction, found.agentId, sessionId, principal.scope);
     const records = await readRecords(transaction, found);
-    await appendFacts(transaction, now, eventsOf(found, how, records));
+    await appendFacts(transaction, now, eventsOf(found, how, by, records));
     await transaction.execute({
       sql: `UPDATE quarantine SET parked = ?, settled_at = ?, settled_by = ?, settled_reason = ?, settled_session_id = ?,
               settled_client_id = ?
             WHERE position IN (SELECT value FROM json_each(?))`,
       args: [
-        how.state,
+        state,
         now,
-        columnText(how.by),
-        how.reason === null ? null : columnText(how.reason),
-        how.sessionId === null ? null : columnText(how.sessionId),
+        columnText(by),
+        reason === null ? null : columnText(reason),
+        sessionId === null ? null : columnText(sessionId),
         how.clientId === null ? null : columnText(how.clientId),
         JSON.stringify(records.map((record) => record.position)),
       ],
     });
-    await noteAsk(transaction, named, null);
+    await recordRequest(transaction, key, null);
     return { ...about, ...(await countOf(transaction, found, how)), settled: records.length };
   });
 }
@@ -130,11 +133,6 @@ const PARKED = shapeOf(
 
 type Found = Parked & { settled: Settlement['state'] | null; settledIn: string | null };
 
-function askOf(position: string, { state, sessionId, reason }: Settlement): Ask {
-  if (state === 'assigned') return { type: 'parked.assign', position, sessionId };
-  return { type: 'parked.discard', position, reason };
-}
-
 async function findParked(transaction: WriteTransaction, agentId: string, position: string): Promise<Found> {
   const { rows } = isPosition(position)
     ? await transaction.execute({
@@ -144,7 +142,7 @@ async function findParked(transaction: WriteTransaction, agentId: string, positi
     : { rows: [] };
   const found = PARKED.first({ rows });
   if (found === undefined) {
-    const message = `Nothing is parked at ${JSON.stringify(position)} of the agent ${JSON.stringify(agentId)}. GET /api/v1/agents/:id/parked lists what is.`;
+    const message = `The agent ${JSON.stringify(agentId)} has no parked record ${JSON.stringify(position)}. GET /api/v1/agents/:id/parked lists them.`;
     throw new AppError('not_found', message);
   }
   const { parked, settledSessionId, taskRunId, ...ids } = found;
@@ -152,11 +150,10 @@ async function findParked(transaction: WriteTransaction, agentId: string, positi
   return { ...(ids as Omit<Parked, 'runId'>), runId: taskRunId, settled, settledIn: settledSessionId };
 }
 
-/** @throws AppError if it was settled before */
-function requireOpen({ settled, settledIn }: Found): void {
+function requireParked({ settled, settledIn }: Found): void {
   if (settled === null) return;
   const what = settled === 'assigned' ? `assigned to the session ${settledIn}` : 'discarded';
-  throw conflict('parked_settled', `The record was ${what} before: nothing is left to decide.`, { state: settled });
+  throw conflict('parked_settled', `The record was already ${what}.`, { state: settled });
 }
 
 async function requireSessionOf(
@@ -178,9 +175,7 @@ async function requireSessionOf(
   throw conflict('session_of_another_agent', message);
 }
 
-/**
- * Everything parked that the same session told of the same run, oldest first; always includes the one that was named.
- */
+/** Every parked record of the same session and run, oldest first. The requested one is always included. */
 async function readRecords(
   transaction: WriteTransaction,
   found: Parked,
@@ -206,7 +201,8 @@ async function readRecords(
 
 function eventsOf(
   { agentId, sessionId: from, taskId, runId }: Parked,
-  { sessionId, reason, by }: Pick<Settlement, 'sessionId' | 'reason' | 'by'>,
+  { sessionId, reason }: Settlement,
+  by: string,
   records: readonly { record: { occurredAt: number; event: AgUiEvent } }[],
 ): EventFact[] {
   const value: ParkedSettledValue = {
@@ -220,19 +216,19 @@ function eventsOf(
   if (sessionId === null) {
     return [{ agentId, sessionId: from, event: { type: 'CUSTOM', name: CUSTOM.parkedDiscarded, value } }];
   }
-  const note = (where: string, said: ParkedSettledValue): EventFact => {
-    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: said } };
+  const note = (where: string, noted: ParkedSettledValue): EventFact => {
+    return { agentId, sessionId: where, event: { type: 'CUSTOM', name: CUSTOM.parkedAssigned, value: noted } };
   };
   const isElsewhere = sessionId !== from;
   const notes = [...(isElsewhere ? [note(sessionId, value)] : []), note(from, { ...value, session_id: sessionId })];
   const reportedBy = isElsewhere ? from : undefined;
-  const told = records.map(({ record: { occurredAt, event } }) => ({
+  const assigned = records.map(({ record: { occurredAt, event } }) => ({
     agentId,
     sessionId,
     occurredAt,
     event: withInterlude(event, { reportedBy, assignedBy: by }),
   }));
-  return [...notes, ...told];
+  return [...notes, ...assigned];
 }
 
 async function countOf(

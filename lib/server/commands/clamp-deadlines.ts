@@ -1,8 +1,6 @@
 import {
   COMMAND_EXPIRY_MS,
   COMMAND_LEASE_MS,
-  INTERRUPT_EXPIRY_MS,
-  MESSAGE_EXPIRY_MS,
   PROGRESS_MS,
   RUNNER_AWAY_MS,
   RUNNER_GRACE_MS,
@@ -13,34 +11,39 @@ import {
 import { AGENT_ROW } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { writeDesired } from './desired-level';
+import { COMMANDS } from './command-table';
+import { writeLogLevel } from './desired-state';
+
+const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type}' THEN ?3 + ${termMs}`);
 
 /**
- * Adjusts deadlines when the server's clock was moved: nothing is due later than its whole term from now, and nothing
- * is due sooner because the clock was put ahead.
+ * Clamps deadlines after the server's clock was moved: no deadline is further away than its whole term, and a clock
+ * that was set ahead brings none nearer.
  *
- * | column | its term | moved back, or found at the start | moved ahead |
+ * | column | term | after a step back, and at the start | after a step ahead |
  * |---|---|---|---|
- * | runners.alive_until | RUNNER_AWAY_MS | at most now and its term | later by as much, at most now and its term |
- * | runners.absence_due_at | RUNNER_GRACE_MS | the same | the same |
- * | sessions.state_due_at | PROGRESS_MS, the longest | now, if it was heard of later than that | the same |
- * | sessions.gives_up_at | COMMAND_EXPIRY_MS | at most now and its term | the same |
- * | commands.lease_until | COMMAND_LEASE_MS | the same | the same |
- * | commands.expires_at | that of its type | the same | the same |
- * | agents.level_expires_at | what was asked, from level_requested_at | requested now at the latest | the same |
- * | obligations.owed_since | the set time for replies is counted from it | now at the latest | later by as much, now at the latest |
- * | tasks.unanswered_since | the set time for results is counted from it | the same | the same |
- * | attachments.sent_at | ATTACHMENT_KEPT_MS is counted from it, until a message names it | the same | the same |
- * | webhook_deliveries.due_at | WEBHOOK_SETTLE_MS, then WEBHOOK_RETRY_MS, the longest | at most now and its term | later by as much, at most now and its term |
- * | webhook_deliveries.lease_until | WEBHOOK_LEASE_MS | the same | the same |
- * | agents.last_seen_at | none; silence is counted from it | now at the latest | of those that may fall silent, the same |
- * | producers.last_seen_at | none: how near the clock is to the newest record | now at the latest | stays |
- * | inbox.snoozed_until | none: a time of the clock that a person named | stays | stays |
- * | runners.missed_at, first_connected_at | none: shown, and compared with nothing | stays | stays |
+ * | runners.alive_until | RUNNER_AWAY_MS | at most now + term | later by the step, at most now + term |
+ * | runners.absence_due_at | RUNNER_GRACE_MS | same | same |
+ * | sessions.state_due_at | PROGRESS_MS, the longest | now, if its last sign of life is in the future | same |
+ * | sessions.gives_up_at | COMMAND_EXPIRY_MS | at most now + term | same |
+ * | commands.lease_until | COMMAND_LEASE_MS | same | same |
+ * | commands.expires_at | `termMs` of its kind | same | same |
+ * | agents.level_expires_at | as requested, from level_requested_at | requested at now at the latest | same |
+ * | obligations.owed_since | start of the reply limit | at most now | later by the step, at most now |
+ * | tasks.unanswered_since | start of the result limit | same | same |
+ * | attachments.sent_at | start of ATTACHMENT_KEPT_MS, until a message names it | same | same |
+ * | webhook_deliveries.due_at | WEBHOOK_SETTLE_MS, then WEBHOOK_RETRY_MS, the longest | at most now + term | later by the step, at most now + term |
+ * | webhook_deliveries.lease_until | WEBHOOK_LEASE_MS | same | same |
+ * | agents.last_seen_at | start of silence | at most now | same, for agents that can still become silent |
+ * | producers.last_seen_at | the newest record, for judging the clock | at most now | unchanged |
+ * | inbox.snoozed_until | a wall-clock time that a person chose | unchanged | unchanged |
+ * | runners.missed_at, first_connected_at | shown, never compared | unchanged | unchanged |
  *
- * Failure: if two servers of one database both do it, a term is at most a whole one again.
+ * Failure: if two servers of one database both clamp, a deadline moves to a whole term from now at most.
+ *
+ * @param stepMs how far the clock moved; 0 at the start
  */
-export async function cutTerms(transaction: WriteTransaction, now: number, stepMs: number): Promise<void> {
+export async function clampDeadlines(transaction: WriteTransaction, now: number, stepMs: number): Promise<void> {
   const ahead = Math.max(0, stepMs);
   await transaction.batch([
     {
@@ -53,7 +56,7 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
       args: [ahead, now],
     },
     {
-      // in the body, too: the next change of the task writes the column from there
+      // Also in the body, which the task's next change copies to the column.
       sql: `UPDATE tasks SET unanswered_since = min(unanswered_since + ?1, ?2),
               body = json_set(body, '$.unansweredSince', min(unanswered_since + ?1, ?2))
             WHERE unanswered_since IS NOT NULL`,
@@ -70,19 +73,12 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
     },
     {
       sql: `UPDATE commands SET lease_until = min(lease_until + ?1, ?2),
-              expires_at = min(expires_at + ?1, CASE
-                WHEN type = 'message' THEN ?3 WHEN type IN ('interrupt', 'session.end') THEN ?4 ELSE ?5 END)
+              expires_at = min(expires_at + ?1, CASE type ${TERMS.join(' ')} END)
             WHERE state IN ('queued', 'delivered')`,
-      args: [
-        ahead,
-        now + COMMAND_LEASE_MS,
-        now + MESSAGE_EXPIRY_MS,
-        now + INTERRUPT_EXPIRY_MS,
-        now + COMMAND_EXPIRY_MS,
-      ],
+      args: [ahead, now + COMMAND_LEASE_MS, now],
     },
   ]);
-  // Which term it is is not known here: the rules look again, by observations cut to now.
+  // The row does not say which rule set the deadline, so the rules run again, on times clamped to now.
   await transaction.execute({
     sql: `UPDATE sessions SET state_due_at = CASE
             WHEN ?3 < 0 OR (?3 = 0 AND max(last_event_at, ifnull(seen_at, 0)) > ?4) THEN min(state_due_at, ?4)
@@ -95,11 +91,11 @@ export async function cutTerms(transaction: WriteTransaction, now: number, stepM
     args: [ahead, now + COMMAND_EXPIRY_MS],
   });
   await transaction.execute({ sql: 'UPDATE producers SET last_seen_at = ?1 WHERE last_seen_at > ?1', args: [now] });
-  await cutLevels(transaction, now, ahead);
-  await cutSeen(transaction, now, ahead);
+  await clampLogLevels(transaction, now, ahead);
+  await clampLastSeen(transaction, now, ahead);
 }
 
-async function cutLevels(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
+async function clampLogLevels(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE level_requested_at IS NOT NULL
           AND (level_requested_at > ?1 OR (level_expires_at IS NOT NULL AND ?2 > 0))`,
@@ -110,11 +106,11 @@ async function cutLevels(transaction: WriteTransaction, now: number, ahead: numb
     if (desired === null) continue;
     const requestedAt = Math.min(desired.requestedAt + ahead, now);
     const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
-    await writeDesired(transaction, id, { ...desired, requestedAt, expiresAt }, now);
+    await writeLogLevel(transaction, id, { ...desired, requestedAt, expiresAt }, now);
   }
 }
 
-async function cutSeen(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
+async function clampLastSeen(transaction: WriteTransaction, now: number, ahead: number): Promise<void> {
   const { rows } = await transaction.execute({
     sql: `SELECT id, last_seen_at FROM agents WHERE last_seen_at > ?1
           OR (?2 > 0 AND (NOT is_silent OR id IN (SELECT agent_id FROM runners WHERE alive_until IS NOT NULL)))`,
