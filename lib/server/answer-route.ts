@@ -11,8 +11,7 @@ import { shownDigests } from '@/lib/server/access/shown-digests';
 import { parseJson } from '@/lib/server/ingest/parse-json';
 import { describeIssue } from '@/lib/server/ingest/parse-request';
 import { readBody } from '@/lib/server/ingest/read-body';
-import { answer } from '@/lib/server/queries/answer';
-import { toldModel } from '@/lib/server/queries/told-model';
+import { answer, redactResponse } from '@/lib/server/queries/answer';
 import type { ApiRoute, Ids, Schema } from './routes';
 import type { ServerParts } from './server-parts';
 
@@ -71,7 +70,7 @@ async function responseOf(
     await model.body?.cancel();
     throw tellsAll();
   }
-  return answer(await toldModel(model, principal, digests), status);
+  return answer(await redactResponse(model, principal, digests), status);
 }
 
 function tellsAll(): AppError {

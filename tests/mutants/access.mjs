@@ -134,7 +134,7 @@ export const ACCESS = [
   },
   {
     name: 'reads a log outside the scope',
-    file: 'lib/server/queries/agent-known.ts',
+    file: 'lib/server/queries/read-logs.ts',
     find: "AND ${logsIn(scope, 'id')}",
     replace: '',
     test: 'tests/unit/access/scoped-reads.test.ts',
@@ -190,7 +190,7 @@ export const ACCESS = [
   },
   {
     name: 'runs a session outside the scope by AG-UI',
-    file: 'lib/server/agui/session-facts.ts',
+    file: 'lib/server/agui/post-agui.ts',
     find: "WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`",
     replace: 'WHERE id = ?`',
     test: 'tests/unit/access/scoped-reads.test.ts',

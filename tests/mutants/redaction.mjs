@@ -48,7 +48,7 @@ export const REDACTION = [
   },
   {
     name: 'answers a read model with its secrets',
-    file: 'lib/server/queries/told-model.ts',
+    file: 'lib/server/queries/answer.ts',
     find: 'const shown = redacts ? await',
     replace: 'const shown = redacts === null ? await',
     test: 'tests/unit/server/redacted-answers.test.ts',
@@ -132,7 +132,7 @@ export const REDACTION = [
   },
   {
     name: 'finds rows of a list by their secrets',
-    file: 'lib/server/queries/search-shown.ts',
+    file: 'lib/server/queries/search-pages.ts',
     find: 'const text = textOf(shown(row));',
     replace: 'const text = textOf(row);',
     test: 'tests/unit/server/redacted-searches.test.ts',
@@ -146,7 +146,7 @@ export const REDACTION = [
   },
   {
     name: 'downloads a log with its secrets',
-    file: 'lib/server/queries/download-log.ts',
+    file: 'lib/server/queries/read-logs.ts',
     find: 'textLine(sight.redacts ? redactLine(line) : line)',
     replace: 'textLine(line)',
     test: 'tests/unit/server/redacted-answers.test.ts',

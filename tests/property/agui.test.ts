@@ -2,13 +2,13 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { ClientEvent, Dialect, Outcome } from '@/lib/server/agui/client-events';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import { Course } from '@/lib/server/agui/course';
-import type { CourseOptions } from '@/lib/server/agui/course-options';
-import type { Asked } from '@/lib/server/agui/interrupts';
-import type { Dialect, Outcome, StrictEvent } from '@/lib/server/agui/strict-event';
-import { StrictStream } from '@/lib/server/agui/strict-stream';
+import type { PendingRequest } from '@/lib/server/agui/interrupts';
+import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
+import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
+import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import { refusalOf } from '../support/agui-verifier';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import { clientRefuses, strictClient } from '../support/strict-clients';
@@ -75,7 +75,7 @@ const logs: fc.Arbitrary<EventEntry[]> = fc
   });
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
-const asked: Asked = {
+const asked: PendingRequest = {
   id: 'q1',
   kind: 'permission',
   title: 'May I?',
@@ -117,7 +117,7 @@ describe('a strict stream', () => {
     (dialect) => {
       fc.assert(
         fc.property(logs, verbs, had, (log, turns, has) => {
-          const stream = new StrictStream({ threadId: 's1', dialect, parts: partsOf(has) });
+          const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
           for (const [at, entry] of log.entries()) {
             for (const [when, verb, outcome] of turns) {
               if (when % log.length !== at) continue;
@@ -143,7 +143,7 @@ describe('the course of a client', () => {
     awaits: fc.subarray(['u1', 'u2']),
     answeredIn: fc.option(fc.constantFrom('r1', 'r2'), { nil: null }),
     answersNext: fc.boolean(),
-    follows: fc.constantFrom<CourseOptions['follows']>('no', 'while-tasks-run', 'always'),
+    follows: fc.constantFrom<RunProjectorOptions['follows']>('no', 'while-tasks-run', 'always'),
     openTurnId: fc.option(fc.constantFrom('r0', 'r1'), { nil: null }),
     pending: fc.subarray([asked]),
     answered: fc.subarray(['q1']),
@@ -163,16 +163,16 @@ describe('the course of a client', () => {
 
   interface Lived {
     log: EventEntry[];
-    options: Omit<CourseOptions, 'stream' | 'parts' | 'tasks' | 'runId'>;
+    options: Omit<RunProjectorOptions, 'stream' | 'parts' | 'tasks' | 'runId'>;
     when: { caughtUp: number; settles: number[]; bound: number; givesUp: number; connects: boolean };
     has: [string, number][];
   }
 
-  function live(dialect: Dialect, { log, options, when, has }: Lived): StrictEvent[] {
+  function live(dialect: Dialect, { log, options, when, has }: Lived): ClientEvent[] {
     const parts = partsOf(has);
-    const stream = new StrictStream({ threadId: 's1', dialect, parts });
+    const stream = new WellFormedStream({ threadId: 's1', dialect, parts });
     const tasks = new TaskActivities({ sessionId: 's1', agentId: 'a1' }, []);
-    const course = new Course({ ...options, stream, parts, tasks, runId: 'asked' });
+    const course = new RunProjector({ ...options, stream, parts, tasks, runId: 'asked' });
     if (when.connects) course.connected([{ id: 'm1', role: 'assistant', content: 'x' }]);
     for (let at = 0; at < log.length && !course.isOver; at += 1) {
       if (when.settles.some((one) => one % log.length === at)) course.settle();
@@ -220,7 +220,7 @@ describe('the course of a client', () => {
         const has = whole.slice(0, had);
         const parts = new ClientParts();
         if (has !== '') parts.know('text', 'm1', has.length, 0);
-        const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+        const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
         stream.begin({ runId: 'r1' });
         const events: AgUiEvent[] = isAnnounced ? [{ type: 'TEXT_MESSAGE_START', messageId: 'm1' }] : [];
         const upTo = Math.min(folded, told.length);

@@ -9,7 +9,7 @@ import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';
-import { readLogLevel } from '@/lib/server/queries/read-log-level';
+import { readLogLevel } from '@/lib/server/queries/read-logs';
 import { callRoute } from '../support/call-route';
 import { FrameReader } from '../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../support/ingest-target';

@@ -7,8 +7,8 @@ import { sessionToRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import { wholeSight } from '@/lib/server/access/sight';
-import { cursorOf } from '@/lib/server/queries/list-cursor';
 import { readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
+import { cursorOf } from '@/lib/server/queries/search-pages';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 
 const WRITER = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lacks: ['number'] });

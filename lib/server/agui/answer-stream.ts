@@ -6,8 +6,8 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 import type { Opener, Sink, Source } from '@/lib/server/access/stream-answer';
 import type { FanOut } from '@/lib/server/fan-out/fan-out';
-import type { Course } from './course';
-import type { StrictStream } from './strict-stream';
+import type { RunProjector } from './run-projector';
+import type { WellFormedStream } from './well-formed-stream';
 
 /** How long a client that was told everything may take to fetch it. */
 const LINGER_MS = 10_000;
@@ -22,8 +22,8 @@ export interface AnswerStreamOptions {
   from: number;
   /** Where a turn began, so that it can be read again. */
   turnBegan: (turnId: string) => Promise<number | null>;
-  stream: StrictStream;
-  course: Course;
+  stream: WellFormedStream;
+  course: RunProjector;
   /** When whoever follows has done so for long enough; null for at once. */
   followMs: number | null;
   maxMs: number | null;
@@ -74,7 +74,7 @@ class Answer implements Source {
   #source: Source | null = null;
   #reading = 0;
   #isEnded = false;
-  #waitsFor: Course['waitsFor'] = 'nothing';
+  #waitsFor: RunProjector['waitsFor'] = 'nothing';
   #patience: ReturnType<typeof setTimeout> | undefined;
   #bound: ReturnType<typeof setTimeout> | undefined;
   #linger: ReturnType<typeof setTimeout> | undefined;

@@ -16,7 +16,7 @@ export interface Awaited {
 export type Answers = 'yes' | 'maybe' | 'no';
 
 /** What a turn says of itself when it begins. */
-export interface Begun {
+export interface TurnStart {
   id: string;
   kind: 'user' | 'between-run';
   /** The messages it answers; null if it does not say. */
@@ -25,7 +25,7 @@ export interface Begun {
 }
 
 /** @param position of the event: a turn without an id is known by it */
-export function begunBy(event: AgUiEvent, position: string): Begun {
+export function turnStartOf(event: AgUiEvent, position: string): TurnStart {
   const said = interludeOf(event);
   const input = inputUserMessages(event).map(({ id }) => id);
   const parentRunId = idField(event, 'parentRunId');
@@ -72,7 +72,7 @@ export class AwaitedAnswer {
   }
 
   /** A turn begins. */
-  judge({ id, kind, named }: Begun): Answers {
+  judge({ id, kind, named }: TurnStart): Answers {
     if (this.#isNext) {
       this.#isNext = false;
       this.#turnId = id;

@@ -10,11 +10,11 @@ import { MAX_REASON_LENGTH } from '@interlude/protocol/limits';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { requestItem } from '@interlude/protocol/projections/request-items';
 import type { RequestItem } from '@interlude/protocol/read-models';
+import type { Interrupt } from './client-events';
 import type { Resume } from './run-input';
-import type { Interrupt } from './strict-event';
 
 /** A request of the agent that waits for a person. */
-export interface Asked
+export interface PendingRequest
   extends Pick<
     RequestItem,
     'id' | 'title' | 'toolName' | 'toolCallId' | 'input' | 'digest' | 'openedPosition' | 'expiresAt'
@@ -24,14 +24,14 @@ export interface Asked
 }
 
 /** Most requests that a client is asked at once: further ones are asked once others are answered. */
-export const MOST_ASKED = 20;
-const MOST = { mostOpen: MOST_ASKED, mostEnded: 0 };
+export const MOST_PENDING = 20;
+const MOST = { mostOpen: MOST_PENDING, mostEnded: 0 };
 
 /** The requests that the agent waits for, and which of them this client has answered. */
-export class Asks {
-  readonly #open = new Entities<'request', Asked & { isAnswered: boolean }>('request', MOST);
+export class PendingRequests {
+  readonly #open = new Entities<'request', PendingRequest & { isAnswered: boolean }>('request', MOST);
 
-  constructor(pending: readonly Asked[], answered: readonly string[]) {
+  constructor(pending: readonly PendingRequest[], answered: readonly string[]) {
     for (const asked of pending)
       this.#open.take(asked.id, 'ask', { ...asked, isAnswered: answered.includes(asked.id) });
   }
@@ -60,7 +60,7 @@ export class Asks {
     const { replaces } = interludeOf(event);
     if (replaces !== undefined) this.#open.take(replaces, 'cut');
     if (known === undefined && this.#open.crowded !== null) return false;
-    const asked = askedIn(requestItem(id, entry));
+    const asked = pendingRequestOf(requestItem(id, entry));
     // A repeated request was shown to this client, or answered by it, before.
     const isAgain = known?.digest === asked.digest;
     this.#open.take(id, 'ask', { ...asked, isAnswered: isAgain && known?.isAnswered === true });
@@ -73,7 +73,7 @@ export class Asks {
   }
 }
 
-export function askedIn({ requestKind: kind, options = [], ...item }: RequestItem): Asked {
+export function pendingRequestOf({ requestKind: kind, options = [], ...item }: RequestItem): PendingRequest {
   return { ...item, kind, options };
 }
 
@@ -84,7 +84,7 @@ const MARK_LENGTH = 16;
  * The id says which opening of the request is meant, so that an answer never reaches another with the same id: what a
  * person saw is what is answered.
  */
-export function interruptId({ id, digest }: Pick<Asked, 'id' | 'digest'>): string {
+export function interruptId({ id, digest }: Pick<PendingRequest, 'id' | 'digest'>): string {
   return digest === null ? id : `${id}@${digest.slice(0, MARK_LENGTH)}`;
 }
 
@@ -94,7 +94,7 @@ export function requestMeant(interrupt: string): { requestId: string; mark: stri
   return requestId === undefined || mark === undefined ? { requestId: interrupt, mark: null } : { requestId, mark };
 }
 
-export function interruptOf(asked: Asked): Interrupt {
+export function interruptOf(asked: PendingRequest): Interrupt {
   const { kind, title, toolName, toolCallId, input, options, digest, expiresAt } = asked;
   return {
     id: interruptId(asked),
@@ -120,14 +120,14 @@ function permissionSchema(options: readonly RequestOption[]): Record<string, unk
   };
 }
 
-function questionSchema(asked: Asked): Record<string, unknown> {
+function questionSchema(asked: PendingRequest): Record<string, unknown> {
   const answer = { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] };
   const properties = Object.fromEntries(questionsOf(asked).map((question) => [question, answer]));
   const answers = { type: 'object', properties, additionalProperties: answer };
   return { type: 'object', properties: { answers }, required: ['answers'] };
 }
 
-function questionsOf({ input, title }: Asked): string[] {
+function questionsOf({ input, title }: PendingRequest): string[] {
   const questions = listOf(fieldsOf(input).questions).flatMap((one) => textOf(fieldsOf(one).question) ?? []);
   return questions.length === 0 ? [title] : questions;
 }
@@ -139,7 +139,7 @@ function questionsOf({ input, title }: Asked): string[] {
  * @returns null for a question that is cancelled, which has no answer
  * @throws AppError `invalid_argument` that says what the payload must be
  */
-export function answerIn(asked: Asked, { status, payload }: Resume): DecidePermission | AnswerQuestion | null {
+export function answerIn(asked: PendingRequest, { status, payload }: Resume): DecidePermission | AnswerQuestion | null {
   const digest = asked.digest;
   if (asked.kind === 'question') return status === 'cancelled' ? null : { answers: answersIn(asked, payload), digest };
   if (status === 'cancelled') return { behavior: 'deny', message: 'The AG-UI client cancelled it.', digest };
@@ -168,7 +168,7 @@ function behaviorIn(payload: unknown): 'allow' | 'deny' | null {
   return typeof said === 'boolean' ? (said ? 'allow' : 'deny') : null;
 }
 
-function answersIn(asked: Asked, payload: unknown): AnswerQuestion['answers'] {
+function answersIn(asked: PendingRequest, payload: unknown): AnswerQuestion['answers'] {
   const [first = asked.title] = questionsOf(asked);
   const text = textOf(payload) ?? textOf(fieldsOf(payload).answer);
   if (text !== null) return { [first]: text };

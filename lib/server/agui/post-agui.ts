@@ -1,25 +1,35 @@
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition, type Position } from '@interlude/protocol/position';
+import type { AgentSummary, RequestItem, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
+import type { TurnHeader } from '@interlude/protocol/turn-places';
+import type { Row } from '@libsql/client';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/fleet-rows';
+import { sessions } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
+import { shapeOf } from '@/db/table-rows';
 import type { Asked as AskedOf } from '@/lib/server/access/asked';
 import { type Sight, sightOf } from '@/lib/server/access/sight';
 import { StreamAnswer } from '@/lib/server/access/stream-answer';
-import type { CommandServer } from '@/lib/server/commands/accept-command';
+import { type CommandServer, missing } from '@/lib/server/commands/accept-command';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
 import { postInterrupt, postMessage } from '@/lib/server/commands/session-commands';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
 import { readBody } from '@/lib/server/ingest/read-body';
+import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
+import { redactResponse } from '@/lib/server/queries/answer';
+import { readRequest } from '@/lib/server/queries/read-pending';
+import { query, rawRow, readSnapshot } from '@/lib/server/queries/read-snapshot';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { toldModel } from '@/lib/server/queries/told-model';
 import { answerStream } from './answer-stream';
-import { Course } from './course';
-import type { CourseOptions } from './course-options';
 import { HISTORY_TURNS, historyOf } from './history';
-import { type Asked, answerIn, requestMeant } from './interrupts';
+import { answerIn, MOST_PENDING, type PendingRequest, pendingRequestOf, requestMeant } from './interrupts';
 import { FOLLOW_MS, messageIdOf, type Resume, type RunInput, readRunInput } from './run-input';
-import { commandAt, messagesKnown, readAsked, readFacts, type SessionFacts, turnBegan } from './session-facts';
-import { StrictStream } from './strict-stream';
+import { RunProjector, type RunProjectorOptions } from './run-projector';
 import { TaskActivities } from './task-activity';
+import { WellFormedStream } from './well-formed-stream';
 
 export interface AgUiServer extends CommandServer, StreamServer {}
 
@@ -46,7 +56,7 @@ export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promis
 
 /** With the digests that the client may see. */
 async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessionId: string): Promise<SessionFacts> {
-  return toldModel(await readFacts(sight, ids.agentId, sessionId), principal, digests);
+  return redactResponse(await readFacts(sight, ids.agentId, sessionId), principal, digests);
 }
 
 async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
@@ -128,7 +138,7 @@ function senderOf({ request, principal, digests, whenOver }: Sender): Sender {
 }
 
 type Made = Pick<
-  CourseOptions,
+  RunProjectorOptions,
   'awaits' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'quietUpTo' | 'says'
 >;
 
@@ -143,13 +153,13 @@ async function answer(
 ): Promise<Response> {
   const { threadId, dialect, parts, runId } = input;
   const { session, agent, pending, running } = facts;
-  const stream = new StrictStream({ threadId, dialect, parts });
+  const stream = new WellFormedStream({ threadId, dialect, parts });
   const tasks = new TaskActivities({ sessionId: session.id, agentId: session.agentId }, running);
   const asOf: Position = facts.position;
   const isUnheard = made.awaits.length > 0 && agent?.connection !== 'connected';
   const isAway = session.away !== null || isUnheard;
   const isTurnless = session.turnCount === 0 && session.lastText !== null;
-  const course = new Course({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
+  const course = new RunProjector({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
   if (history !== null) course.connected(history);
   const open = await answerStream({
     fanOut: server.fanOut,
@@ -188,8 +198,8 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
     if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
-        ? ((await readAsked(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))?.outcome ??
-          null)
+        ? ((await readPendingRequest(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))
+            ?.outcome ?? null)
         : null;
     says.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
   }
@@ -198,7 +208,7 @@ async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: S
 
 async function give(
   entry: Resume,
-  asked: Asked,
+  asked: PendingRequest,
   { session, openTurn }: SessionFacts,
   sender: Sender,
   server: AgUiServer,
@@ -221,4 +231,105 @@ async function give(
     }
     throw error;
   }
+}
+
+/** How a session stands at a position. */
+interface SessionFacts {
+  position: Position;
+  session: SessionSummary;
+  agent: AgentSummary | null;
+  openTurn: TurnHeader | null;
+  /** What the agent waits for, the oldest first, at most MOST_ASKED. */
+  pending: PendingRequest[];
+  running: Task[];
+}
+
+/** Most running tasks that are read. */
+const MOST_RUNNING = 200;
+
+const REMEMBERED = shapeOf(sessions, 'memory', 'places');
+
+/** @throws AppError `not_found` that says how to find the sessions of the agent */
+export async function readFacts(sight: Sight, agentId: string, sessionId: string): Promise<SessionFacts> {
+  const id = columnText(sessionId);
+  const { position, found } = await readSnapshot<[SessionSummary, Row, AgentSummary, Task]>(sight, [
+    query(
+      sessionFromRow,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      id,
+    ),
+    query(rawRow, `SELECT ${REMEMBERED.columns()} FROM sessions WHERE id = ?`, id),
+    query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, columnText(agentId)),
+    query(
+      taskFromRow,
+      `SELECT ${TASK_ROW.columns()} FROM tasks WHERE session_id = ? AND status = 'running' ORDER BY position DESC LIMIT ?`,
+      id,
+      MOST_RUNNING,
+    ),
+  ]);
+  const [[session], [remembered], [agent = null], running] = found;
+  if (agent === null) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+  if (session === undefined || remembered === undefined || session.agentId !== agentId) {
+    const list = `GET /api/v1/sessions?agent=${encodeURIComponent(agentId)}`;
+    const hint = `A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
+    throw missing('session', sessionId, hint);
+  }
+  const { memory, places } = REMEMBERED.read(remembered);
+  const { pendingRequests = [] } = rememberedFold(memory);
+  const pending: PendingRequest[] = [];
+  for (const { id: requestId } of pendingRequests.slice(0, MOST_PENDING)) {
+    const asked = await readPendingRequest(sight, session.id, requestId);
+    if (asked !== null && asked.outcome === null) pending.push(asked);
+  }
+  return { position, session, agent, openTurn: places.openTurn, pending, running: running.reverse() };
+}
+
+/** What was asked last under the id, and how it ended. */
+async function readPendingRequest(
+  sight: Sight,
+  sessionId: string,
+  requestId: string,
+): Promise<(PendingRequest & Pick<RequestItem, 'outcome'>) | null> {
+  const detail = await readRequest(sight, sessionId, requestId);
+  if (detail === null) return null;
+  return { ...pendingRequestOf(detail.request), outcome: detail.request.outcome };
+}
+
+/** Where a turn began; null if there is none. */
+async function turnBegan(database: Database, sessionId: string, turnId: string): Promise<number | null> {
+  const { rows } = await database.reader.execute({
+    sql: 'SELECT position FROM turns WHERE session_id = ? AND id = ?',
+    args: [columnText(sessionId), columnText(turnId)],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].position);
+}
+
+/**
+ * Which of these ids are of messages that the session has: written on the dashboard, or named by a turn that answered
+ * them.
+ */
+async function messagesKnown(
+  database: Database,
+  sessionId: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const id = columnText(sessionId);
+  const asked = JSON.stringify(ids);
+  const { rows } = await database.reader.execute({
+    sql: `SELECT id FROM commands WHERE session_id = ?1 AND type = 'message' AND id IN (SELECT value FROM json_each(?2))
+          UNION
+          SELECT message_id FROM obligations WHERE session_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))`,
+    args: [id, asked],
+  });
+  return new Set(rows.map(({ id: known }) => String(known)));
+}
+
+/** Where a command stands in its session's log: behind what the session shows of it. Null if it is not known any more. */
+async function commandAt(database: Database, commandId: string): Promise<number | null> {
+  const { rows } = await database.reader.execute({
+    sql: 'SELECT position FROM commands WHERE id = ?',
+    args: [commandId],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].position);
 }

@@ -7,8 +7,8 @@ import { digestOf } from '@interlude/protocol/request-digest';
 import { mayHaveHalves, wellFormed } from '@interlude/protocol/well-formed';
 import { Pace } from '@/db/next-turn';
 import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-json';
+import type { Dialect } from './client-events';
 import { ClientParts } from './client-parts';
-import type { Dialect } from './strict-event';
 
 /** How long a stream that follows stays open, unless it says otherwise, and at most. */
 export const FOLLOW_MS = 10 * 60_000;

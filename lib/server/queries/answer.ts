@@ -1,4 +1,7 @@
+import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
+import { redactModel } from '@interlude/protocol/redaction/redact-model';
 import { Pace } from '@/db/next-turn';
+import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 
 /** Lists longer than this are written entry by entry. */
 const LONG = 32;
@@ -45,4 +48,20 @@ function isObject(value: unknown): value is object {
 
 function text(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
+}
+
+/**
+ * A read model as a reader sees it: without secrets for a redacted reader, and with the digests that the reader may have.
+ * Others get their turns meanwhile.
+ */
+export async function redactResponse<Model>(
+  model: Model,
+  { redacts }: { redacts: boolean },
+  digests: ShownDigests,
+): Promise<Model> {
+  if (typeof model !== 'object' || model === null) return model;
+  const pace = new Pace();
+  const shown = redacts ? await redactModel(model, pace.restIfDue) : model;
+  // readers who see everything, most of them, cost no walk
+  return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);
 }

@@ -2,13 +2,13 @@ import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
-import { query, readTogether } from './read-together';
+import { query, readSnapshot } from './read-snapshot';
 
 /** What the fleet did in the last minutes, and how long its last tasks and replies took. */
 export async function readActivity(sight: Sight, now: number, minutes: number): Promise<Activity> {
   const which = sessionsIn(sight.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
-  const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(sight, [
+  const { position, found } = await readSnapshot<[{ minute: number; events: number }, number, number]>(sight, [
     query(
       (row) => ({ minute: Number(row.minute), events: Number(row.events) }),
       `SELECT minute, sum(events) AS events FROM activity

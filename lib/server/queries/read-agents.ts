@@ -17,10 +17,9 @@ import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { shapeWithout } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
-import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { LOOKED_AT_ONCE, searchShown } from './search-shown';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
 /** How many of an agent's quarantined records are shown, newest first, settled ones too. */
 const QUARANTINE_SHOWN = 50;
@@ -61,14 +60,14 @@ export async function readAgents(
   );
   const looked = words.map(columnText);
   const place = after === null ? '' : 'AND id > ?';
-  const { position, found: answers } = await readTogether(sight, [
+  const { position, found: answers } = await readSnapshot(sight, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
       ...looked,
     ),
     query(
-      asRead,
+      rawRow,
       `SELECT ${AGENT_ROW.columns('a')}, size_so_far FROM (
           SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
           FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents WHERE +${found} ${place} ORDER BY id LIMIT ?)
@@ -97,13 +96,13 @@ export async function searchAgents(
 ): Promise<AgentList> {
   if (!sight.redacts || words.length === 0) return readAgents(sight, { ...place, words });
   const listing = {
-    read: (after: ListCursor | null) => readAgents(sight, { after, limit: LOOKED_AT_ONCE }),
+    read: (after: ListCursor | null) => readAgents(sight, { after, limit: SEARCH_PAGE_ROWS }),
     rowsOf: ({ agents }: AgentList) => agents,
     textOf: agentText,
     cursorBehind,
     groups: [AGENTS_GROUP],
   };
-  const { page, rows: agents, next } = await searchShown<AgentList, AgentSummary>(listing, words, place);
+  const { page, rows: agents, next } = await searchRedacted<AgentList, AgentSummary>(listing, words, place);
   return { position: page.position, agents, next, count: agents.length };
 }
 
@@ -115,10 +114,10 @@ export async function searchAgents(
  */
 export async function readAgent(sight: Sight, agentId: string): Promise<AgentDetail | null> {
   const id = columnText(agentId);
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     selectAgent(agentId, agentsIn(sight.scope, 'id')),
     query(
-      asRead,
+      rawRow,
       `SELECT *, count(*) OVER () AS producer_count FROM producers
         WHERE agent_id = ? ORDER BY last_seen_at DESC, id LIMIT ?`,
       id,
@@ -159,14 +158,14 @@ export async function readAgentRow(
   sight: Sight,
   agentId: string,
 ): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
-  const { position, found } = await readTogether(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
+  const { position, found } = await readSnapshot(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
   const [agent] = found[0];
   return agent === undefined ? null : { position, agent };
 }
 
 /** The same for whoever may at least read its log. */
 export async function readLogAgent(sight: Sight, agentId: string): ReturnType<typeof readAgentRow> {
-  const { position, found } = await readTogether(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
+  const { position, found } = await readSnapshot(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
   const [agent] = found[0];
   return agent === undefined ? null : { position, agent };
 }
@@ -191,7 +190,7 @@ export async function readParked(
   agentId: string,
   { state, after, limit }: ParkedPage,
 ): Promise<ParkedList> {
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     selectParked(agentId, state, after, limit + 1, agentsIn(sight.scope)),
   ]);
   const [records] = found;

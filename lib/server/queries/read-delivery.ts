@@ -10,7 +10,7 @@ import { events, quarantine } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
-import { query, readTogether } from './read-together';
+import { query, readSnapshot } from './read-snapshot';
 
 const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');
 const QUARANTINED = shapeOf(quarantine, 'position', 'receivedAt', 'seq', 'message');
@@ -40,7 +40,7 @@ export async function readDelivery(sight: Sight, sessionId: string): Promise<Ses
   const id = columnText(sessionId);
   // They tell of all sessions of their agent.
   const [ofAgent, ofProducer] = [agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')];
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     query(
       sessionFromRow,
       `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,

@@ -6,9 +6,8 @@ import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
-import { cursorText, type ListCursor } from './list-cursor';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
 /** What items must match. */
 export interface InboxFilter {
@@ -38,7 +37,7 @@ export async function readInbox(
   const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
   const which = sessionsIn(sight.scope, 'i.session_id', 'i.agent_id');
   const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
-  const { position, found } = await readTogether<(number | Row)[]>(sight, [
+  const { position, found } = await readSnapshot<(number | Row)[]>(sight, [
     ...kinds.map((kind) => countOf(kind, filter, which)),
     ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
   ]);
@@ -64,13 +63,13 @@ export async function searchInbox(
   const { words } = filter;
   if (!sight.redacts || words.length === 0) return readInbox(sight, place, filter);
   const listing = {
-    read: (after: ListCursor | null) => readInbox(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+    read: (after: ListCursor | null) => readInbox(sight, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ items }: InboxList) => items,
     textOf: inboxText,
     cursorBehind,
     groups: INBOX_KINDS,
   };
-  const { page, rows: items, next } = await searchShown<InboxList, InboxItem>(listing, words, place);
+  const { page, rows: items, next } = await searchRedacted<InboxList, InboxItem>(listing, words, place);
   return { position: page.position, items, next, counts: countsOf(page.counts, items, ({ kind }) => kind) };
 }
 
@@ -84,7 +83,7 @@ function oldest(
   const { sql, args } = conditionOf(kind, filter);
   const place = after === null ? '' : 'AND (i.since, i.id) > (?, ?)';
   const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} AND ${which} ${place} ORDER BY i.since, i.id LIMIT ?`;
-  return query(asRead, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
+  return query(rawRow, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
 }
 
 function countOf(kind: InboxKind, filter: InboxFilter, which: string): Query<number> {

@@ -7,24 +7,17 @@ import type { Asked } from '@/lib/server/access/asked';
 import { cutShort } from '@/lib/server/access/cut-short';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { sightOf } from '@/lib/server/access/sight';
-import { downloadLog } from './download-log';
-import { cursorOf, LIST_START } from './list-cursor';
-import { logFilterOf, logPlaceOf } from './log-query';
 import { readActivity } from './read-activity';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readParked, searchAgents } from './read-agents';
 import { readDelivery } from './read-delivery';
 import { searchInbox } from './read-inbox';
-import { readLogComponents } from './read-log-components';
-import { readLogLevel } from './read-log-level';
-import { readLogLines } from './read-log-lines';
-import { readObligations, readSessionObligations } from './read-obligations';
-import { readRequest } from './read-request';
+import { downloadLog, logFilterOf, logPlaceOf, readLogComponents, readLogLevel, readLogLines } from './read-logs';
+import { readObligations, readRequest, readSessionObligations } from './read-pending';
 import { AGENT_GROUP, readAgentSessions, readSession, readSessions, searchSessions } from './read-sessions';
-import { type RunAsked, readTaskOutput } from './read-task-output';
-import { readTask, readTasks } from './read-tasks';
-import { readTranscript, type TranscriptRange } from './read-transcript';
-import { readTurnAt } from './read-turn-at';
+import { readTask, readTaskOutput, readTasks, type TaskRunQuery } from './read-tasks';
+import { readTranscript, readTurnAt, type TranscriptRange } from './read-transcript';
 import { readWebhook, readWebhookDeliveries } from './read-webhook';
+import { cursorOf, LIST_START } from './search-pages';
 
 /**
  * The GET routes of the read models: the model, or 404. Reads of many rows wait for their turn.
@@ -92,14 +85,14 @@ export function getTasks(asked: Asked<'sessionId'>, server: ServerContext) {
   return inTurn(asked, server, () => found('session', sessionId, readTasks(seen(asked, server), sessionId)));
 }
 
-export function getTask(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
+export function getTask(asked: Asked<'sessionId' | 'taskId', { query: TaskRunQuery }>, server: ServerContext) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
     found('task', taskId, readTask(seen(asked, server), sessionId, taskId, asked.query)),
   );
 }
 
-export function getTaskOutput(asked: Asked<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
+export function getTaskOutput(asked: Asked<'sessionId' | 'taskId', { query: TaskRunQuery }>, server: ServerContext) {
   const { sessionId, taskId } = asked.ids;
   return inTurn(asked, server, () =>
     found('task', taskId, readTaskOutput(seen(asked, server), sessionId, taskId, asked.query)),

@@ -10,10 +10,9 @@ import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
-import { cursorText, type ListCursor } from './list-cursor';
-import { matchOf } from './log-match';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
+import { trigramQuery } from './log-conditions';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
 const COLUMNS = SESSION_ROW.columns();
 /** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
@@ -62,13 +61,13 @@ export async function searchSessions(
   if (!sight.redacts || words.length === 0) return readSessionPage(sight, place, filter);
   const listing = {
     read: (after: ListCursor | null) =>
-      readSessionPage(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+      readSessionPage(sight, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ sessions }: SessionList) => sessions,
     textOf: sessionText,
     cursorBehind,
     groups: SESSION_STATES,
   };
-  const { page, rows: sessions, next } = await searchShown<SessionList, SessionSummary>(listing, words, place);
+  const { page, rows: sessions, next } = await searchRedacted<SessionList, SessionSummary>(listing, words, place);
   const counts = countsOf(page.counts, sessions, ({ state }) => state);
   return { position: page.position, counts, sessions, hasMore: next !== null, next };
 }
@@ -82,7 +81,7 @@ async function readByState(
   const passing = SESSION_STATES.filter((state) => filter.states.length === 0 || filter.states.includes(state));
   const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
   const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(sight)], conditionsOf(filter)));
-  const { position, found } = await readTogether<(number | Row)[]>(sight, [...counted, ...wanted]);
+  const { position, found } = await readSnapshot<(number | Row)[]>(sight, [...counted, ...wanted]);
   const counts = noSessions();
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
   return { position, counts, states: found.slice(counted.length) as Row[][] };
@@ -95,7 +94,7 @@ export async function readAgentSessions(
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<SessionList> {
   const rows = ofAgent(sight, agentId, after, limit + 1);
-  const { position, found } = await readTogether(sight, [rows, ...countsOfAgent(sight, agentId)]);
+  const { position, found } = await readSnapshot(sight, [rows, ...countsOfAgent(sight, agentId)]);
   const [listed, ...counted] = found;
   const counts = noSessions();
   for (const [state, count] of counted.flat()) counts[state] += count;
@@ -161,7 +160,7 @@ const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [c
 function conditionsOf({ agentId, words }: SessionFilter): Condition[] {
   const conditions = agentId === null ? [] : [inAgent(agentId)];
   const parts = words.map((text) => ({ kind: 'text' as const, text }));
-  const match = parts.length === 0 ? null : matchOf({ kind: 'all', parts });
+  const match = parts.length === 0 ? null : trigramQuery({ kind: 'all', parts });
   if (match !== null) {
     const sql = `(state = 'working' OR number IN (SELECT rowid FROM session_search WHERE session_search MATCH ?))`;
     conditions.push({ sql, args: [match] });
@@ -174,7 +173,7 @@ function newest(conditions: readonly Condition[], after: ListCursor | null, limi
   const place = { sql: '(last_event_at, id) < (?, ?)', args: after === null ? [] : [after.at, columnText(after.id)] };
   const { sql, args } = together(after === null ? conditions : [...conditions, place]);
   const text = `SELECT ${COLUMNS} FROM sessions WHERE ${sql} ORDER BY last_event_at DESC, id DESC LIMIT ?`;
-  return query(asRead, text, ...args, limit);
+  return query(rawRow, text, ...args, limit);
 }
 
 function countOf(listed: readonly Condition[], found: readonly Condition[]): Query<number> {
@@ -213,7 +212,7 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
 /** @returns null when there is no such session */
 export async function readSession(sight: Sight, sessionId: string): Promise<SessionDetail | null> {
   const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`;
-  const { position, found } = await readTogether(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
+  const { position, found } = await readSnapshot(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
   const [session] = found[0];
   return session === undefined ? null : { position, session };
 }

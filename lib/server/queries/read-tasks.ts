@@ -2,18 +2,18 @@ import { MAX_TURN_ITEMS } from '@interlude/protocol/limits';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { foldTaskItems } from '@interlude/protocol/projections/transcript';
-import type { Item, Task, TaskDetail, TaskList } from '@interlude/protocol/read-models';
+import type { Item, Task, TaskDetail, TaskList, TaskOutputDetail } from '@interlude/protocol/read-models';
+import { redactTaskOutput } from '@interlude/protocol/redaction/event-redactor';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import { OutputDraft } from '@interlude/protocol/task-output';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
-import type { RunAsked } from './read-task-output';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { ShownEntries, withoutSecrets } from './shown-entries';
-import { ENTRY_COLUMNS } from './turn-row';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { ENTRY_COLUMNS, entryFromRow, RedactedEntries, withRedacted } from './read-turns';
 
 const COLUMNS = TASK_ROW.columns();
 /** Most tasks that are listed. */
@@ -32,7 +32,7 @@ const FOLDED_AT_ONCE = 500;
 export async function readTasks(sight: Sight, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
   const which = sessionsIn(sight.scope, 'id');
-  const few = await readTogether(sight, [
+  const few = await readSnapshot(sight, [
     ...listed(id, which),
     query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
   ]);
@@ -41,7 +41,7 @@ export async function readTasks(sight: Sight, sessionId: string): Promise<TaskLi
   if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
   const snapshot = await sight.reader.transaction('read');
   try {
-    const { position, found } = await readTogether({ ...sight, reader: snapshot }, listed(id, which));
+    const { position, found } = await readSnapshot({ ...sight, reader: snapshot }, listed(id, which));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
     const pace = new Pace();
@@ -68,7 +68,7 @@ function listed(id: string, which: string): [Query<Row>, Query<number>, Query<nu
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
   return [
-    query(asRead, `SELECT 1 FROM sessions WHERE id = ? AND ${which}`, id),
+    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${which}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
     query((row) => Number(row.count), COUNT, id),
@@ -91,14 +91,14 @@ export async function readTask(
   sight: Sight,
   sessionId: string,
   taskId: string,
-  { runId, position: askedAt }: RunAsked = { runId: null, position: null },
+  { runId, position: askedAt }: TaskRunQuery = { runId: null, position: null },
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     runsOf(session, taskId, sessionsIn(sight.scope, 'session_id')),
     // the newest of it: bounded like a turn
     query(
-      asRead,
+      rawRow,
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position DESC LIMIT ?`,
       session,
       columnText(`task:${taskId}`),
@@ -112,7 +112,7 @@ export async function readTask(
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();
-  const shown = new ShownEntries(sight, events.length < MAX_TASK_EVENTS);
+  const shown = new RedactedEntries(sight, events.length < MAX_TASK_EVENTS);
   const entries: EventEntry[] = [];
   await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));
   const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
@@ -121,7 +121,7 @@ export async function readTask(
     items = foldTaskItems(items, taskId, ofRun.slice(from, from + FOLDED_AT_ONCE));
     await pace.rest();
   }
-  const detail = await withoutSecrets(sight, { items }, { position, task }, pace);
+  const detail = await withRedacted(sight, { items }, { position, task }, pace);
   return sight.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
 }
 
@@ -137,3 +137,50 @@ function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
   if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;
   return next === undefined || comparePositions(position, next.position) < 0;
 }
+
+/** Which run of a task: the one that began there, or is called so; the newest unless either is given. */
+export interface TaskRunQuery {
+  runId: string | null;
+  position: number | null;
+}
+
+/**
+ * What a run of a task has written, as far as it is kept.
+ *
+ * @returns null when there is no such task
+ */
+export async function readTaskOutput(
+  sight: Sight,
+  sessionId: string,
+  taskId: string,
+  { runId, position: at }: TaskRunQuery,
+): Promise<TaskOutputDetail | null> {
+  const run = `${RUN} AND ${sessionsIn(sight.scope, 'session_id')} ${NEWEST}`;
+  const args = [columnText(sessionId), columnText(taskId), at, runId === null ? null : columnText(runId)];
+  const { position, found } = await readSnapshot(sight, [
+    query((row) => String(row.position), run, ...args),
+    query(
+      rawRow,
+      `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_output
+       WHERE session_id = ?1 AND entity_id = CAST((${run}) AS TEXT) AND name = 'task:output' ORDER BY position`,
+      ...args,
+    ),
+  ]);
+  const [[taskPosition], rows] = found;
+  if (taskPosition === undefined) return null;
+  const draft = new OutputDraft(null);
+  await new Pace().each(rows, (row) => {
+    const { event, occurredAt } = entryFromRow(row);
+    draft.add(event, occurredAt);
+  });
+  const output = rows.length === 0 ? null : draft.result();
+  if (!sight.redacts || output === null) return { position, taskPosition, output };
+  const tally = { redacted: 0 };
+  const pace = new Pace();
+  const told = await redactTaskOutput(output, tally, pace.restIfDue);
+  return markRedacted({ position, taskPosition, output: told, redacted: tally.redacted });
+}
+
+const RUN = `SELECT position FROM tasks WHERE session_id = ?1 AND id = ?2
+  AND position = ifnull(?3, position) AND (?4 IS NULL OR run_id = ?4)`;
+const NEWEST = 'ORDER BY position DESC LIMIT 1';

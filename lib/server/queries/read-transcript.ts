@@ -3,20 +3,27 @@ import { MAX_TURN_TEXT } from '@interlude/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@interlude/protocol/position';
 import { countRedacted } from '@interlude/protocol/projections/count-redacted';
 import { textOfItems } from '@interlude/protocol/projections/item-draft';
-import type { TranscriptPage, Turn } from '@interlude/protocol/read-models';
+import type { TranscriptPage, Turn, TurnAt } from '@interlude/protocol/read-models';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import { sessions } from '@/db/schema';
+import { sessions, tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
-import { withoutSecrets } from './shown-entries';
-import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import {
+  byTurn,
+  ENTRY_COLUMNS,
+  foldTurn,
+  headerFromRow,
+  PIECE_BYTES,
+  PIECE_EVENTS,
+  readTurns,
+  withRedacted,
+} from './read-turns';
 
 export interface TranscriptRange {
   /** A turn's id or a position: the page ends before it. Null for the newest page. */
@@ -44,7 +51,7 @@ export async function readTranscript(
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
-  const { position, found } = await readTogether(sight, pageQueries(sight, id, before, limit));
+  const { position, found } = await readSnapshot(sight, pageQueries(sight, id, before, limit));
   // after the read: it counts from its creation
   const pace = new Pace();
   const [, , , [isSmall = true], headers, entries] = found;
@@ -61,7 +68,7 @@ export async function readTranscript(
 async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await sight.reader.transaction('read');
   try {
-    const { position, found } = await readTogether(
+    const { position, found } = await readSnapshot(
       { ...sight, reader: snapshot },
       headQueries(sight, sessionId, before, limit),
     );
@@ -92,7 +99,7 @@ async function pageOfTurns(
   turns: Turn[],
   pace: Pace,
 ): Promise<TranscriptPage> {
-  const page = await withoutSecrets(sight, { turns }, { ...head, hasMore }, pace);
+  const page = await withRedacted(sight, { turns }, { ...head, hasMore }, pace);
   return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
 }
 
@@ -148,7 +155,7 @@ function headQueries(
       `SELECT ${SESSION.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
       sessionId,
     ),
-    query(asRead, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),
+    query(rawRow, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),
     query((row) => String(row.id), select('id'), ...args),
   ];
 }
@@ -171,6 +178,54 @@ function pageQueries(
     ...headQueries(sight, sessionId, before, limit),
     query((row) => Number(row.is_small) === 1, isSmall, ...args),
     query(headerFromRow, select('*', `?4 * (${isSmall})`), ...args),
-    query(asRead, entries, ...args),
+    query(rawRow, entries, ...args),
   ];
+}
+
+const TURN = shapeOf(turns, 'id', 'endedAt');
+const TASK = shapeOf(tasks, 'id');
+
+/** How many turns to look back for one that still ran after later ones had begun, if an agent lets turns overlap. */
+const MOST_TURNS = 32;
+/** Most tasks that are named. */
+const MOST_TASKS = 64;
+
+/**
+ * What a session's agent did at a time of its own clock: the turn that ran then, or else the last one that had begun,
+ * and the tasks that ran, last begun first. What stands outside any turn is left out: it is not work, and some of it is
+ * on the server's clock. Both answers are ranges of an index that covers the query.
+ *
+ * @returns null when there is no such session
+ */
+export async function readTurnAt(sight: Sight, sessionId: string, at: number): Promise<TurnAt | null> {
+  const session = columnText(sessionId);
+  const { position, found } = await readSnapshot(sight, [
+    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`, session),
+    query(
+      TURN.read,
+      `SELECT ${TURN.columns()} FROM turns WHERE session_id = ? AND kind <> 'none' AND started_at <= ?
+        ORDER BY started_at DESC, position DESC LIMIT ?`,
+      session,
+      at,
+      MOST_TURNS,
+    ),
+    query(
+      TASK.read,
+      `SELECT ${TASK.columns()} FROM tasks WHERE session_id = ?1 AND started_at <= ?2 AND ifnull(ended_at, ?2) >= ?2
+        ORDER BY started_at DESC LIMIT ?3`,
+      session,
+      at,
+      MOST_TASKS,
+    ),
+  ]);
+  const [known, begun, ran] = found;
+  if (known.length === 0) return null;
+  const running = begun.find(({ endedAt }) => endedAt === null || endedAt >= at);
+  const turn = running ?? begun[0];
+  return {
+    position,
+    turnId: turn?.id ?? null,
+    running: running !== undefined,
+    taskIds: ran.map(({ id }) => id),
+  };
 }

@@ -1,15 +1,20 @@
+import { positionFromNumber } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { ShownFold } from '@interlude/protocol/projections/items';
 import { settleTurn } from '@interlude/protocol/projections/turn-page';
 import type { Turn } from '@interlude/protocol/read-models';
-import { redactValue } from '@interlude/protocol/redaction/redact-value';
+import { EventRedactor } from '@interlude/protocol/redaction/event-redactor';
+import { markRedacted, redactModel } from '@interlude/protocol/redaction/redact-model';
+import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-value';
+import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import type { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
+import { events, turns } from '@/db/schema';
+import { shapeOf, shapeWithout } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
-import { ShownEntries } from './shown-entries';
-import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
 
 /** What is read in one go; a larger page is read in pieces of this size, and so is a turn that is larger itself. */
 export const PIECE_EVENTS = 1_000;
@@ -92,7 +97,7 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
 /** A turn of which all events are at hand. */
 export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  await takeRows(fold, rows, new ShownEntries(sight), pace);
+  await takeRows(fold, rows, new RedactedEntries(sight), pace);
   return settled(sight, header, fold, pace);
 }
 
@@ -105,7 +110,7 @@ async function readTurn(
 ): Promise<Turn> {
   const turnId = columnText(header.id);
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  const entries = new ShownEntries(sight);
+  const entries = new RedactedEntries(sight);
   let after = 0;
   for (;;) {
     const { rows: sizes } = await snapshot.execute({
@@ -126,7 +131,7 @@ async function readTurn(
   }
 }
 
-async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Pace): Promise<void> {
+async function takeRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Pace): Promise<void> {
   await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
@@ -162,4 +167,69 @@ export function byTurn(rows: readonly Row[]): Map<string, Row[]> {
     else known.push(row);
   }
   return found;
+}
+
+const TURN = shapeWithout(turns, 'sessionId');
+const ENTRY = shapeOf(events, 'position', 'occurredAt', 'receivedAt', 'turnId', 'payload');
+
+export const ENTRY_COLUMNS = ENTRY.columns();
+
+export function headerFromRow(row: Row): TurnHeader {
+  const { position, errorMessage, errorCode, inferred, ...header } = TURN.read(row);
+  const error = errorMessage === null ? null : { message: errorMessage, code: errorCode };
+  return { ...header, position: positionFromNumber(position), error, ...(inferred ? { inferred } : {}) };
+}
+
+export function entryFromRow(row: Row): EventEntry {
+  const { position, occurredAt, receivedAt, payload } = ENTRY.read(row);
+  return { position: positionFromNumber(position), occurredAt, receivedAt, event: payload };
+}
+
+/**
+ * Events as a reader is shown them, before they are folded: a reader who is told no secrets folds what streams without
+ * them, and so a page that it reads is what it would have folded itself.
+ *
+ * Ordering: rows come in the log's order.
+ */
+export class RedactedEntries {
+  readonly #redactor: EventRedactor | null;
+  readonly tally: Tally = { redacted: 0 };
+
+  /** @param isWhole whether all of each message is among the rows */
+  constructor({ redacts }: Pick<Sight, 'redacts'>, isWhole = true) {
+    this.#redactor = redacts ? new EventRedactor(isWhole) : null;
+  }
+
+  fromRow(row: Row): EventEntry {
+    const entry = entryFromRow(row);
+    if (this.#redactor === null) return entry;
+    return { ...entry, event: this.#redactor.redact(entry.event, this.tally) };
+  }
+
+  /** For many of them, in order. Others get their turns in between, however long an event is. */
+  async each(rows: Iterable<Row>, pace: Pace, take: (entry: EventEntry) => void): Promise<void> {
+    for (const row of rows) {
+      if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
+        await prepareTexts(entryFromRow(row).event, pace.restIfDue);
+      }
+      take(this.fromRow(row));
+      if (pace.isDue) await pace.rest();
+    }
+  }
+}
+
+/**
+ * A read model with parts that were folded from shown events.
+ *
+ * @param folded what has no secrets any more
+ * @param others what was not looked at yet
+ */
+export async function withRedacted<Folded extends object, Others extends object>(
+  { redacts }: Pick<Sight, 'redacts'>,
+  folded: Folded,
+  others: Others,
+  pace = new Pace(),
+): Promise<Others & Folded & { redacted?: number }> {
+  if (!redacts) return { ...others, ...folded };
+  return markRedacted({ ...(await redactModel(others, pace.restIfDue)), ...folded });
 }

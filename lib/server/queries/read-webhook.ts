@@ -9,7 +9,7 @@ import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import type { Sight } from '@/lib/server/access/sight';
-import { query, readTogether } from './read-together';
+import { query, readSnapshot } from './read-snapshot';
 
 const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
 const COLUMNS = ROW.columns();
@@ -20,7 +20,7 @@ export async function readWebhook(
   { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
 ): Promise<WebhookStatus> {
   const [which, isWhole] = [ofFleet(sight), sight.scope.kind === 'everything'];
-  const { position, found } = await readTogether<[number, Row]>(sight, [
+  const { position, found } = await readSnapshot<[number, Row]>(sight, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${which}`,
@@ -49,7 +49,7 @@ export async function readWebhookDeliveries(
   { before, limit }: { before: number | null; limit: number },
 ): Promise<WebhookDeliveries> {
   const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(sight)} ORDER BY position DESC LIMIT ?`;
-  const { position, found } = await readTogether<[Row]>(sight, [
+  const { position, found } = await readSnapshot<[Row]>(sight, [
     query(ROW.read, sql, before ?? Number.MAX_SAFE_INTEGER, limit + 1),
   ]);
   const [rows] = found;

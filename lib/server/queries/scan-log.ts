@@ -6,10 +6,18 @@ import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
 import { Pace } from '@/db/next-turn';
 import type { Sight } from '@/lib/server/access/sight';
-import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
-import { conditionOf } from './log-condition';
-import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';
-import { storedFilter } from './search-shown';
+import {
+  type ChunkRegion,
+  chunkNear,
+  isCut,
+  readChunkRegion,
+  readChunkWindow,
+  type Slice,
+  selectInChunks,
+  selectSpan,
+} from './log-chunks';
+import { lineCondition } from './log-conditions';
+import { databaseFilter } from './search-pages';
 
 export interface ScanRange {
   direction: 'older' | 'newer';
@@ -94,10 +102,10 @@ class Scan {
   constructor({ reader, redacts }: ScanSight, agentId: string, filter: LogFilter, range: ScanRange) {
     this.#reader = reader;
     this.#filter = filter;
-    this.#stored = redacts ? storedFilter(filter) : filter;
+    this.#stored = redacts ? databaseFilter(filter) : filter;
     this.#range = range;
     this.#edge = range.edge;
-    const condition = conditionOf(this.#stored);
+    const condition = lineCondition(this.#stored);
     this.#slice = { agentId, direction: range.direction, low: 0, high: range.newest, condition };
   }
 

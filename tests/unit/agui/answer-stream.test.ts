@@ -5,22 +5,22 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
 import type { Opener, Sink } from '@/lib/server/access/stream-answer';
 import { answerStream } from '@/lib/server/agui/answer-stream';
+import type { ClientEvent } from '@/lib/server/agui/client-events';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import { Course } from '@/lib/server/agui/course';
-import type { CourseOptions } from '@/lib/server/agui/course-options';
-import type { StrictEvent } from '@/lib/server/agui/strict-event';
-import { StrictStream } from '@/lib/server/agui/strict-stream';
+import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
+import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
+import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import type { Subscription } from '@/lib/server/fan-out/fan-out';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 
 /** A client's answer over a log that the test tells. */
-async function opened(asked: Partial<CourseOptions> = {}, followMs: number | null = null) {
+async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number | null = null) {
   const parts = new ClientParts();
-  const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+  const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
   const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const course = new Course({
+  const course = new RunProjector({
     stream,
     parts,
     tasks,
@@ -83,7 +83,7 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
   let position = 7;
   const last = () => logs.at(-1) as (typeof logs)[number];
   const write = (text: string) => last().sink.write(new TextEncoder().encode(text));
-  const said = (): StrictEvent[] =>
+  const said = (): ClientEvent[] =>
     reader.text.split('\n\n').flatMap((block) => (block.startsWith('data: ') ? [JSON.parse(block.slice(6))] : []));
   return {
     reader,

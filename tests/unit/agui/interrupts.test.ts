@@ -1,9 +1,9 @@
 import { AppError } from '@interlude/protocol/errors';
 import { describe, expect, test } from 'vitest';
-import { type Asked, answerIn, interruptId, interruptOf, requestMeant } from '@/lib/server/agui/interrupts';
+import { answerIn, interruptId, interruptOf, type PendingRequest, requestMeant } from '@/lib/server/agui/interrupts';
 
 const digest = 'ab'.repeat(32);
-const permission: Asked = {
+const permission: PendingRequest = {
   id: 'q1',
   kind: 'permission',
   title: 'Run make?',
@@ -19,7 +19,7 @@ const options = [
   { id: 'once', label: 'Once', kind: 'allow' as const },
   { id: 'never', label: 'Never', kind: 'deny' as const },
 ];
-const question: Asked = {
+const question: PendingRequest = {
   ...permission,
   kind: 'question',
   input: { questions: [{ question: 'Which?' }, { question: 'When?' }] },
@@ -92,7 +92,7 @@ describe('an answer', () => {
     expect(answerIn(question, resolved(payload))).toEqual({ answers, digest });
   });
 
-  test.each<[Asked, unknown]>([
+  test.each<[PendingRequest, unknown]>([
     [permission, undefined],
     [permission, 'yes'],
     [permission, { approved: 'true' }],

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Dialect } from '@/lib/server/agui/strict-event';
+import type { Dialect } from '@/lib/server/agui/client-events';
 import { SEQUENCES } from '../../support/agui-sequences';
 import { refusalOf } from '../../support/agui-verifier';
 import { clientRefuses } from '../../support/strict-clients';

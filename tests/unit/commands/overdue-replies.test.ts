@@ -4,7 +4,7 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { replyOverdueMs } from '@/lib/server/commands/overdue';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
-import { readObligations } from '@/lib/server/queries/read-obligations';
+import { readObligations } from '@/lib/server/queries/read-pending';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 

@@ -4,10 +4,10 @@ import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-log';
 import { wholeSight } from '@/lib/server/access/sight';
-import { cursorOf, type ListCursor } from '@/lib/server/queries/list-cursor';
 import { AGENTS_GROUP, readAgents } from '@/lib/server/queries/read-agents';
-import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readLogLines } from '@/lib/server/queries/read-logs';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
+import { cursorOf, type ListCursor } from '@/lib/server/queries/search-pages';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;

@@ -5,17 +5,14 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
 import { wholeSight } from '@/lib/server/access/sight';
 import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
-import { readChunkWindow } from '@/lib/server/queries/log-chunks';
-import { conditionOf } from '@/lib/server/queries/log-condition';
-import { selectInChunks, selectSpan } from '@/lib/server/queries/log-slices';
+import { readChunkWindow, selectInChunks, selectSpan } from '@/lib/server/queries/log-chunks';
+import { lineCondition } from '@/lib/server/queries/log-conditions';
 import { readAgent, readAgents } from '@/lib/server/queries/read-agents';
 import { readDelivery } from '@/lib/server/queries/read-delivery';
-import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readLogLines } from '@/lib/server/queries/read-logs';
 import { readAgentSessions, readSessionPage, readSessions } from '@/lib/server/queries/read-sessions';
-import { readTaskOutput } from '@/lib/server/queries/read-task-output';
-import { readTask, readTasks } from '@/lib/server/queries/read-tasks';
-import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { readTurnAt } from '@/lib/server/queries/read-turn-at';
+import { readTask, readTaskOutput, readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript, readTurnAt } from '@/lib/server/queries/read-transcript';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
 /**
@@ -116,7 +113,7 @@ describe('by index, in the order of an index', () => {
       first: { id: chunkId(1, 1), firstPosition: 1, lastPosition: 100 },
       last: { id: chunkId(1, 6401), firstPosition: 6401, lastPosition: 6500 },
     };
-    const slice = { agentId: 'a1', edge: 5000, low: 0, high: 9000, condition: conditionOf(filter), limit: 200 };
+    const slice = { agentId: 'a1', edge: 5000, low: 0, high: 9000, condition: lineCondition(filter), limit: 200 };
 
     for (const direction of ['older', 'newer'] as const) {
       test(`${direction} lines are a range of its index, bound at both ends`, async () => {

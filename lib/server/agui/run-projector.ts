@@ -4,16 +4,15 @@ import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { turnStep } from '@interlude/protocol/lifecycle/open-session';
-import { comparePositions } from '@interlude/protocol/position';
+import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { ServedRun } from '@interlude/protocol/served-event';
-import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
-import { isOfPart } from './client-parts';
-import type { CourseOptions } from './course-options';
-import { HeldBack } from './held-back';
-import { Asks } from './interrupts';
-import type { StrictStream } from './strict-stream';
-import { TASK_ACTIVITY } from './task-activity';
+import { type Answers, type Awaited, AwaitedAnswer, turnStartOf } from './awaited-answer';
+import { type ClientParts, isOfPart } from './client-parts';
+import { DeferredEvents } from './deferred-events';
+import { type PendingRequest, PendingRequests } from './interrupts';
+import { TASK_ACTIVITY, type TaskActivities } from './task-activity';
+import type { WellFormedStream } from './well-formed-stream';
 
 /** An open turn of the log, and its part in the client's runs. */
 interface Turn {
@@ -36,12 +35,12 @@ interface Turn {
  * Ordering: runs come in the order of their turns, one at a time.
  * Failure: what can't go on is ended by RUN_ERROR with words; nothing ends plainly in the middle of a run.
  */
-export class Course {
-  readonly #options: CourseOptions;
-  readonly #stream: StrictStream;
-  readonly #held: HeldBack;
+export class RunProjector {
+  readonly #options: RunProjectorOptions;
+  readonly #stream: WellFormedStream;
+  readonly #held: DeferredEvents;
   readonly #answer: AwaitedAnswer;
-  readonly #asks: Asks;
+  readonly #asks: PendingRequests;
   /** The turn that is open in the log. It moves by the grammar. */
   #turn: Turn | null;
   #isOwnRunTold = false;
@@ -53,13 +52,13 @@ export class Course {
   #isOver = false;
   #rereads: string | null = null;
 
-  constructor(options: CourseOptions) {
+  constructor(options: RunProjectorOptions) {
     this.#options = options;
     this.#stream = options.stream;
-    this.#held = new HeldBack(options.parts);
+    this.#held = new DeferredEvents(options.parts);
     this.#answer = new AwaitedAnswer(options);
     this.#isAway = options.isAway;
-    this.#asks = new Asks(options.pending, options.answered);
+    this.#asks = new PendingRequests(options.pending, options.answered);
     const { openTurnId: open } = options;
     this.#turn = open === null ? null : this.#turnOf(open, this.#answer.isIn(open) ? 'yes' : 'no');
   }
@@ -169,7 +168,7 @@ export class Course {
   }
 
   #beginTurn({ event, position, occurredAt: at }: EventEntry): void {
-    const begun = begunBy(event, position);
+    const begun = turnStartOf(event, position);
     const { id, kind, named, parentRunId } = begun;
     if (this.#isOver) return;
     this.#isAway = false;
@@ -380,4 +379,30 @@ export class Course {
     this.#endRun();
     this.#isOver = true;
   }
+}
+
+/** What a client waits for, and what it hears besides. */
+export interface RunProjectorOptions extends Awaited {
+  stream: WellFormedStream;
+  parts: ClientParts;
+  tasks: TaskActivities;
+  /** Which run the client asked for: the one that answers it has this id. */
+  runId: string;
+  /** Runs that answer nobody are told too: `while-tasks-run` until nothing is under way, `always` until it is bounded. */
+  follows: 'no' | 'while-tasks-run' | 'always';
+  /** The turn that is open where the log is read from; null if its beginning is read. */
+  openTurnId: string | null;
+  /** What the agent waits for as of `asOf`, and what of it this client has answered. */
+  pending: readonly PendingRequest[];
+  answered: readonly string[];
+  /** As of which position tasks and requests are known: what stands before it in the log changes neither. */
+  asOf: Position;
+  /** Up to where the log tells only messages, thoughts and calls, as far as the client does not have them. */
+  quietUpTo: Position;
+  /** The agent does not tell turns: what it says is the answer. */
+  isTurnless: boolean;
+  /** Nobody listens for the agent. */
+  isAway: boolean;
+  /** Told at the beginning of the client's run. */
+  says: readonly { name: string; value: unknown }[];
 }

@@ -18,7 +18,7 @@ const MOST_TEXT = 4 * 1024 * 1024;
  *
  * Failure: what is too much is left out, the oldest first, and counted.
  */
-export class HeldBack {
+export class DeferredEvents {
   readonly #parts: ClientParts;
   /** By the id of the message in the log; in the entries it has the id that its client gave it. */
   readonly #messages = new Map<string, EventEntry[]>();

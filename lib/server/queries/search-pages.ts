@@ -1,8 +1,9 @@
+import { AppError } from '@interlude/protocol/errors';
+import { MAX_INBOX_ID } from '@interlude/protocol/limits';
 import { type LogFilter, searchesText } from '@interlude/protocol/projections/log-filter';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
 import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
 import { Pace } from '@/db/next-turn';
-import { cursorOf, type ListCursor } from './list-cursor';
 
 /**
  * Searches for redacted readers: they match what the reader is shown, and nothing else. If the database matched stored
@@ -12,7 +13,7 @@ import { cursorOf, type ListCursor } from './list-cursor';
 /** Rows that one answer looks through before it gives a cursor to go on from. The reader may count them anyway. */
 const MOST_LOOKED = 2_000;
 /** Rows of one read. */
-export const LOOKED_AT_ONCE = 250;
+export const SEARCH_PAGE_ROWS = 250;
 
 /**
  * The part of a log filter that the database may judge for a redacted reader. A component that redaction leaves alone is
@@ -20,7 +21,7 @@ export const LOOKED_AT_ONCE = 250;
  *
  * @returns the same filter if there is nothing in it that redaction changes
  */
-export function storedFilter(filter: LogFilter): LogFilter {
+export function databaseFilter(filter: LogFilter): LogFilter {
   const isPlain = filter.components.every((name) => shown(name) === name && !name.includes(MARK_BEGIN));
   if (isPlain && !searchesText(filter)) return filter;
   return { ...filter, terms: [], regex: null, components: isPlain ? filter.components : [] };
@@ -43,7 +44,7 @@ interface Listing<Page, Row> {
  * @returns the first page that was read, the rows found, and the cursor behind them: null at the end of the list. After
  *   `MOST_LOOKED` rows there may be fewer than `limit`, and the cursor says where to go on
  */
-export async function searchShown<Page extends { next: string | null }, Row>(
+export async function searchRedacted<Page extends { next: string | null }, Row>(
   { read, rowsOf, textOf, cursorBehind, groups }: Listing<Page, Row>,
   words: readonly string[],
   { after, limit }: { after: ListCursor | null; limit: number },
@@ -79,4 +80,36 @@ export function countsOf<Name extends string, Row>(
   const next = { ...counts };
   for (const name of Object.keys(counts) as Name[]) next[name] = rows.filter((row) => nameOf(row) === name).length;
   return next;
+}
+
+/** The longest ids of all lists are those of the inbox. */
+const CURSOR = new RegExp(`^([\\w-]+)\\.(\\d{1,16})\\.(.{1,${MAX_INBOX_ID}})$`, 's');
+
+/** Stands for the beginning of a list. */
+export const LIST_START = '0';
+
+/** A place in a list that is read in pages: behind the row of this group, time and id. */
+export interface ListCursor {
+  group: string;
+  at: number;
+  id: string;
+}
+
+export function cursorText({ group, at, id }: ListCursor): string {
+  return `${group}.${at}.${id}`;
+}
+
+/**
+ * @returns null for the beginning
+ * @throws AppError `invalid_argument` for what no answer gave as `next`
+ */
+export function cursorOf(text: string, groups: readonly string[]): ListCursor | null {
+  if (text === LIST_START) return null;
+  const [, group = '', at = '', id = ''] = CURSOR.exec(text) ?? [];
+  if (!groups.includes(group)) {
+    const given = text.slice(0, 300);
+    const message = `after=${JSON.stringify(given)} can’t be used: it must be 0, or \`next\` of an answer.`;
+    throw new AppError('invalid_argument', message, { details: { after: given } });
+  }
+  return { group, at: Number(at), id };
 }

@@ -8,10 +8,9 @@ import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/project
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { ServedRun } from '@interlude/protocol/served-event';
 import type { Chunked } from '@interlude/protocol/turn-places';
+import type { ClientEvent, Dialect, Outcome } from './client-events';
+import { bracketEnd, contentOf, endOf, otherEvent, startOf } from './client-events';
 import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
-import { bracketEnd, otherEvent } from './other-events';
-import { contentOf, endOf, startOf } from './part-events';
-import type { Dialect, Outcome, StrictEvent } from './strict-event';
 
 /** A run as it is begun. `interlude` becomes its `metadata.interlude`. */
 export interface NewRun {
@@ -38,16 +37,16 @@ const MOST_BRACKETS = { mostOpen: 10_000, mostEnded: 10_000 };
  *
  * @see `@ag-ui/client` 0.0.59 and 1.0.0, `verifyEvents`
  */
-export class StrictStream {
+export class WellFormedStream {
   readonly #threadId: string;
   readonly #dialect: Dialect;
   readonly #parts: ClientParts;
   readonly #runs = new Entities<'turn', { isOutside: boolean }>('turn', { mostOpen: 1, mostEnded: 0 });
   /** Steps, subagents and spans of the open run, each with the event that began it. */
-  #brackets = new Entities<'bracket', StrictEvent>('bracket', MOST_BRACKETS);
+  #brackets = new Entities<'bracket', ClientEvent>('bracket', MOST_BRACKETS);
   #hasFailed = false;
   #chunks: readonly Chunked[] | undefined;
-  #out: StrictEvent[] = [];
+  #out: ClientEvent[] = [];
 
   constructor(options: { threadId: string; dialect: Dialect; parts: ClientParts }) {
     this.#threadId = options.threadId;
@@ -66,7 +65,7 @@ export class StrictStream {
   }
 
   /** @returns what was written since the last call */
-  drain(): StrictEvent[] {
+  drain(): ClientEvent[] {
     const written = this.#out;
     this.#out = [];
     return written;
@@ -157,7 +156,7 @@ export class StrictStream {
     // A step or a span may come again, but strict clients accept the id of a subagent once.
     const begins = verdict === 'begins' || (verdict === 'late' && event.type !== 'SUBAGENT_STARTED');
     if (!begins || this.#brackets.crowded !== null) return;
-    const start: StrictEvent = { ...otherEvent(event), type: event.type };
+    const start: ClientEvent = { ...otherEvent(event), type: event.type };
     const { messageId, parentSubagentRunId: parent } = start;
     if (typeof messageId === 'string') start.subagentRunId = this.#ownerOf('thought', messageId, event);
     const isParentKnown = this.#brackets.about(bracketId('subagent', String(parent))) !== undefined;
@@ -261,14 +260,14 @@ export class StrictStream {
     this.begin({ runId: `outside-${position}`, at, interlude: { turn: 'none' }, isOutside: true });
   }
 
-  #writeInRun(event: StrictEvent, at?: number, position = '0'): void {
+  #writeInRun(event: ClientEvent, at?: number, position = '0'): void {
     this.#needRun(position, at);
     this.#write(event, at);
   }
 
-  #write(event: StrictEvent, at?: number): void {
+  #write(event: ClientEvent, at?: number): void {
     const timestamp = at !== undefined && Number.isSafeInteger(at) ? at : undefined;
     const said = Object.entries({ ...event, timestamp }).filter(([, value]) => value !== undefined);
-    this.#out.push(Object.fromEntries(said) as StrictEvent);
+    this.#out.push(Object.fromEntries(said) as ClientEvent);
   }
 }

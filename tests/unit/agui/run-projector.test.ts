@@ -1,19 +1,19 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { describe, expect, test } from 'vitest';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import { Course } from '@/lib/server/agui/course';
-import type { CourseOptions } from '@/lib/server/agui/course-options';
-import type { Asked } from '@/lib/server/agui/interrupts';
-import { StrictStream } from '@/lib/server/agui/strict-stream';
+import type { PendingRequest } from '@/lib/server/agui/interrupts';
+import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
+import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
+import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 
-function courseOf(asked: Partial<CourseOptions> = {}) {
+function courseOf(asked: Partial<RunProjectorOptions> = {}) {
   const parts = new ClientParts();
-  const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+  const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
   const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const course = new Course({
+  const course = new RunProjector({
     stream,
     parts,
     tasks,
@@ -127,7 +127,7 @@ describe('the answer', () => {
 });
 
 describe('what the agent asks', () => {
-  const pending: Asked = {
+  const pending: PendingRequest = {
     id: 'q1',
     kind: 'permission',
     title: 'May I?',

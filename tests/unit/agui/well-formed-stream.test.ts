@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { describe, expect, test } from 'vitest';
+import type { Dialect } from '@/lib/server/agui/client-events';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import type { Dialect } from '@/lib/server/agui/strict-event';
-import { StrictStream } from '@/lib/server/agui/strict-stream';
+import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 
@@ -11,7 +11,7 @@ function written(
   options: { dialect?: Dialect; parts?: ClientParts; run?: boolean } = {},
 ): string[] {
   const { dialect = '1.0', parts = new ClientParts(), run = true } = options;
-  const stream = new StrictStream({ threadId: 't', dialect, parts });
+  const stream = new WellFormedStream({ threadId: 't', dialect, parts });
   if (run) stream.begin({ runId: 'r1' });
   for (const [at, event] of events.entries()) {
     stream.take({ position: String(at + 1), occurredAt: at, receivedAt: at, event });
@@ -60,7 +60,7 @@ describe('what an agent never ends', () => {
 });
 
 test('a run that is named like one of what stands outside is a run like any other', () => {
-  const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
+  const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
   stream.begin({ runId: 'outside-1' });
   stream.settle();
   expect([stream.runId, stream.isOutside]).toEqual(['outside-1', false]);
@@ -193,7 +193,7 @@ describe('what is told', () => {
 
   test('has of its agent’s metadata what is declared, in the form that is', () => {
     const interlude = { turn: 'none', whole: true, replyTo: ['u1', 7], from: 5, clientId: 'c', own: 1 };
-    const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
+    const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
     const event = says('Hi', { metadata: { own: 1, interlude } });
     stream.take({ position: '1', occurredAt: 1, receivedAt: 1, event });
     const out = stream.drain();

@@ -1,20 +1,95 @@
-import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
 import { isObject, textOf } from '@interlude/protocol/fields';
-import type { StrictEvent } from './strict-event';
+import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import type { ServedEvent, ServedPart } from '@interlude/protocol/served-event';
+import type { PartKind } from './client-parts';
+
+const NAMES = {
+  text: { type: 'TEXT_MESSAGE', content: 'CONTENT', id: 'messageId' },
+  thought: { type: 'REASONING_MESSAGE', content: 'CONTENT', id: 'messageId' },
+  call: { type: 'TOOL_CALL', content: 'ARGS', id: 'toolCallId' },
+} as const;
+
+const ROLES = ['developer', 'system', 'assistant', 'user'] as const;
+
+/**
+ * The beginning of a part, with the fields that strict clients know.
+ *
+ * @param event the first of the part that is written, whatever its type
+ */
+export function startOf(
+  kind: PartKind,
+  id: string,
+  event: AgUiEvent,
+  { subagentRunId, parentMessageId }: { subagentRunId?: string; parentMessageId?: string },
+): ClientEvent {
+  const begun = { type: `${NAMES[kind].type}_START`, [NAMES[kind].id]: id, subagentRunId, metadata: metadataOf(event) };
+  if (kind === 'thought') return { ...begun, role: 'reasoning' };
+  if (kind === 'call') return { ...begun, toolCallName: textOf(event.toolCallName) ?? 'tool', parentMessageId };
+  const role = ROLES.find((known) => known === event.role) ?? 'assistant';
+  return { ...begun, role, name: textOf(event.name) ?? undefined };
+}
+
+export function contentOf(kind: PartKind, id: string, delta: string): ClientEvent {
+  const { type, content, id: name } = NAMES[kind];
+  return { type: `${type}_${content}`, [name]: id, delta };
+}
+
+/** @param event its own end; null if it ends with something else */
+export function endOf(kind: PartKind, id: string, event: AgUiEvent | null): ClientEvent {
+  return {
+    type: `${NAMES[kind].type}_END`,
+    [NAMES[kind].id]: id,
+    metadata: event === null ? undefined : metadataOf(event),
+  };
+}
+
+/** What stays on the client’s message; the rest is about the event, or is not for clients. */
+function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
+  if (!isObject(event.metadata)) return undefined;
+  const { interlude: _, ...others } = event.metadata;
+  const known = interludeOf(event);
+  const said = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
+  if (Object.keys(said).length > 0) return { ...others, interlude: said };
+  return Object.keys(others).length === 0 ? undefined : others;
+}
+
+const PART = ['attachments', 'clientId', 'delivery', 'from', 'replyTo'] as const satisfies (keyof ServedPart)[];
+
+/** An event as strict clients take it. */
+export type ClientEvent = ServedEvent;
+
+/** Which of the clients' vocabularies is spoken: 1.0 says so in its input, and those before it say nothing. */
+export type Dialect = '1.0' | '0.0.59';
+
+/** A run that ended because it waits for a person. `responseSchema` is JSON Schema, `expiresAt` ISO 8601. */
+export interface Interrupt {
+  id: string;
+  reason: string;
+  message?: string;
+  toolCallId?: string;
+  responseSchema?: Record<string, unknown>;
+  expiresAt?: string;
+  metadata?: Record<string, unknown>;
+}
+
+export type Outcome =
+  | { type: 'success' }
+  | { type: 'cancelled' }
+  | { type: 'interrupt'; interrupts: readonly Interrupt[] };
 
 /**
  * An event that is not part of a message, with the fields that strict clients know; null if it is not for clients. An event
  * of an unknown type becomes RAW, because 0.0.59 refuses a stream with unknown types.
  */
-export function otherEvent(event: AgUiEvent): StrictEvent | null {
+export function otherEvent(event: AgUiEvent): ClientEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;
   if (read !== undefined) return read(event);
   return { type: 'RAW', event, source: 'interlude' };
 }
 
 /** The end of a step, span or subagent. @param event the one that ends it; null where its run ends */
-export function bracketEnd(begun: StrictEvent, event: AgUiEvent | null): StrictEvent {
+export function bracketEnd(begun: ClientEvent, event: AgUiEvent | null): ClientEvent {
   const { stepName, messageId, subagentRunId } = begun;
   const end = { type: ENDS[begun.type] ?? '', stepName, messageId, subagentRunId };
   if (event?.type !== 'SUBAGENT_ERROR') return end;
@@ -28,7 +103,7 @@ const ENDS: Record<string, string | undefined> = {
   SUBAGENT_STARTED: 'SUBAGENT_FINISHED',
 };
 
-const OTHERS: Record<string, (event: AgUiEvent) => StrictEvent | null> = {
+const OTHERS: Record<string, (event: AgUiEvent) => ClientEvent | null> = {
   // It would take the place of the client's own messages. What is new in it follows in the log, as chunks.
   MESSAGES_SNAPSHOT: () => null,
   STEP_STARTED: (event) => named(event, 'stepName', 'subagentRunId'),
@@ -65,7 +140,7 @@ const OTHERS: Record<string, (event: AgUiEvent) => StrictEvent | null> = {
   },
 };
 
-function named(event: AgUiEvent, ...fields: string[]): StrictEvent {
+function named(event: AgUiEvent, ...fields: string[]): ClientEvent {
   const texts = fields.map((field) => [field, textOf(event[field]) ?? undefined]);
   return { ...Object.fromEntries(texts), type: event.type };
 }

@@ -1,14 +1,14 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { expect, test } from 'vitest';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import { HeldBack } from '@/lib/server/agui/held-back';
+import { DeferredEvents } from '@/lib/server/agui/deferred-events';
 
 const MIB = 1024 * 1024;
 const entry = (event: AgUiEvent) => ({ position: '1', occurredAt: 1, receivedAt: 1, event });
 const custom = (name: string, value: object) => entry({ type: 'CUSTOM', name, value });
 
 test('what waits for a run takes no more than a few mebibytes, whatever its events hold, and the rest is counted', () => {
-  const held = new HeldBack(new ClientParts());
+  const held = new DeferredEvents(new ClientParts());
   for (let at = 0; at < 40; at += 1) held.hold(custom(`x${at}`, { text: 'x'.repeat(MIB - 100) }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.name), leftOut]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
@@ -18,7 +18,7 @@ test('what waits for a run takes no more than a few mebibytes, whatever its even
 });
 
 test('a message that waits for its answer stays when others are too much, until it is too much itself', () => {
-  const held = new HeldBack(new ClientParts());
+  const held = new DeferredEvents(new ClientParts());
   const says = (delta: string) =>
     held.takeMessage(entry({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'u1', role: 'user', delta }), false);
   says('Hello');
@@ -32,7 +32,7 @@ test('a message that waits for its answer stays when others are too much, until 
 });
 
 test('how far a task has come is told once, as it is now', () => {
-  const held = new HeldBack(new ClientParts());
+  const held = new DeferredEvents(new ClientParts());
   for (let at = 0; at < 300; at += 1) held.hold(custom('task:progress', { task_id: 't', summary: `${at}` }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.value), leftOut]).toEqual([[{ task_id: 't', summary: '299' }], 0]);

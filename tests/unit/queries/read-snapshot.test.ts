@@ -1,7 +1,7 @@
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Reader } from '@/db/reader';
-import { query, readTogether } from '@/lib/server/queries/read-together';
+import { query, readSnapshot } from '@/lib/server/queries/read-snapshot';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { insertRows } from '../../support/insert-rows';
 
@@ -28,6 +28,6 @@ test.each([
 ])('reads the position in the snapshot of the rows, for a reader of %s', async (_, scope) => {
   await insertRows(database, [{ session: 's1' }]);
   const newest = query((row) => String(row.at), 'SELECT max(updated_position) AS at FROM sessions');
-  const { position, found } = await readTogether({ reader: disturbed(), scope }, [newest]);
+  const { position, found } = await readSnapshot({ reader: disturbed(), scope }, [newest]);
   expect(found).toEqual([[position]]);
 });

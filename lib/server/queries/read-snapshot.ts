@@ -16,7 +16,7 @@ export function query<T>(toRow: (row: Row) => T, sql: string, ...args: InValue[]
 }
 
 /** For rows that are only counted, or converted later with turns for others in between. */
-export function asRead(row: Row): Row {
+export function rawRow(row: Row): Row {
   return row;
 }
 
@@ -26,7 +26,7 @@ export function asRead(row: Row): Row {
  *
  * @returns the rows of each query, in the order of the queries
  */
-export async function readTogether<T extends readonly unknown[]>(
+export async function readSnapshot<T extends readonly unknown[]>(
   { reader, scope }: { reader: Pick<Reader, 'batch'>; scope: Scope },
   queries: { [K in keyof T]: Query<T[K]> },
 ): Promise<{ position: Position; found: { [K in keyof T]: T[K][] } }> {

@@ -1,8 +1,0 @@
-import { logsIn } from '@/db/scope-sql';
-import type { Sight } from '@/lib/server/access/sight';
-import { type Query, query } from './read-together';
-
-/** Finds a row if the agent exists, for whoever may read its log. */
-export function agentKnown({ scope }: Pick<Sight, 'scope'>, agentId: string): Query<true> {
-  return query(() => true, `SELECT 1 FROM agents WHERE id = ? AND ${logsIn(scope, 'id')}`, agentId);
-}
