@@ -126,7 +126,7 @@ export const REDACTION = [
   {
     name: 'lets the database judge the text of log lines for redacted readers',
     file: 'lib/server/queries/scan-log.ts',
-    find: 'this.#stored = redacts ? storedFilter(filter) : filter;',
+    find: 'this.#stored = redacts ? databaseFilter(filter) : filter;',
     replace: 'this.#stored = redacts ? { ...filter } : filter;',
     test: 'tests/unit/server/redacted-searches.test.ts',
   },
@@ -140,7 +140,7 @@ export const REDACTION = [
   {
     name: 'lets the database judge the text of sessions for redacted readers',
     file: 'lib/server/queries/read-sessions.ts',
-    find: '{ after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] })',
+    find: '{ after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] })',
     replace: '{ after, limit: LOOKED_AT_ONCE }, filter)',
     test: 'tests/unit/server/redacted-searches.test.ts',
   },

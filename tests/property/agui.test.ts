@@ -90,7 +90,7 @@ const asked: PendingRequest = {
 
 function partsOf(has: readonly [string, number][]): ClientParts {
   const parts = new ClientParts();
-  for (const [name, length] of has) parts.know(name.startsWith('t') ? 'call' : 'text', name, length, 0);
+  for (const [name, length] of has) parts.add(name.startsWith('t') ? 'call' : 'text', name, length, 0);
   return parts;
 }
 
@@ -126,7 +126,7 @@ describe('a strict stream', () => {
               else if (verb === 'fail') stream.fail('no');
               else stream.settle();
             }
-            stream.take(entry);
+            stream.write(entry);
           }
           stream.finish({ type: 'success' });
           const written = stream.drain();
@@ -138,9 +138,9 @@ describe('a strict stream', () => {
   );
 });
 
-describe('the course of a client', () => {
+describe('the projector of a client', () => {
   const given = fc.record({
-    awaits: fc.subarray(['u1', 'u2']),
+    messageIds: fc.subarray(['u1', 'u2']),
     answeredIn: fc.option(fc.constantFrom('r1', 'r2'), { nil: null }),
     answersNext: fc.boolean(),
     follows: fc.constantFrom<RunProjectorOptions['follows']>('no', 'while-tasks-run', 'always'),
@@ -148,10 +148,10 @@ describe('the course of a client', () => {
     pending: fc.subarray([asked]),
     answered: fc.subarray(['q1']),
     asOf: fc.nat(40).map(String),
-    quietUpTo: fc.nat(40).map(String),
+    knownUpTo: fc.nat(40).map(String),
     isTurnless: fc.boolean(),
     isAway: fc.boolean(),
-    says: fc.constantFrom([], [{ name: 'interlude:resumed', value: {} }]),
+    notices: fc.constantFrom([], [{ name: 'interlude:resumed', value: {} }]),
   });
   const moments = fc.record({
     caughtUp: fc.nat(100),
@@ -172,20 +172,20 @@ describe('the course of a client', () => {
     const parts = partsOf(has);
     const stream = new WellFormedStream({ threadId: 's1', dialect, parts });
     const tasks = new TaskActivities({ sessionId: 's1', agentId: 'a1' }, []);
-    const course = new RunProjector({ ...options, stream, parts, tasks, runId: 'asked' });
-    if (when.connects) course.connected([{ id: 'm1', role: 'assistant', content: 'x' }]);
-    for (let at = 0; at < log.length && !course.isOver; at += 1) {
-      if (when.settles.some((one) => one % log.length === at)) course.settle();
-      if (when.caughtUp % log.length === at) course.caughtUp();
-      if (when.bound === at) course.bound();
-      if (when.givesUp === at) course.giveUp();
-      course.take(log[at] as EventEntry);
-      if (course.rereads === null) continue;
-      course.reread();
+    const projector = new RunProjector({ ...options, stream, parts, tasks, runId: 'asked' });
+    if (when.connects) projector.projectHistory([{ id: 'm1', role: 'assistant', content: 'x' }]);
+    for (let at = 0; at < log.length && !projector.isOver; at += 1) {
+      if (when.settles.some((one) => one % log.length === at)) projector.settle();
+      if (when.caughtUp % log.length === at) projector.caughtUp();
+      if (when.bound === at) projector.stopFollowing();
+      if (when.givesUp === at) projector.timeOut();
+      projector.project(log[at] as EventEntry);
+      if (projector.rereads === null) continue;
+      projector.reread();
       at = -1;
     }
-    course.settle();
-    if (!course.isOver) course.fail('It was stopped.', 'stream_shutdown');
+    projector.settle();
+    if (!projector.isOver) projector.fail('It was stopped.', 'stream_shutdown');
     return stream.drain();
   }
 
@@ -219,7 +219,7 @@ describe('the course of a client', () => {
         const whole = told.join('');
         const has = whole.slice(0, had);
         const parts = new ClientParts();
-        if (has !== '') parts.know('text', 'm1', has.length, 0);
+        if (has !== '') parts.add('text', 'm1', has.length, 0);
         const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
         stream.begin({ runId: 'r1' });
         const events: AgUiEvent[] = isAnnounced ? [{ type: 'TEXT_MESSAGE_START', messageId: 'm1' }] : [];
@@ -231,7 +231,7 @@ describe('the course of a client', () => {
         }
         for (const delta of told.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
         for (const [at, event] of events.entries()) {
-          stream.take({ position: String(at), occurredAt: at, receivedAt: at, event });
+          stream.write({ position: String(at), occurredAt: at, receivedAt: at, event });
         }
         stream.finish({ type: 'success' });
         const body = stream.drain().map((event) => `data: ${JSON.stringify(event)}\n\n`);

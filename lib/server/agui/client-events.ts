@@ -13,30 +13,30 @@ const NAMES = {
 const ROLES = ['developer', 'system', 'assistant', 'user'] as const;
 
 /**
- * The beginning of a part, with the fields that strict clients know.
+ * The start of a part, with the fields of strict clients.
  *
- * @param event the first of the part that is written, whatever its type
+ * @param event the first event written of the part, of any type
  */
-export function startOf(
+export function partStart(
   kind: PartKind,
   id: string,
   event: AgUiEvent,
   { subagentRunId, parentMessageId }: { subagentRunId?: string; parentMessageId?: string },
 ): ClientEvent {
-  const begun = { type: `${NAMES[kind].type}_START`, [NAMES[kind].id]: id, subagentRunId, metadata: metadataOf(event) };
-  if (kind === 'thought') return { ...begun, role: 'reasoning' };
-  if (kind === 'call') return { ...begun, toolCallName: textOf(event.toolCallName) ?? 'tool', parentMessageId };
+  const start = { type: `${NAMES[kind].type}_START`, [NAMES[kind].id]: id, subagentRunId, metadata: metadataOf(event) };
+  if (kind === 'thought') return { ...start, role: 'reasoning' };
+  if (kind === 'call') return { ...start, toolCallName: textOf(event.toolCallName) ?? 'tool', parentMessageId };
   const role = ROLES.find((known) => known === event.role) ?? 'assistant';
-  return { ...begun, role, name: textOf(event.name) ?? undefined };
+  return { ...start, role, name: textOf(event.name) ?? undefined };
 }
 
-export function contentOf(kind: PartKind, id: string, delta: string): ClientEvent {
+export function partContent(kind: PartKind, id: string, delta: string): ClientEvent {
   const { type, content, id: name } = NAMES[kind];
   return { type: `${type}_${content}`, [name]: id, delta };
 }
 
-/** @param event its own end; null if it ends with something else */
-export function endOf(kind: PartKind, id: string, event: AgUiEvent | null): ClientEvent {
+/** @param event the end of this part; null if something else ends it */
+export function partEnd(kind: PartKind, id: string, event: AgUiEvent | null): ClientEvent {
   return {
     type: `${NAMES[kind].type}_END`,
     [NAMES[kind].id]: id,
@@ -44,25 +44,24 @@ export function endOf(kind: PartKind, id: string, event: AgUiEvent | null): Clie
   };
 }
 
-/** What stays on the client’s message; the rest is about the event, or is not for clients. */
+/** The metadata of the client's message, without fields about the event and internal ones. */
 function metadataOf(event: AgUiEvent): ClientEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;
   const known = interludeOf(event);
-  const said = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
-  if (Object.keys(said).length > 0) return { ...others, interlude: said };
+  const kept = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
+  if (Object.keys(kept).length > 0) return { ...others, interlude: kept };
   return Object.keys(others).length === 0 ? undefined : others;
 }
 
 const PART = ['attachments', 'clientId', 'delivery', 'from', 'replyTo'] as const satisfies (keyof ServedPart)[];
 
-/** An event as strict clients take it. */
 export type ClientEvent = ServedEvent;
 
-/** Which of the clients' vocabularies is spoken: 1.0 says so in its input, and those before it say nothing. */
+/** The client's protocol version: 1.0 names it in its input, earlier clients don't. */
 export type Dialect = '1.0' | '0.0.59';
 
-/** A run that ended because it waits for a person. `responseSchema` is JSON Schema, `expiresAt` ISO 8601. */
+/** The agent waits for a person. `responseSchema` is JSON Schema, `expiresAt` ISO 8601. */
 export interface Interrupt {
   id: string;
   reason: string;
@@ -79,10 +78,10 @@ export type Outcome =
   | { type: 'interrupt'; interrupts: readonly Interrupt[] };
 
 /**
- * An event that is not part of a message, with the fields that strict clients know; null if it is not for clients. An event
- * of an unknown type becomes RAW, because 0.0.59 refuses a stream with unknown types.
+ * An event outside messages, with the fields of strict clients; null if it is not for clients. An unknown type becomes
+ * RAW, because 0.0.59 rejects unknown types.
  */
-export function otherEvent(event: AgUiEvent): ClientEvent | null {
+export function clientEvent(event: AgUiEvent): ClientEvent | null {
   const read = Object.hasOwn(OTHERS, event.type) ? OTHERS[event.type] : undefined;
   if (read !== undefined) return read(event);
   return { type: 'RAW', event, source: 'interlude' };
@@ -104,7 +103,7 @@ const ENDS: Record<string, string | undefined> = {
 };
 
 const OTHERS: Record<string, (event: AgUiEvent) => ClientEvent | null> = {
-  // It would take the place of the client's own messages. What is new in it follows in the log, as chunks.
+  // It would replace the client's own messages. Its new messages follow in the log as chunks.
   MESSAGES_SNAPSHOT: () => null,
   STEP_STARTED: (event) => named(event, 'stepName', 'subagentRunId'),
   REASONING_START: (event) => named(event, 'messageId', 'subagentRunId'),
@@ -114,7 +113,7 @@ const OTHERS: Record<string, (event: AgUiEvent) => ClientEvent | null> = {
   }),
   CUSTOM: (event) => {
     const name = textOf(event.name);
-    // a task's output is read from its own route
+    // A task's output has its own route.
     if (name === null || name === CUSTOM.taskOutput) return null;
     return { type: 'CUSTOM', name, value: event.value ?? null };
   },

@@ -3,27 +3,25 @@ import { customName, customValue, taskEventId } from '@interlude/protocol/event-
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import type { ClientParts } from './client-parts';
-import { messageIdOf } from './run-input';
+import { type ClientParts, messageIdOf } from './client-parts';
 
 /** Most messages, and most other events, that wait for a run. */
 const MOST_MESSAGES = 64;
 const MOST_OTHERS = 256;
-/** Most JSON of all held events, in UTF-16 code units. */
+/** Most JSON of all earlier events, in UTF-16 code units. */
 const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
- * What stands outside of runs and waits for one: people's messages for the run that answers them, and what is worth no
- * run of its own for the next.
+ * Events between runs that wait for one: people's messages for the run that answers them, other events for the next run.
  *
- * Failure: what is too much is left out, the oldest first, and counted.
+ * Failure: beyond the limits the oldest are left out, and counted.
  */
 export class DeferredEvents {
   readonly #parts: ClientParts;
-  /** By the id of the message in the log; in the entries it has the id that its client gave it. */
+  /** By the message's id in the log. The entries carry its client's id. */
   readonly #messages = new Map<string, EventEntry[]>();
-  /** Messages that are not written: the client has them, because it sent them, or they were left out. */
-  readonly #untold = new Set<string>();
+  /** Messages never written: the client has sent them itself, or they were left out. */
+  readonly #skipped = new Set<string>();
   #others: EventEntry[] = [];
   readonly #sizes = new WeakMap<EventEntry, number>();
   #size = 0;
@@ -38,49 +36,48 @@ export class DeferredEvents {
   }
 
   /**
-   * @param mayStand whether a message that the agent itself reports may be written where it is
-   * @returns whether the event is about a message that is held back, or is the client's own
+   * @param isInTurn true if a message that the agent reports may be written at once
+   * @returns true if the event is of a deferred message or the client's own, and not to be written now
    */
-  takeMessage(entry: EventEntry, mayStand: boolean): boolean {
+  deferMessage(entry: EventEntry, isInTurn: boolean): boolean {
     const { event } = entry;
-    const [said] = inputsOf(event);
-    if (said?.kind !== 'text') return false;
-    const { id } = said;
-    if (this.#untold.has(id)) return true;
-    const held = this.#messages.get(id);
+    const [input] = inputsOf(event);
+    if (input?.kind !== 'text') return false;
+    const { id } = input;
+    if (this.#skipped.has(id)) return true;
+    const earlier = this.#messages.get(id);
     const begins = event.type === 'TEXT_MESSAGE_START' || event.type === 'TEXT_MESSAGE_CHUNK';
-    if (held === undefined && (!begins || event.role !== 'user' || typeof event.subagentRunId === 'string'))
+    if (earlier === undefined && (!begins || event.role !== 'user' || typeof event.subagentRunId === 'string'))
       return false;
     const { clientId, delivery } = interludeOf(event);
-    const name = held?.[0]?.event.messageId ?? messageIdOf(clientId) ?? id;
-    if (held !== undefined) {
-      held.push(this.#weighed(renamed(entry, name)));
-      this.#bound();
-    } else if (this.#parts.hasId(String(name))) this.#untold.add(id);
-    else if (mayStand && delivery === undefined) return false;
-    else this.#hold(id, renamed(entry, name));
+    const name = earlier?.[0]?.event.messageId ?? messageIdOf(clientId) ?? id;
+    if (earlier !== undefined) {
+      earlier.push(this.#measured(renamed(entry, name)));
+      this.#enforceLimits();
+    } else if (this.#parts.hasId(String(name))) this.#skipped.add(id);
+    else if (isInTurn && delivery === undefined) return false;
+    else this.#deferNew(id, renamed(entry, name));
     return true;
   }
 
-  hold(entry: EventEntry): void {
-    // Only how far a task has come now is of interest.
+  defer(entry: EventEntry): void {
+    // A task's newest progress replaces an earlier one.
     const task = progressingTask(entry);
     const earlier = task === null ? undefined : this.#others.find((other) => progressingTask(other) === task);
     if (earlier !== undefined) {
       this.#others.splice(this.#others.indexOf(earlier), 1);
-      this.#forget([earlier]);
+      this.#discount([earlier]);
     }
-    this.#others.push(this.#weighed(entry));
-    this.#bound();
+    this.#others.push(this.#measured(entry));
+    this.#enforceLimits();
   }
 
-  /** @param ids of the messages that are meant, besides all else that waits; null for all */
+  /** @param ids of the messages to release with all other events; null for all messages */
   release(ids: readonly string[] | null): { entries: EventEntry[]; leftOut: number } {
-    const meant = ids === null ? [...this.#messages.keys()] : ids;
     const released = { entries: [...this.#others], leftOut: this.#leftOut };
-    this.#forget(this.#others);
-    for (const id of meant) {
-      this.#forget(this.#messages.get(id) ?? []);
+    this.#discount(this.#others);
+    for (const id of ids ?? [...this.#messages.keys()]) {
+      this.#discount(this.#messages.get(id) ?? []);
       released.entries.push(...(this.#messages.get(id) ?? []));
       this.#messages.delete(id);
     }
@@ -89,34 +86,34 @@ export class DeferredEvents {
     return released;
   }
 
-  #hold(id: string, entry: EventEntry): void {
-    this.#messages.set(id, [this.#weighed(entry)]);
-    this.#bound();
+  #deferNew(id: string, entry: EventEntry): void {
+    this.#messages.set(id, [this.#measured(entry)]);
+    this.#enforceLimits();
   }
 
-  /** Others go first: a message is the question to an answer. */
-  #bound(): void {
+  /** Messages go last: each is the question to an answer. */
+  #enforceLimits(): void {
     while (this.#others.length > MOST_OTHERS || (this.#size > MOST_TEXT && this.#others.length > 0)) {
-      this.#forget(this.#others.splice(0, 1));
+      this.#discount(this.#others.splice(0, 1));
       this.#leftOut += 1;
     }
     for (const [oldest, entries] of this.#messages) {
       if (this.#messages.size <= MOST_MESSAGES && this.#size <= MOST_TEXT) return;
       this.#messages.delete(oldest);
-      this.#untold.add(oldest);
-      this.#forget(entries);
+      this.#skipped.add(oldest);
+      this.#discount(entries);
       this.#leftOut += 1;
     }
   }
 
-  #weighed(entry: EventEntry): EventEntry {
+  #measured(entry: EventEntry): EventEntry {
     const size = JSON.stringify(entry.event).length;
     this.#sizes.set(entry, size);
     this.#size += size;
     return entry;
   }
 
-  #forget(entries: readonly EventEntry[]): void {
+  #discount(entries: readonly EventEntry[]): void {
     for (const entry of entries) this.#size -= this.#sizes.get(entry) ?? 0;
   }
 }

@@ -24,23 +24,22 @@ import { readRequest } from '@/lib/server/queries/read-pending';
 import { query, rawRow, readSnapshot } from '@/lib/server/queries/read-snapshot';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { answerStream } from './answer-stream';
-import { HISTORY_TURNS, historyOf } from './history';
-import { answerIn, MOST_PENDING, type PendingRequest, pendingRequestOf, requestMeant } from './interrupts';
-import { FOLLOW_MS, messageIdOf, type Resume, type RunInput, readRunInput } from './run-input';
+import { HISTORY_TURNS, historyOf, messageIdOf } from './client-parts';
+import { MOST_PENDING, type PendingRequest, parseAnswer, parseInterruptId, pendingRequestOf } from './interrupts';
+import { FOLLOW_MS, type Resume, type RunInput, readRunInput } from './run-input';
 import { RunProjector, type RunProjectorOptions } from './run-projector';
 import { TaskActivities } from './task-activity';
 import { WellFormedStream } from './well-formed-stream';
 
 export interface AgUiServer extends CommandServer, StreamServer {}
 
-/** Who asks, and with which request. */
 type Sender = Pick<AskedOf, 'request' | 'principal' | 'digests' | 'whenOver'>;
 
 type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
 
 /**
- * `POST /agui/:agentId`: what an AG-UI client runs. Its new messages are sent to the session, its answers to the requests
- * that wait, and what the session's log then has is streamed in the words of strict clients.
+ * `POST /agui/:agentId`: runs an AG-UI client's input. Sends its new messages and answers to the session, and streams the
+ * session's log as AG-UI events.
  *
  * @throws AppError `malformed`, `invalid_argument`, `not_found`, `conflict`
  */
@@ -49,12 +48,12 @@ export async function postAgUi(asked: Asking, server: AgUiServer): Promise<Respo
   return input.connects ? connect(asked, input, server) : run(asked, input, server);
 }
 
-/** `POST /agui/:agentId/connect`: what a client that comes back is told, and then live. */
+/** `POST /agui/:agentId/connect`: streams the history, then live events. */
 export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promise<Response> {
   return connect(asked, await readRunInput(await readBody(asked.request)), server);
 }
 
-/** With the digests that the client may see. */
+/** The session as the client may see it. */
 async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessionId: string): Promise<SessionFacts> {
   return redactResponse(await readFacts(sight, ids.agentId, sessionId), principal, digests);
 }
@@ -64,44 +63,44 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   const sight = sightOf(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
   const before = await factsFor(asked, sight, sessionId);
-  const { answered, says } = await resume(input.resume, before, asked, server);
+  const { answered, notices } = await resume(input.resume, before, asked, server);
   const sent: string[] = [];
-  // What a client was told of other people's messages stands at its end, too, while nobody has answered it.
-  const told = await messagesKnown(
+  // Unanswered messages of other people are at the end of a client's history, too.
+  const known = await knownMessages(
     server.database,
     sessionId,
     input.sent.flatMap(({ clientId }) => messageIdOf(clientId) ?? []),
   );
   for (const { text, clientId } of input.sent) {
-    if (told.has(messageIdOf(clientId) ?? '')) continue;
+    if (known.has(messageIdOf(clientId) ?? '')) continue;
     const body = { text, clientId };
     sent.push((await postMessage({ ids: { sessionId }, body, ...senderOf(asked) }, server)).messageId);
   }
   const facts = await factsFor(asked, sight, sessionId);
   const [firstSent] = sent;
-  const queuedAt = firstSent === undefined ? null : await commandAt(server.database, firstSent);
+  const queuedAt = firstSent === undefined ? null : await commandPosition(server.database, firstSent);
   const sentAt = queuedAt ?? Number(facts.position);
   const follows = (input.followMs ?? 0) > 0;
   const { openTurn } = facts;
-  // Without a message it goes on with what is under way; whoever follows hears of that too.
-  const goesOn = openTurn !== null && (sent.length === 0 || answered.length > 0);
-  const isJoined = openTurn !== null && (goesOn || follows) && Number(openTurn.position) <= sentAt;
+  // Without a new message, the client joins the open turn. A client that follows always does.
+  const continues = openTurn !== null && (sent.length === 0 || answered.length > 0);
+  const isJoined = openTurn !== null && (continues || follows) && Number(openTurn.position) <= sentAt;
   const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
   const isOpenAtFrom = openTurn !== null && !isJoined && Number(openTurn.position) <= from;
   return answer(input, facts, server, asked, from, {
-    awaits: sent,
-    answeredIn: goesOn ? openTurn.id : null,
+    messageIds: sent,
+    answeredIn: continues ? openTurn.id : null,
     answersNext: openTurn === null && answered.length > 0,
     follows: follows ? 'while-tasks-run' : 'no',
     openTurnId: isOpenAtFrom ? openTurn.id : null,
     answered,
-    quietUpTo: heardUpTo(before, answered) ?? String(sentAt),
-    says,
+    knownUpTo: readUpTo(before, answered) ?? String(sentAt),
+    notices,
   });
 }
 
-/** Up to where a client was told the log that answers: to where it was asked. */
-function heardUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
+/** A client that answers requests has read the log up to the newest of them. */
+function readUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
   const asked = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
   return asked.length === 0 ? null : asked.reduce(laterPosition);
 }
@@ -120,15 +119,15 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
   const openTurnId = page?.places?.openTurn?.id ?? null;
   const follows = input.followMs === null || input.followMs > 0;
   const made = {
-    awaits: [],
-    // Who does not follow is told the turn under way to its end.
+    messageIds: [],
+    // A client that does not follow gets the open turn to its end.
     answeredIn: follows ? null : openTurnId,
     answersNext: false,
     follows: follows ? ('always' as const) : ('no' as const),
     openTurnId,
     answered: [],
-    quietUpTo: position,
-    says: [],
+    knownUpTo: position,
+    notices: [],
   };
   return answer(input, facts, server, asked, Number(position), made, history);
 }
@@ -139,7 +138,7 @@ function senderOf({ request, principal, digests, whenOver }: Sender): Sender {
 
 type Made = Pick<
   RunProjectorOptions,
-  'awaits' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'quietUpTo' | 'says'
+  'messageIds' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'knownUpTo' | 'notices'
 >;
 
 async function answer(
@@ -156,18 +155,18 @@ async function answer(
   const stream = new WellFormedStream({ threadId, dialect, parts });
   const tasks = new TaskActivities({ sessionId: session.id, agentId: session.agentId }, running);
   const asOf: Position = facts.position;
-  const isUnheard = made.awaits.length > 0 && agent?.connection !== 'connected';
-  const isAway = session.away !== null || isUnheard;
+  const isUndelivered = made.messageIds.length > 0 && agent?.connection !== 'connected';
+  const isAway = session.away !== null || isUndelivered;
   const isTurnless = session.turnCount === 0 && session.lastText !== null;
-  const course = new RunProjector({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
-  if (history !== null) course.connected(history);
+  const projector = new RunProjector({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
+  if (history !== null) projector.projectHistory(history);
   const open = await answerStream({
     fanOut: server.fanOut,
     sessionId: session.id,
     from,
-    turnBegan: (turnId) => turnBegan(server.database, session.id, turnId),
+    turnPosition: (turnId) => turnPosition(server.database, session.id, turnId),
     stream,
-    course,
+    projector,
     followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
     maxMs: server.streamMaxMs,
     client: principal.credentialId,
@@ -179,34 +178,31 @@ async function answer(
   return new StreamAnswer(open, SSE_HEADERS);
 }
 
-/** What no longer waits for an answer is none of an error: somebody else has given it, or the agent has gone on. */
+/** Not errors for an AG-UI client: another client has answered, or the agent has gone on. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
-/**
- * Answers what waits. What has been answered already is left as it is, and said.
- * @returns `answered`: the requests that wait no more, as far as this client is concerned
- */
+/** Answers open requests. A request that is no longer open is reported in the notices. */
 async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: Sender, server: AgUiServer) {
   const answered: string[] = [];
-  const says: { name: string; value: unknown }[] = [];
+  const notices: { name: string; value: unknown }[] = [];
   for (const entry of resumes) {
-    const { requestId, mark } = requestMeant(entry.interruptId);
+    const { requestId, mark } = parseInterruptId(entry.interruptId);
     const pending = facts.pending.find(
       ({ id, digest }) => id === requestId && (mark === null || digest?.startsWith(mark)),
     );
-    const state = pending === undefined ? 'too-late' : await give(entry, pending, facts, sender, server);
+    const state = pending === undefined ? 'too-late' : await giveAnswer(entry, pending, facts, sender, server);
     if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
         ? ((await readPendingRequest(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))
             ?.outcome ?? null)
         : null;
-    says.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
+    notices.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
   }
-  return { answered, says };
+  return { answered, notices };
 }
 
-async function give(
+async function giveAnswer(
   entry: Resume,
   asked: PendingRequest,
   { session, openTurn }: SessionFacts,
@@ -214,9 +210,9 @@ async function give(
   server: AgUiServer,
 ): Promise<'given' | 'too-late'> {
   const sessionId = session.id;
-  const body = answerIn(asked, entry);
+  const body = parseAnswer(asked, entry);
   try {
-    // A question has no answer that says no: whoever cancels it ends the turn that asks.
+    // A question can't be denied, so cancelling it interrupts its turn.
     if (body === null) {
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
       await postInterrupt({ ids: { sessionId }, body: turn, ...senderOf(sender) }, server);
@@ -226,30 +222,28 @@ async function give(
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
     const { reason } = error.details;
     if (TOO_LATE.has(reason) || (body === null && (reason === 'turn_ended' || reason === 'no_open_turn'))) {
-      // an answer that is on its way is as good as this one
+      // An answer on its way counts as this one.
       return reason === 'request_answered' ? 'given' : 'too-late';
     }
     throw error;
   }
 }
 
-/** How a session stands at a position. */
 interface SessionFacts {
   position: Position;
   session: SessionSummary;
   agent: AgentSummary | null;
   openTurn: TurnHeader | null;
-  /** What the agent waits for, the oldest first, at most MOST_ASKED. */
+  /** Open requests, the oldest first, at most MOST_PENDING. */
   pending: PendingRequest[];
   running: Task[];
 }
 
-/** Most running tasks that are read. */
 const MOST_RUNNING = 200;
 
 const REMEMBERED = shapeOf(sessions, 'memory', 'places');
 
-/** @throws AppError `not_found` that says how to find the sessions of the agent */
+/** @throws AppError `not_found` */
 export async function readFacts(sight: Sight, agentId: string, sessionId: string): Promise<SessionFacts> {
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot<[SessionSummary, Row, AgentSummary, Task]>(sight, [
@@ -284,7 +278,6 @@ export async function readFacts(sight: Sight, agentId: string, sessionId: string
   return { position, session, agent, openTurn: places.openTurn, pending, running: running.reverse() };
 }
 
-/** What was asked last under the id, and how it ended. */
 async function readPendingRequest(
   sight: Sight,
   sessionId: string,
@@ -295,8 +288,7 @@ async function readPendingRequest(
   return { ...pendingRequestOf(detail.request), outcome: detail.request.outcome };
 }
 
-/** Where a turn began; null if there is none. */
-async function turnBegan(database: Database, sessionId: string, turnId: string): Promise<number | null> {
+async function turnPosition(database: Database, sessionId: string, turnId: string): Promise<number | null> {
   const { rows } = await database.reader.execute({
     sql: 'SELECT position FROM turns WHERE session_id = ? AND id = ?',
     args: [columnText(sessionId), columnText(turnId)],
@@ -304,11 +296,8 @@ async function turnBegan(database: Database, sessionId: string, turnId: string):
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/**
- * Which of these ids are of messages that the session has: written on the dashboard, or named by a turn that answered
- * them.
- */
-async function messagesKnown(
+/** Of these ids, those of messages that the session has: sent from the dashboard, or named by a turn that answered. */
+async function knownMessages(
   database: Database,
   sessionId: string,
   ids: readonly string[],
@@ -325,8 +314,8 @@ async function messagesKnown(
   return new Set(rows.map(({ id: known }) => String(known)));
 }
 
-/** Where a command stands in its session's log: behind what the session shows of it. Null if it is not known any more. */
-async function commandAt(database: Database, commandId: string): Promise<number | null> {
+/** A command's position, which follows its events. Null if retention has removed it. */
+async function commandPosition(database: Database, commandId: string): Promise<number | null> {
   const { rows } = await database.reader.execute({
     sql: 'SELECT position FROM commands WHERE id = ?',
     args: [commandId],

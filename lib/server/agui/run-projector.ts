@@ -14,40 +14,65 @@ import { type PendingRequest, PendingRequests } from './interrupts';
 import { TASK_ACTIVITY, type TaskActivities } from './task-activity';
 import type { WellFormedStream } from './well-formed-stream';
 
-/** An open turn of the log, and its part in the client's runs. */
+export interface RunProjectorOptions extends Awaited {
+  stream: WellFormedStream;
+  parts: ClientParts;
+  tasks: TaskActivities;
+  /** The client's id for its run, which the answering run gets. */
+  runId: string;
+  /** Other runs to show: `while-tasks-run` until nothing is in progress, `always` until `stopFollowing`. */
+  follows: 'no' | 'while-tasks-run' | 'always';
+  /** The turn that is open where the log is read from; null if its start is read. */
+  openTurnId: string | null;
+  /** Open requests at `asOf`, and those that this client has answered. */
+  pending: readonly PendingRequest[];
+  answered: readonly string[];
+  /** Position of `tasks` and `pending`: earlier entries change neither. */
+  asOf: Position;
+  /** Up to here only messages, thoughts and calls are written, and only what the client lacks. */
+  knownUpTo: Position;
+  /** The agent reports no turns, so any message is the answer. */
+  isTurnless: boolean;
+  /** No runner is connected. */
+  isAway: boolean;
+  /** CUSTOM events at the start of the client's run. */
+  notices: readonly { name: string; value: unknown }[];
+}
+
+/** An open turn of the log and its runs at the client. */
 interface Turn {
   id: string;
   answers: Answers;
   isShown: boolean;
   named: readonly string[];
-  /** Count of its runs: an interrupt ends a run, not its turn. */
+  /** An interrupt ends a run but not its turn, so a turn may have several. */
   runs: number;
-  /** Its end in the log, held until the request that may follow it. */
+  /** Its end in the log, deferred until the next event: a request of this turn may follow. */
   ending: EventEntry | null;
 }
 
 /**
- * Projects a session's log into the client's runs. Pure: the caller passes the log from a position on, and the time-outs.
+ * Projects a session's log into the runs of an AG-UI client. Pure: the caller passes the log and the timeouts.
  *
- * A turn under way when a message is sent is not its answer, and is not shown unless the client follows; if it turns out at
- * its end to have taken the message in, it has to be read again (`rereads`).
+ * A turn that was open when the client sent its message is not the answer, and shows only if the client follows. If the
+ * turn turns out at its end to have answered the message, the caller reads it again (`rereads`).
  *
- * Ordering: runs come in the order of their turns, one at a time.
- * Failure: what can't go on is ended by RUN_ERROR with words; nothing ends plainly in the middle of a run.
+ * Ordering: one run at a time, in the order of the turns.
+ * Failure: a run that can't continue ends with RUN_ERROR and a message, never with a plain end.
  */
 export class RunProjector {
   readonly #options: RunProjectorOptions;
   readonly #stream: WellFormedStream;
-  readonly #held: DeferredEvents;
+  readonly #deferred: DeferredEvents;
   readonly #answer: AwaitedAnswer;
-  readonly #asks: PendingRequests;
-  /** The turn that is open in the log. It moves by the grammar. */
+  readonly #requests: PendingRequests;
+  /** The open turn of the log. */
   #turn: Turn | null;
-  #isOwnRunTold = false;
-  /** Interrupts with which the last run ended. */
+  #hasOwnRun = false;
+  /** Interrupts of the last run's end. */
   #interruptIds: readonly string[] = [];
   #isAway: boolean;
-  #isBounded = false;
+  #hasStoppedFollowing = false;
   #isCaughtUp = false;
   #isOver = false;
   #rereads: string | null = null;
@@ -55,10 +80,10 @@ export class RunProjector {
   constructor(options: RunProjectorOptions) {
     this.#options = options;
     this.#stream = options.stream;
-    this.#held = new DeferredEvents(options.parts);
+    this.#deferred = new DeferredEvents(options.parts);
     this.#answer = new AwaitedAnswer(options);
     this.#isAway = options.isAway;
-    this.#asks = new PendingRequests(options.pending, options.answered);
+    this.#requests = new PendingRequests(options.pending, options.answered);
     const { openTurnId: open } = options;
     this.#turn = open === null ? null : this.#turnOf(open, this.#answer.isIn(open) ? 'yes' : 'no');
   }
@@ -67,12 +92,12 @@ export class RunProjector {
     return this.#isOver;
   }
 
-  /** The turn that has to be read again from its beginning. */
+  /** The turn to read again from its start. */
   get rereads(): string | null {
     return this.#rereads;
   }
 
-  /** What it waits for that only time can end. */
+  /** The timeout that applies now. */
   get waitsFor(): 'nothing' | 'runner' | 'next-turn' {
     if (this.#isOver || this.#options.follows === 'always') return 'nothing';
     if (this.#isAway && (this.#answer.isPending || this.#turn !== null)) return 'runner';
@@ -80,8 +105,8 @@ export class RunProjector {
     return isIdle && !this.#options.tasks.isAnyRunning() ? 'next-turn' : 'nothing';
   }
 
-  /** Writes the history as the client's own run, before anything is read. */
-  connected(history: readonly object[]): void {
+  /** Writes the history as the client's own run. Call it before `project`. */
+  projectHistory(history: readonly object[]): void {
     this.#beginOwn(undefined, { turn: 'none' });
     this.#stream.messages(history);
     for (const { messageId, content } of this.#options.tasks.running()) {
@@ -90,20 +115,20 @@ export class RunProjector {
     this.#endRun();
   }
 
-  take(entry: EventEntry): void {
+  project(entry: EventEntry): void {
     if (this.#isOver) return;
     const { event, position } = entry;
-    const [said] = inputsOf(event);
-    const isNews = comparePositions(position, this.#options.asOf) > 0;
-    const asks = isNews && this.#asks.take(entry);
-    if (this.#endTurnBefore(event, asks) || this.#isOver) return;
-    if (said?.kind === 'turn') this.#moveTurn(said, entry);
+    const [input] = inputsOf(event);
+    const isNew = comparePositions(position, this.#options.asOf) > 0;
+    const opensRequest = isNew && this.#requests.apply(entry);
+    if (this.#endTurnBefore(event, opensRequest) || this.#isOver) return;
+    if (input?.kind === 'turn') this.#moveTurn(input, entry);
     else if (endsSession(event)) this.#endSession(entry);
-    else this.#tell(entry, isNews);
-    if (asks && !this.#isOver) this.#interrupt(entry.occurredAt);
+    else this.#projectOne(entry, isNew);
+    if (opensRequest && !this.#isOver) this.#interrupt(entry.occurredAt);
   }
 
-  /** Everything that was there has been taken. */
+  /** The log has been read to its end. */
   caughtUp(): void {
     if (this.#isOver) return;
     this.settle();
@@ -112,256 +137,256 @@ export class RunProjector {
     if (this.#options.follows === 'no') this.#concludeIfIdle();
   }
 
-  /** Nothing more is there at the moment. */
+  /** No further entry is available at the moment. */
   settle(): void {
-    this.#endShown();
+    this.#endTurn();
     this.#stream.settle();
   }
 
-  /** The time to follow is over: the open run is written to its end, and nothing after. */
-  bound(): void {
-    this.#isBounded = true;
+  /** The client stops following after the open run. */
+  stopFollowing(): void {
+    this.#hasStoppedFollowing = true;
     this.#concludeIfIdle();
   }
 
-  /** What `waitsFor` named has not come. */
-  giveUp(): void {
+  /** The timeout of `waitsFor` has passed. */
+  timeOut(): void {
     if (this.waitsFor === 'next-turn') this.#conclude();
     if (this.waitsFor !== 'runner') return;
-    const waits = this.#answer.hasMessages ? ' The message stays queued, and is taken once the runner is back.' : '';
-    this.fail(`Nothing is heard of the agent: its runner is away.${waits} Connect to see what comes.`, 'agent_away');
+    const waits = this.#answer.hasMessages ? ' Your message stays queued until it reconnects.' : '';
+    this.fail(`The agent’s runner is offline.${waits} Connect again to see new events.`, 'agent_away');
   }
 
-  /** The stream ends here, whatever is under way. */
+  /** Ends the stream with an error. */
   fail(message: string, code: string): void {
     if (this.#isOver) return;
     this.#stream.fail(message, code);
     this.#isOver = true;
   }
 
-  /** It is read again from the beginning of the turn in `rereads`, which is the answer. */
+  /** The log is read again from the start of the turn in `rereads`, which is the answer. */
   reread(): void {
-    this.#answer.expectIn(this.#rereads);
+    this.#answer.expect(this.#rereads);
     this.#rereads = null;
     this.#turn = null;
     this.#isCaughtUp = false;
   }
 
   get #follows(): boolean {
-    return this.#options.follows !== 'no' && !this.#isBounded;
+    return this.#options.follows !== 'no' && !this.#hasStoppedFollowing;
   }
 
   #turnOf(id: string, answers: Answers, named: readonly string[] = []): Turn {
     return { id, answers, named, isShown: answers !== 'no' || this.#follows, runs: 0, ending: null };
   }
 
-  #moveTurn(said: EventInput<'turn'>, entry: EventEntry): void {
+  #moveTurn(input: EventInput<'turn'>, entry: EventEntry): void {
     const turn = this.#turn;
-    const [, verdict] = turnStep(turn?.id ?? null, said);
-    // Its start, repeated.
+    const [, verdict] = turnStep(turn?.id ?? null, input);
+    // A repeated start.
     if (verdict === 'continues') return;
     if (verdict === 'late' && turn !== null) this.#breakOff(turn, entry.occurredAt);
-    if (said.input === 'begin') this.#beginTurn(entry);
-    // A request that belongs to the turn may follow its end.
+    if (input.input === 'begin') this.#beginTurn(entry);
+    // A request of the turn may follow its end.
     else if (verdict === 'ends' && turn?.isShown) turn.ending = entry;
-    else this.#endUnshown(said.id ?? turn?.id ?? null, entry.event);
+    else this.#endHidden(input.id ?? turn?.id ?? null, entry.event);
   }
 
   #beginTurn({ event, position, occurredAt: at }: EventEntry): void {
-    const begun = turnStartOf(event, position);
-    const { id, kind, named, parentRunId } = begun;
+    const start = turnStartOf(event, position);
+    const { id, kind, named, parentRunId } = start;
     if (this.#isOver) return;
     this.#isAway = false;
-    const turn = this.#turnOf(id, this.#answer.judge(begun), named ?? []);
+    const turn = this.#turnOf(id, this.#answer.relate(start), named ?? []);
     this.#turn = turn;
     if (!turn.isShown) return;
     const { trigger } = interludeOf(event);
-    this.#beginShown(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
+    this.#beginRun(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
     this.#release(named);
   }
 
-  /** The client's own run, or one more. */
-  #beginShown(turn: Turn, at: number, more: ServedRun, parentRunId: string | null = null): void {
+  /** Begins the client's own run, or a further one. */
+  #beginRun(turn: Turn, at: number, more: ServedRun, parentRunId: string | null = null): void {
     turn.runs += 1;
     const interlude = { turnId: turn.id, ...more };
     const runId = turn.runs === 1 ? turn.id : `${turn.id}/${turn.runs}`;
-    if (turn.answers !== 'no' && !this.#isOwnRunTold) this.#beginOwn(at, interlude, parentRunId);
+    if (turn.answers !== 'no' && !this.#hasOwnRun) this.#beginOwn(at, interlude, parentRunId);
     else this.#stream.begin({ runId, parentRunId, at, interlude });
   }
 
   #beginOwn(at: number | undefined, interlude: ServedRun, parentRunId: string | null = null): void {
-    this.#isOwnRunTold = true;
+    this.#hasOwnRun = true;
     this.#stream.begin({ runId: this.#options.runId, parentRunId, at, interlude });
-    for (const { name, value } of this.#options.says) this.#stream.custom(name, value, at);
+    for (const { name, value } of this.#options.notices) this.#stream.custom(name, value, at);
   }
 
-  /** Ends a turn that was not shown, and reads it again if it was the answer after all. */
-  #endUnshown(turnId: string | null, event: AgUiEvent): void {
+  /** Ends a hidden turn, which is read again if it was the answer after all. */
+  #endHidden(turnId: string | null, event: AgUiEvent): void {
     if (turnId === null) return;
     if (this.#turn?.id === turnId) this.#turn = null;
-    const named = this.#answer.amongst(interludeOf(event).userMessageIds);
+    const named = this.#answer.pendingOf(interludeOf(event).userMessageIds);
     if (named.length === 0) return;
     if (!this.#answer.isIn(turnId)) {
       this.#rereads = turnId;
       return;
     }
-    // It was read again and its beginning is not there.
+    // It has been read again, but its start is gone.
     this.#answer.ended(turnId, 'yes', named);
     this.#concludeIfIdle();
   }
 
   /**
-   * The end of a turn waits for what follows it: only a request that it ended with belongs to it.
-   * @returns whether the event was written with it
+   * Writes the deferred end of a turn, after the request that the turn ended with.
+   * @returns true if the event was that request
    */
-  #endTurnBefore(event: AgUiEvent, asks: boolean): boolean {
+  #endTurnBefore(event: AgUiEvent, opensRequest: boolean): boolean {
     const turn = this.#turn;
     if (!turn?.ending) return false;
-    const isItsRequest = asks && interludeOf(event).derived?.turnId === turn.id;
+    const isItsRequest = opensRequest && interludeOf(event).derived?.turnId === turn.id;
     if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
-    this.#endShown();
+    this.#endTurn();
     return isItsRequest;
   }
 
-  #endShown(): void {
+  #endTurn(): void {
     const turn = this.#turn;
     if (!turn?.ending) return;
     const { event, occurredAt: at } = turn.ending;
     this.#turn = null;
     const { userMessageIds = [] } = interludeOf(event);
     this.#answer.ended(turn.id, turn.answers, [...turn.named, ...userMessageIds]);
-    // It may have ended before anything that is new to the client.
-    if (!this.#isInRun) this.#beginShown(turn, at, {});
+    // The turn may have ended before its first new event.
+    if (!this.#isInRun) this.#beginRun(turn, at, {});
     this.#release(userMessageIds);
     const isCancelled = fieldsOf(event.outcome).type === 'cancelled';
-    if (event.type === 'RUN_ERROR' || isCancelled) this.#asks.cut();
+    if (event.type === 'RUN_ERROR' || isCancelled) this.#requests.close();
     if (event.type === 'RUN_ERROR')
       this.#stream.fail(textOf(event.message) ?? 'The run failed.', textOf(event.code), at);
     else if (isCancelled) this.#stream.finish({ type: 'cancelled' }, at);
     else this.#endRun(at, event.result);
-    if (this.#asks.interrupts().length > 0 && this.#options.follows !== 'always') this.#isOver = true;
+    if (this.#requests.interrupts().length > 0 && this.#options.follows !== 'always') this.#isOver = true;
     else this.#concludeIfIdle();
   }
 
-  /** A run broke in on the open turn. */
+  /** Another turn began before this one ended. */
   #breakOff(turn: Turn, at: number): void {
     this.#turn = null;
-    this.#asks.cut();
+    this.#requests.close();
     if (!turn.isShown) return;
-    // One that does not say whom it answers has not answered yet.
+    // A turn that names no message has answered none yet.
     this.#answer.ended(turn.id, turn.answers === 'maybe' ? 'no' : turn.answers, turn.named);
     this.#stream.finish({ type: 'cancelled' }, at);
     this.#concludeIfIdle();
   }
 
-  /** The agent's process is gone, and with it everything that was open. */
+  /** The agent's process has ended, and with it everything open. */
   #endSession(entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
-    this.#options.tasks.take(entry);
+    this.#options.tasks.apply(entry);
     if (interludeOf(event).again === true) return;
     const isMissed = this.#answer.isPending || this.#turn?.isShown === true;
     this.#turn = null;
-    this.#asks.cut();
-    this.#answer.giveUp();
+    this.#requests.close();
+    this.#answer.clear();
     const reason = pickText(customValue(event), 'reason');
     if (isMissed) {
       this.#stream.fail(`The agent’s process has ended${reason === null ? '' : ` (${reason})`}.`, 'session_ended', at);
-      this.#isOwnRunTold = true;
+      this.#hasOwnRun = true;
     }
     if (this.#options.follows !== 'always') this.#conclude();
   }
 
-  #tell(entry: EventEntry, isNews: boolean): void {
+  #projectOne(entry: EventEntry, isNew: boolean): void {
     const { event } = entry;
     const name = customName(event);
     const turn = this.#turn;
-    const activity = this.#options.tasks.take(entry);
-    if (this.#held.takeMessage(entry, turn?.isShown === true)) return;
+    const activity = this.#options.tasks.apply(entry);
+    if (this.#deferred.deferMessage(entry, turn?.isShown === true)) return;
     if (name === CUSTOM.runnerAway) this.#isAway = true;
-    // What the server says of its own accord is no sign of life.
-    else if (isNews && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
+    // The server's own events are no sign of life.
+    else if (isNew && !/^(message|command|obligation):/.test(name ?? '')) this.#isAway = false;
     if (name === CUSTOM.messageDelivery) this.#failDelivery(event);
     if (this.#isOver) return;
-    // By its type: a chunk need not name its part.
+    // By type, because a chunk may leave out the id of its part.
     const isPart = isOfPart({ kind: kindOf(event.type) });
-    if (!isPart && comparePositions(entry.position, this.#options.quietUpTo) <= 0) return;
-    if (turn === null) this.#tellOutside(entry, isPart, activity !== null);
+    if (!isPart && comparePositions(entry.position, this.#options.knownUpTo) <= 0) return;
+    if (turn === null) this.#projectOutside(entry, isPart, activity !== null);
     else if (turn.isShown) {
-      // It goes on after an interrupt, or where the client has joined it.
+      // The turn continues after an interrupt, or from where the client joined.
       if (!this.#isInRun) {
-        this.#beginShown(turn, entry.occurredAt, { continues: true });
+        this.#beginRun(turn, entry.occurredAt, { continues: true });
         this.#release([]);
       }
-      this.#stream.take(entry);
+      this.#stream.write(entry);
     }
     if (activity !== null && this.#stream.runId !== null && name !== CUSTOM.taskOutput) {
       this.#stream.activity(activity.messageId, TASK_ACTIVITY, activity.content, entry.occurredAt);
     }
   }
 
-  #tellOutside(entry: EventEntry, isPart: boolean, isOfTask: boolean): void {
+  #projectOutside(entry: EventEntry, isPart: boolean, isOfTask: boolean): void {
     const { event, occurredAt: at } = entry;
-    const answers = this.#answer.amongst(interludeOf(event).replyTo);
+    const answers = this.#answer.pendingOf(interludeOf(event).replyTo);
     const isAnswer = answers.length > 0 || (this.#options.isTurnless && this.#answer.hasMessages);
     if (isPart && isAnswer && typeof event.subagentRunId !== 'string') {
-      if (!this.#isOwnRunTold) {
+      if (!this.#hasOwnRun) {
         this.#beginOwn(at, { turn: 'none' });
         this.#release(answers);
       }
-      this.#stream.take(entry);
+      this.#stream.write(entry);
       if (event.type !== 'TEXT_MESSAGE_END') return;
-      if (this.#options.isTurnless) this.#answer.giveUp();
+      if (this.#options.isTurnless) this.#answer.clear();
       else this.#answer.answered(answers);
       this.#endRun(at);
       this.#concludeIfIdle();
       return;
     }
-    const isWorthARun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
-    if (this.#stream.runId !== null || (this.#follows && isWorthARun)) this.#stream.take(entry);
-    else if (this.#follows) this.#held.hold(entry);
+    const deservesRun = isPart || (isOfTask && customName(event) !== CUSTOM.taskProgress);
+    if (this.#stream.runId !== null || (this.#follows && deservesRun)) this.#stream.write(entry);
+    else if (this.#follows) this.#deferred.defer(entry);
   }
 
   #release(ids: readonly string[] | null): void {
-    const { entries, leftOut } = this.#held.release(ids);
-    for (const entry of entries) this.#stream.take(entry);
+    const { entries, leftOut } = this.#deferred.release(ids);
+    for (const entry of entries) this.#stream.write(entry);
     if (leftOut > 0) this.#stream.custom('interlude:left-out', { count: leftOut });
   }
 
   #failDelivery(event: AgUiEvent): void {
     const value = customValue(event);
-    const failed = this.#answer.amongst([pickId(value, 'message_id', 'messageId') ?? '']);
+    const failed = this.#answer.pendingOf([pickId(value, 'message_id', 'messageId') ?? '']);
     if (value.delivery !== 'failed' || failed.length === 0) return;
     this.#answer.answered(failed);
-    this.#isOwnRunTold = true;
-    // The failure shows in the run of another message.
+    this.#hasOwnRun = true;
+    // The open run shows the failure.
     if (this.#isInRun) return;
     const reason = pickText(value, 'reason') ?? 'no reason was given';
     this.#stream.fail(`The message did not reach the agent: ${reason}.`, 'message_failed');
     this.#concludeIfIdle();
   }
 
-  /** Whether the open run is that of a turn. */
+  /** True while the run of a turn is open. */
   get #isInRun(): boolean {
     return this.#stream.runId !== null && !this.#stream.isOutside;
   }
 
-  /** If the agent waits for a person, the client's run ends, though the turn goes on. */
+  /** Ends the client's run while the agent waits for a person. The turn continues. */
   #interrupt(at?: number): void {
-    const ids = this.#asks.interrupts().map(({ id }) => id);
+    const ids = this.#requests.interrupts().map(({ id }) => id);
     if (ids.length === 0) return;
     const isRun = this.#stream.runId !== null;
     if (!isRun && !this.#answer.isPending && this.#options.follows === 'no') return;
-    const isTold = ids.every((id) => this.#interruptIds.includes(id));
-    if (!isRun && !this.#isOwnRunTold) this.#beginOwn(at, { turn: 'none' });
-    else if (!isRun && !isTold) this.#stream.begin({ runId: `asks-${ids.at(-1)}`, at, interlude: { turn: 'none' } });
+    const isKnown = ids.every((id) => this.#interruptIds.includes(id));
+    if (!isRun && !this.#hasOwnRun) this.#beginOwn(at, { turn: 'none' });
+    else if (!isRun && !isKnown) this.#stream.begin({ runId: `asks-${ids.at(-1)}`, at, interlude: { turn: 'none' } });
     this.#endRun(at);
     if (this.#options.follows !== 'always') this.#isOver = true;
   }
 
-  /** With an interrupt, while the agent waits for a person. */
+  /** The outcome is an interrupt while the agent waits for a person. */
   #endRun(at?: number, result?: unknown): void {
     if (this.#stream.runId === null) return;
-    const interrupts = this.#asks.interrupts();
+    const interrupts = this.#requests.interrupts();
     this.#interruptIds = interrupts.map(({ id }) => id);
     this.#stream.finish(interrupts.length === 0 ? { type: 'success' } : { type: 'interrupt', interrupts }, at, result);
   }
@@ -371,38 +396,12 @@ export class RunProjector {
     if (!this.#follows) this.#conclude();
   }
 
-  /** Plainly, behind the end of a run. A client that was shown no run of its own gets one that says so. */
+  /** Ends the stream between runs. A client without a run of its own gets an empty one. */
   #conclude(): void {
     if (this.#isOver) return;
-    if (!this.#isOwnRunTold) this.#beginOwn(undefined, { turn: 'none' });
-    if (this.#options.follows !== 'no' && !this.#held.isEmpty) this.#release(null);
+    if (!this.#hasOwnRun) this.#beginOwn(undefined, { turn: 'none' });
+    if (this.#options.follows !== 'no' && !this.#deferred.isEmpty) this.#release(null);
     this.#endRun();
     this.#isOver = true;
   }
-}
-
-/** What a client waits for, and what it hears besides. */
-export interface RunProjectorOptions extends Awaited {
-  stream: WellFormedStream;
-  parts: ClientParts;
-  tasks: TaskActivities;
-  /** Which run the client asked for: the one that answers it has this id. */
-  runId: string;
-  /** Runs that answer nobody are told too: `while-tasks-run` until nothing is under way, `always` until it is bounded. */
-  follows: 'no' | 'while-tasks-run' | 'always';
-  /** The turn that is open where the log is read from; null if its beginning is read. */
-  openTurnId: string | null;
-  /** What the agent waits for as of `asOf`, and what of it this client has answered. */
-  pending: readonly PendingRequest[];
-  answered: readonly string[];
-  /** As of which position tasks and requests are known: what stands before it in the log changes neither. */
-  asOf: Position;
-  /** Up to where the log tells only messages, thoughts and calls, as far as the client does not have them. */
-  quietUpTo: Position;
-  /** The agent does not tell turns: what it says is the answer. */
-  isTurnless: boolean;
-  /** Nobody listens for the agent. */
-  isAway: boolean;
-  /** Told at the beginning of the client's run. */
-  says: readonly { name: string; value: unknown }[];
 }

@@ -20,12 +20,12 @@ async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number
   const parts = new ClientParts();
   const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
   const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const course = new RunProjector({
+  const projector = new RunProjector({
     stream,
     parts,
     tasks,
     runId: 'asked',
-    awaits: ['u1'],
+    messageIds: ['u1'],
     answeredIn: null,
     answersNext: false,
     follows: followMs === null ? 'no' : 'while-tasks-run',
@@ -33,10 +33,10 @@ async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number
     pending: [],
     answered: [],
     asOf: '0',
-    quietUpTo: '0',
+    knownUpTo: '0',
     isTurnless: false,
     isAway: false,
-    says: [],
+    notices: [],
     ...asked,
   });
   const logs: { sink: Sink; from: number | null; isLeft: boolean }[] = [];
@@ -57,9 +57,9 @@ async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number
     fanOut: { subscribe },
     sessionId: 's',
     from: 7,
-    turnBegan: async () => 3,
+    turnPosition: async () => 3,
     stream,
-    course,
+    projector,
     followMs,
     maxMs: null,
     client: '',

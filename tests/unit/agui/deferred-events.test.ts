@@ -9,20 +9,20 @@ const custom = (name: string, value: object) => entry({ type: 'CUSTOM', name, va
 
 test('what waits for a run takes no more than a few mebibytes, whatever its events hold, and the rest is counted', () => {
   const held = new DeferredEvents(new ClientParts());
-  for (let at = 0; at < 40; at += 1) held.hold(custom(`x${at}`, { text: 'x'.repeat(MIB - 100) }));
+  for (let at = 0; at < 40; at += 1) held.defer(custom(`x${at}`, { text: 'x'.repeat(MIB - 100) }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.name), leftOut]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
   // What was given away counts no more.
-  for (let at = 0; at < 3; at += 1) held.hold(custom(`y${at}`, { text: 'x'.repeat(MIB - 100) }));
+  for (let at = 0; at < 3; at += 1) held.defer(custom(`y${at}`, { text: 'x'.repeat(MIB - 100) }));
   expect(held.release(null).leftOut).toBe(0);
 });
 
 test('a message that waits for its answer stays when others are too much, until it is too much itself', () => {
   const held = new DeferredEvents(new ClientParts());
   const says = (delta: string) =>
-    held.takeMessage(entry({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'u1', role: 'user', delta }), false);
+    held.deferMessage(entry({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'u1', role: 'user', delta }), false);
   says('Hello');
-  for (let at = 0; at < 40; at += 1) held.hold(custom(`x${at}`, { text: 'x'.repeat(MIB) }));
+  for (let at = 0; at < 40; at += 1) held.defer(custom(`x${at}`, { text: 'x'.repeat(MIB) }));
   for (let at = 0; at < 3; at += 1) says('x'.repeat(MIB));
   const { entries, leftOut } = held.release(['u1']);
   expect([entries.map(({ event }) => event.messageId ?? event.name), leftOut]).toEqual([['u1', 'u1', 'u1', 'u1'], 40]);
@@ -33,7 +33,7 @@ test('a message that waits for its answer stays when others are too much, until 
 
 test('how far a task has come is told once, as it is now', () => {
   const held = new DeferredEvents(new ClientParts());
-  for (let at = 0; at < 300; at += 1) held.hold(custom('task:progress', { task_id: 't', summary: `${at}` }));
+  for (let at = 0; at < 300; at += 1) held.defer(custom('task:progress', { task_id: 't', summary: `${at}` }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.value), leftOut]).toEqual([[{ task_id: 't', summary: '299' }], 0]);
 });

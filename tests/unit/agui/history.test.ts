@@ -1,7 +1,6 @@
 import type { Item, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { ClientParts } from '@/lib/server/agui/client-parts';
-import { historyOf } from '@/lib/server/agui/history';
+import { ClientParts, historyOf } from '@/lib/server/agui/client-parts';
 
 const said = (id: string, text: string, more: object = {}) =>
   ({ kind: 'message', id, role: 'assistant', name: null, text, clientId: null, ...more }) as unknown as Item;
@@ -28,14 +27,14 @@ describe('a history', () => {
         toolCalls: [{ id: 'c2', type: 'function', function: { name: 'Bash', arguments: '{}' } }],
       },
     ]);
-    expect(parts.of.text.about('m1')).toMatchObject({ has: 5, told: 5 });
+    expect(parts.of.text.about('m1')).toMatchObject({ clientLength: 5, logLength: 5 });
     expect([parts.hasId('u1'), parts.isAnswered('c1'), parts.isAnswered('c2')]).toEqual([true, true, false]);
   });
 
   test('goes on behind what was cut off of a long text', () => {
     const parts = new ClientParts();
     historyOf([turn(said('m1', 'Hello', { cut: 100 }))], parts);
-    expect(parts.of.text.about('m1')).toMatchObject({ has: 105, told: 105 });
+    expect(parts.of.text.about('m1')).toMatchObject({ clientLength: 105, logLength: 105 });
   });
 
   test('is the newest that fits into a frame', () => {

@@ -1,6 +1,12 @@
 import { AppError } from '@interlude/protocol/errors';
 import { describe, expect, test } from 'vitest';
-import { answerIn, interruptId, interruptOf, type PendingRequest, requestMeant } from '@/lib/server/agui/interrupts';
+import {
+  interruptId,
+  interruptOf,
+  type PendingRequest,
+  parseAnswer,
+  parseInterruptId,
+} from '@/lib/server/agui/interrupts';
 
 const digest = 'ab'.repeat(32);
 const permission: PendingRequest = {
@@ -50,9 +56,9 @@ describe('an interrupt', () => {
 
   test('names its request and which opening of it, whatever the id looks like', () => {
     for (const id of ['q1', 'a@b', '@', 'line\nbreak', `x@${'0'.repeat(16)}`]) {
-      expect(requestMeant(interruptId({ id, digest }))).toEqual({ requestId: id, mark: digest.slice(0, 16) });
+      expect(parseInterruptId(interruptId({ id, digest }))).toEqual({ requestId: id, mark: digest.slice(0, 16) });
     }
-    expect(requestMeant('q1')).toEqual({ requestId: 'q1', mark: null });
+    expect(parseInterruptId('q1')).toEqual({ requestId: 'q1', mark: null });
   });
 });
 
@@ -66,12 +72,12 @@ describe('an answer', () => {
     ],
     [{ behavior: 'deny' }, { behavior: 'deny' }],
   ])('decides a permission: %j', (payload, decision) => {
-    expect(answerIn(permission, resolved(payload))).toEqual({ ...decision, digest });
+    expect(parseAnswer(permission, resolved(payload))).toEqual({ ...decision, digest });
   });
 
   test('by one of its options is what that stands for, whatever else it says', () => {
     const payload = { approved: true, optionId: 'never' };
-    expect(answerIn({ ...permission, options }, resolved(payload))).toEqual({
+    expect(parseAnswer({ ...permission, options }, resolved(payload))).toEqual({
       behavior: 'deny',
       optionId: 'never',
       digest,
@@ -79,8 +85,8 @@ describe('an answer', () => {
   });
 
   test('that is cancelled denies a permission, and is none to a question', () => {
-    expect(answerIn(permission, cancelled)).toMatchObject({ behavior: 'deny' });
-    expect(answerIn(question, cancelled)).toBeNull();
+    expect(parseAnswer(permission, cancelled)).toMatchObject({ behavior: 'deny' });
+    expect(parseAnswer(question, cancelled)).toBeNull();
   });
 
   test.each<[unknown, object]>([
@@ -89,7 +95,7 @@ describe('an answer', () => {
     [{ answers: { 'Which?': ['a', 'b'], 'When?': 'now' } }, { 'Which?': ['a', 'b'], 'When?': 'now' }],
     [{ 'When?': 'now', other: 7 }, { 'When?': 'now' }],
   ])('answers a question: %j', (payload, answers) => {
-    expect(answerIn(question, resolved(payload))).toEqual({ answers, digest });
+    expect(parseAnswer(question, resolved(payload))).toEqual({ answers, digest });
   });
 
   test.each<[PendingRequest, unknown]>([
@@ -101,6 +107,6 @@ describe('an answer', () => {
     [question, { answers: {} }],
     [question, 7],
   ])('that says nothing is refused: %#', (asked, payload) => {
-    expect(() => answerIn(asked, resolved(payload))).toThrow(AppError);
+    expect(() => parseAnswer(asked, resolved(payload))).toThrow(AppError);
   });
 });

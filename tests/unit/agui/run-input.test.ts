@@ -1,7 +1,8 @@
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { describe, expect, test } from 'vitest';
-import { clientIdOf, messageIdOf, readRunInput } from '@/lib/server/agui/run-input';
+import { clientIdOf, messageIdOf } from '@/lib/server/agui/client-parts';
+import { readRunInput } from '@/lib/server/agui/run-input';
 
 const read = (more: object) =>
   readRunInput(new TextEncoder().encode(JSON.stringify({ threadId: 't', runId: 'r', ...more })));
@@ -32,12 +33,12 @@ describe('an input', () => {
       ],
     });
     expect({ ...parts.of.text.about('a1'), isOpen: parts.of.text.isOpen('a1') }).toMatchObject({
-      has: 5,
-      told: 0,
+      clientLength: 5,
+      logLength: 0,
       isOpen: false,
     });
-    expect(parts.of.thought.about('g1')).toMatchObject({ has: 2 });
-    expect(parts.of.call.about('c1')).toMatchObject({ has: 7 });
+    expect(parts.of.thought.about('g1')).toMatchObject({ clientLength: 2 });
+    expect(parts.of.call.about('c1')).toMatchObject({ clientLength: 7 });
     expect([parts.isAnswered('c1'), parts.hasId('y1')]).toEqual([true, false]);
   });
 

@@ -9,16 +9,16 @@ import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 
-function courseOf(asked: Partial<RunProjectorOptions> = {}) {
+function projectorOf(asked: Partial<RunProjectorOptions> = {}) {
   const parts = new ClientParts();
   const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
   const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const course = new RunProjector({
+  const projector = new RunProjector({
     stream,
     parts,
     tasks,
     runId: 'asked',
-    awaits: ['u1'],
+    messageIds: ['u1'],
     answeredIn: null,
     answersNext: false,
     follows: 'no',
@@ -26,10 +26,10 @@ function courseOf(asked: Partial<RunProjectorOptions> = {}) {
     pending: [],
     answered: [],
     asOf: '0',
-    quietUpTo: '0',
+    knownUpTo: '0',
     isTurnless: false,
     isAway: false,
-    says: [],
+    notices: [],
     ...asked,
   });
   let position = 0;
@@ -50,11 +50,11 @@ function courseOf(asked: Partial<RunProjectorOptions> = {}) {
   const take = (...events: AgUiEvent[]) => {
     for (const event of events) {
       position += 1;
-      course.take({ position: String(position), occurredAt: position, receivedAt: position, event });
+      projector.project({ position: String(position), occurredAt: position, receivedAt: position, event });
     }
-    course.settle();
+    projector.settle();
   };
-  return { course, take, runs };
+  return { projector, take, runs };
 }
 
 const starts = (runId: string, interlude?: object): AgUiEvent => ({
@@ -83,46 +83,46 @@ const asks = (id: string) =>
 
 describe('the answer', () => {
   test('of an agent that names nobody is the next turn that is not its own doing', () => {
-    const { course, take, runs } = courseOf();
+    const { projector, take, runs } = projectorOf();
     take(starts('r1', { turn: 'between-run' }), ...says('m1', 'mine'), ends('r1'));
-    expect([runs(), course.isOver]).toEqual([[], false]);
+    expect([runs(), projector.isOver]).toEqual([[], false]);
     take(starts('r2'), ...says('m2', 'yours'), ends('r2'));
-    expect([runs(), course.isOver]).toEqual([['asked: yours success'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: yours success'], true]);
   });
 
   test('is waited for on, where a turn says only at its end that it answers somebody else', () => {
-    const { course, take, runs } = courseOf();
+    const { projector, take, runs } = projectorOf();
     take(starts('r1'), ...says('m1', 'theirs'), ends('r1', ['u0']));
-    expect(course.isOver).toBe(false);
+    expect(projector.isOver).toBe(false);
     take(starts('r2', { userMessageIds: ['u1'] }), ...says('m2', 'yours'), ends('r2'));
-    expect([runs(), course.isOver]).toEqual([['asked: theirs success', 'r2: yours success'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: theirs success', 'r2: yours success'], true]);
   });
 
   test('may stand outside of any turn, where its text says so', () => {
-    const { course, take, runs } = courseOf();
+    const { projector, take, runs } = projectorOf();
     take(...says('m1', 'by the way'), ...says('m2', 'yours', { replyTo: ['u1'] }));
-    expect([runs(), course.isOver]).toEqual([['asked: yours success'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: yours success'], true]);
   });
 
   test('of an agent that tells no turns is what it says', () => {
-    const { course, take, runs } = courseOf({ isTurnless: true });
+    const { projector, take, runs } = projectorOf({ isTurnless: true });
     take(...says('m1', 'yours'));
-    expect([runs(), course.isOver]).toEqual([['asked: yours success'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: yours success'], true]);
   });
 
   test('is not what another run broke in on before it said whom it answers', () => {
-    const { course, take, runs } = courseOf();
+    const { projector, take, runs } = projectorOf();
     take(starts('r1'), ...says('m1', 'half'), starts('r2', { userMessageIds: ['u1'] }), ends('r2'));
-    expect([runs(), course.isOver]).toEqual([['asked: half cancelled', 'r2: success'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: half cancelled', 'r2: success'], true]);
   });
 
   test('has its run said with it, where it stands in one that was told already', () => {
-    const { course, take, runs } = courseOf({ follows: 'while-tasks-run' });
+    const { projector, take, runs } = projectorOf({ follows: 'while-tasks-run' });
     take(starts('r0', { userMessageIds: ['u0'] }), ...says('m0', 'both'), ends('r0', ['u0', 'u1']));
-    course.caughtUp();
-    expect(course.waitsFor).toBe('next-turn');
-    course.giveUp();
-    expect([runs(), course.isOver]).toEqual([['r0: both success', 'asked: success'], true]);
+    projector.caughtUp();
+    expect(projector.waitsFor).toBe('next-turn');
+    projector.timeOut();
+    expect([runs(), projector.isOver]).toEqual([['r0: both success', 'asked: success'], true]);
   });
 });
 
@@ -141,32 +141,32 @@ describe('what the agent asks', () => {
   };
 
   test('ends the run of whoever waits behind it, though its turn is not shown', () => {
-    const { course, take, runs } = courseOf({ openTurnId: 'r0' });
+    const { projector, take, runs } = projectorOf({ openTurnId: 'r0' });
     take(asks('q1'));
-    expect([runs(), course.isOver]).toEqual([['asked: interrupt'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: interrupt'], true]);
   });
 
   test('is asked again if the answer could not be given', () => {
-    const { course, take, runs } = courseOf({
-      awaits: [],
+    const { projector, take, runs } = projectorOf({
+      messageIds: [],
       answeredIn: 'r0',
       openTurnId: 'r0',
       pending: [pending],
       answered: ['q1'],
     });
-    course.caughtUp();
-    expect(course.isOver).toBe(false);
+    projector.caughtUp();
+    expect(projector.isOver).toBe(false);
     take(custom('command:failed', { command_id: 'c', type: 'permission.decision', request_id: 'q1', reason: 'gone' }));
-    expect([runs(), course.isOver]).toEqual([['asked: (command:failed) interrupt'], true]);
+    expect([runs(), projector.isOver]).toEqual([['asked: (command:failed) interrupt'], true]);
   });
 
   test('is told to who is connected, and so is how it goes on', () => {
-    const { course, take, runs } = courseOf({ awaits: [], follows: 'always' });
-    course.connected([]);
-    course.caughtUp();
+    const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
+    projector.projectHistory([]);
+    projector.caughtUp();
     take(starts('r1'), ...says('m1', 'I need'), asks('q1'));
     take(custom('request:resolved', { request_id: 'q1', outcome: 'allowed' }), ...says('m2', 'have'), ends('r1'));
-    expect([runs(), course.isOver]).toEqual([
+    expect([runs(), projector.isOver]).toEqual([
       ['asked: success', 'r1: I need (request:opened) interrupt', 'r1/2: (request:resolved) have success'],
       false,
     ]);
@@ -175,20 +175,20 @@ describe('what the agent asks', () => {
 
 describe('what stands outside of runs', () => {
   test('waits for the run that answers it, or for the next, or is told at the end', () => {
-    const { course, take, runs } = courseOf({ awaits: [], follows: 'always' });
-    course.connected([]);
+    const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
+    projector.projectHistory([]);
     take(...person('u2', 'mine?'), ...person('u3', 'and mine?'), custom('interlude:notice', { text: 'x' }));
     expect(runs()).toEqual(['asked: success']);
     take(starts('r1', { userMessageIds: ['u3'] }), ends('r1'));
     expect(runs()).toEqual(['r1: (interlude:notice) and mine? success']);
-    course.bound();
+    projector.stopFollowing();
     expect(runs()).toEqual(['outside-1: mine? success']);
-    expect(course.isOver).toBe(true);
+    expect(projector.isOver).toBe(true);
   });
 
   test('is counted where it is too much', () => {
-    const { course, take, runs } = courseOf({ awaits: [], follows: 'always' });
-    course.connected([]);
+    const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
+    projector.projectHistory([]);
     take(...Array.from({ length: 300 }, (_, at) => custom(`own:${at}`, {})), starts('r1'), ends('r1'));
     expect(runs().at(-1)).toContain('(own:299) (interlude:left-out) success');
   });

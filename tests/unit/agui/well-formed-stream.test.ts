@@ -14,7 +14,7 @@ function written(
   const stream = new WellFormedStream({ threadId: 't', dialect, parts });
   if (run) stream.begin({ runId: 'r1' });
   for (const [at, event] of events.entries()) {
-    stream.take({ position: String(at + 1), occurredAt: at, receivedAt: at, event });
+    stream.write({ position: String(at + 1), occurredAt: at, receivedAt: at, event });
     if (!run) stream.settle();
   }
   if (run) stream.finish({ type: 'success' });
@@ -37,7 +37,7 @@ const says = (delta: string, more: object = {}): AgUiEvent => ({
 const whole = { metadata: { interlude: { whole: true as const } } };
 const has = (length: number) => {
   const parts = new ClientParts();
-  parts.know('text', 'm1', length, 0);
+  parts.add('text', 'm1', length, 0);
   return parts;
 };
 
@@ -195,7 +195,7 @@ describe('what is told', () => {
     const interlude = { turn: 'none', whole: true, replyTo: ['u1', 7], from: 5, clientId: 'c', own: 1 };
     const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
     const event = says('Hi', { metadata: { own: 1, interlude } });
-    stream.take({ position: '1', occurredAt: 1, receivedAt: 1, event });
+    stream.write({ position: '1', occurredAt: 1, receivedAt: 1, event });
     const out = stream.drain();
     expect(undeclaredIn(out)).toBeNull();
     expect(out.find(({ type }) => type === 'TEXT_MESSAGE_START')?.metadata).toEqual({
