@@ -133,7 +133,7 @@ export const REDACTION = [
   {
     name: 'finds rows of a list by their secrets',
     file: 'lib/server/queries/search-pages.ts',
-    find: 'const text = textOf(shown(row));',
+    find: 'const text = textOf(redacted(row));',
     replace: 'const text = textOf(row);',
     test: 'tests/unit/server/redacted-searches.test.ts',
   },

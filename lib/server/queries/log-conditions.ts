@@ -9,7 +9,7 @@ export interface Condition {
   args: InValue[];
 }
 
-/** Null if there is nothing to filter by. */
+/** Null if an argument is null: there is nothing to filter by. */
 export function condition(sql: string, ...args: (InValue | null)[]): Condition | null {
   return args.includes(null) ? null : { sql, args };
 }
@@ -20,10 +20,7 @@ export function allOf(...parts: (Condition | null)[]): Condition {
   return { sql: sql === '' ? 'true' : sql, args: known.flatMap((part) => part.args) };
 }
 
-/**
- * The part of a filter that the database can judge. Every matching line passes; a line that passes may still fail on
- * its text, which only `matchesText` decides.
- */
+/** The part of a filter that SQL can express. Every match passes, but only `matchesLine` decides about text and regex. */
 export function lineCondition(filter: LogFilter): Condition {
   const { level, components, from, to } = filter;
   const levels = level === null ? null : JSON.stringify(levelsOf(filter));
@@ -46,18 +43,18 @@ function textCondition(required: RequiredText): Condition {
     return { sql: `message LIKE ? ESCAPE '\\'`, args: [`%${likePattern(required.text)}%`] };
   }
   const isAll = required.kind === 'all';
-  // of `all`, some conditions may be left out here; of `any`, none may
+  // Of `all`, some conditions may be left out; of `any`, none.
   if (!isAll && required.parts.length > MAX_PATTERNS) return { sql: 'true', args: [] };
   const parts = required.parts.slice(0, MAX_PATTERNS).map(textCondition);
   const sql = parts.map((part) => part.sql).join(isAll ? ' AND ' : ' OR ');
   return { sql: `(${sql})`, args: parts.flatMap((part) => part.args) };
 }
 
-/** Enough to tell lines apart. LIKE takes time in proportion to the pattern's length times the text's. */
+/** Enough to tell lines apart. LIKE costs the pattern's length times the text's. */
 const MAX_PATTERN_LENGTH = 64;
 const MAX_PATTERNS = 32;
 
-/** SQLite's LIKE only ignores the case of ASCII, so any other letter becomes a wildcard. */
+/** SQLite's LIKE ignores case for ASCII only, so other letters become wildcards. */
 function likePattern(term: string): string {
   return [...term].slice(0, MAX_PATTERN_LENGTH).map(patternOf).join('');
 }
@@ -69,14 +66,14 @@ function patternOf(character: string): string {
   return character > '\x7F' && isCased ? '_' : character;
 }
 
-/** How many trigrams of one text to ask for: all of a short one; of a long one, some spread over it. */
+/** Most trigrams of one text; those of a longer text are spread over it. */
 const MAX_TRIGRAMS = 24;
 const MAX_PARTS = 16;
 
 /**
- * What to ask of the full-text table, whose rows hold the trigrams of a chunk's folded messages.
+ * A query of the full-text table, whose rows hold the trigrams of folded text.
  *
- * @returns null if the text is shorter than a trigram, so that the table can't help
+ * @returns null if the text is shorter than a trigram
  */
 export function trigramQuery(required: RequiredText): string | null {
   if (required.kind === 'text') {
@@ -97,7 +94,7 @@ function trigramsOf(text: string): string[] {
   const step = Math.max(1, Math.ceil(count / MAX_TRIGRAMS));
   const trigrams = new Set<string>();
   for (let at = 0; at < count; at += step) trigrams.add(characters.slice(at, at + 3).join(''));
-  // no stored text has a NUL, and no query can
+  // Neither stored texts nor queries can hold a NUL.
   return [...trigrams].filter((trigram) => !trigram.includes('\0'));
 }
 

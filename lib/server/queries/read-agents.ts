@@ -21,36 +21,30 @@ import { agentPageOf, ofAgent } from './read-sessions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-/** How many of an agent's quarantined records are shown, newest first, settled ones too. */
+/** Newest first, settled ones too. */
 const QUARANTINE_SHOWN = 50;
 const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;
-/**
- * Quarantined records may be as large as a request: up to this many bytes they are shown whole, longer ones only begin.
- */
+/** Longer quarantined records are cut to an excerpt. */
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');
-/** Cut by the database, so that no megabytes are read to show a line. JSON escapes what would be unreadable. */
+/** SQL cuts the records, so that no megabytes are read to show a line. */
 const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
-/** How many come with a page of the dashboard. */
+/** Rows of a dashboard page. */
 export const AGENTS_IN_PAGE = 100;
-/** The cursor group of the list of agents. */
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
-/** What agents say about themselves may be as large as a record: a page ends when it grows beyond this. */
+/** Ends a page early: an agent's status may be as large as a record. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 
-/**
- * One page of the agents, by id, so that each is found where it was before. Fewer than asked for if they say much about
- * themselves.
- */
+/** One page of the agents by id, cut short at PAGE_BYTES. */
 export async function readAgents(
   sight: Sight,
   { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
@@ -88,7 +82,7 @@ function cursorBehind({ id }: AgentSummary): string {
   return cursorText({ group: AGENTS_GROUP, at: 0, id });
 }
 
-/** `readAgents` with words. For a redacted reader in what it is shown, and the count is of what is listed. */
+/** `readAgents` with words. A redacted reader searches the redacted rows, and `count` is that of the page. */
 export async function searchAgents(
   sight: Sight,
   place: { after: ListCursor | null; limit: number },
@@ -107,10 +101,9 @@ export async function searchAgents(
 }
 
 /**
- * One agent with its 100 outboxes last heard of, its newest 100 sessions (newest event first) and its newest
- * quarantined records (newest first).
+ * One agent with its most recent outboxes, sessions, insights and quarantined records, newest first.
  *
- * @returns null when there is no such agent
+ * @returns null for an unknown agent
  */
 export async function readAgent(sight: Sight, agentId: string): Promise<AgentDetail | null> {
   const id = columnText(agentId);
@@ -153,7 +146,7 @@ export async function readAgent(sight: Sight, agentId: string): Promise<AgentDet
   };
 }
 
-/** One agent's row. @returns null when there is no such agent */
+/** @returns null for an unknown agent */
 export async function readAgentRow(
   sight: Sight,
   agentId: string,
@@ -163,7 +156,7 @@ export async function readAgentRow(
   return agent === undefined ? null : { position, agent };
 }
 
-/** The same for whoever may at least read its log. */
+/** The same for readers of its log. */
 export async function readLogAgent(sight: Sight, agentId: string): ReturnType<typeof readAgentRow> {
   const { position, found } = await readSnapshot(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
   const [agent] = found[0];
@@ -177,14 +170,11 @@ function selectAgent(agentId: string, which: string): Query<AgentSummary> {
 
 export interface ParkedPage {
   state: ParkedState['state'];
-  /** The position of the last one before the page. */
   after: number;
   limit: number;
 }
 
-/**
- * An agent's records about tasks that can't be traced to one session, of one state, oldest first.
- */
+/** One page of an agent's parked records, oldest first. */
 export async function readParked(
   sight: Sight,
   agentId: string,
@@ -211,7 +201,7 @@ function selectParked(
 
 const INSIGHT = shapeWithout(insights, 'sessionId');
 
-/** Separate from failures, so that many other signals never push failures out. */
+/** Failures are selected apart, so that other signals never push them out. */
 function newestInsights(isFailure: 0 | 1): string {
   return `SELECT ${INSIGHT.columns()},
       (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
@@ -221,7 +211,7 @@ function newestInsights(isFailure: 0 | 1): string {
 
 function insightFromRow(row: Row): Insight {
   const { position, ...insight } = INSIGHT.read(row);
-  // whichever session it names: another agent's, or one nobody knows, is not mentioned
+  // Another agent's or an unknown session is left out.
   const sessionId = row.own_session_id === null ? null : String(row.own_session_id);
   return { ...insight, sessionId, position: positionFromNumber(position) };
 }

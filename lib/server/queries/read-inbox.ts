@@ -9,25 +9,24 @@ import type { Sight } from '@/lib/server/access/sight';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-/** What items must match. */
 export interface InboxFilter {
-  /** Any of them, or all. */
+  /** Any of these; all kinds if empty. */
   kinds: readonly InboxKind[];
   agentId: string | null;
   sessionId: string | null;
-  /** In lower case: the item has all of them, or its session's names and texts do. */
+  /** In lower case. All of them must occur in the item or in its session's names and texts. */
   words: readonly string[];
 }
 
 export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: null, words: [] };
 
-/** How many come with a page of the dashboard. */
+/** Rows of a dashboard page. */
 export const ITEMS_IN_PAGE = 100;
 const MOST_COUNTED = 100_000;
 
 const COLUMNS = INBOX_ROW.columns('i');
 
-/** One page of what is not done: in the order of INBOX_KINDS, of each kind the oldest first. */
+/** One page of open items, in the order of INBOX_KINDS and the oldest first. */
 export async function readInbox(
   sight: Sight,
   { after, limit }: { after: ListCursor | null; limit: number },
@@ -54,7 +53,7 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
   return cursorText({ group: kind, at: since, id });
 }
 
-/** `readInbox` with words. For a redacted reader in what the items show, and the counts are of what is listed. */
+/** `readInbox` with words. A redacted reader searches the redacted items, and `counts` are those of the page. */
 export async function searchInbox(
   sight: Sight,
   place: { after: ListCursor | null; limit: number },

@@ -17,7 +17,7 @@ import { readLogAgent } from './read-agents';
 import { type Query, query, readSnapshot } from './read-snapshot';
 import { type LogScan, type ScanRange, scanLog } from './scan-log';
 
-/** Which page: the newest one, the one before or after a line, or the one around a line, its number or a time. */
+/** The newest page, the page before or after a line, or the page around a line, a line number or a time. */
 export type LogPlace =
   | { kind: 'newest' }
   | { kind: 'before' | 'after' | 'around'; position: number }
@@ -27,14 +27,13 @@ export type LogPlace =
 export interface LogRequest {
   filter: LogFilter;
   place: LogPlace;
-  /** Most lines. */
   limit: number;
 }
 
 export interface LogPageLimits {
-  /** Most bytes of a page's messages, give or take one line. */
+  /** Most bytes of messages, exceeded by one line at most. */
   bytes: number;
-  /** Milliseconds that one search may keep the event loop busy before it answers with what it has. */
+  /** Milliseconds of the event loop before a search returns what it has. */
   searchMs: number;
 }
 
@@ -43,7 +42,7 @@ const LIMITS: LogPageLimits = { bytes: 1024 * 1024, searchMs: 200 };
 /**
  * A page of an agent's log in ascending order.
  *
- * @returns null when there is no such agent
+ * @returns null for an unknown agent
  */
 export async function readLogLines(
   sight: Sight,
@@ -60,7 +59,7 @@ export async function readLogLines(
   const newest = positionToNumber(position);
   const scan = async (direction: ScanRange['direction'], edge: number, most: number, share = 1) => {
     const [bytes, budgetMs] = [limits.bytes * share, limits.searchMs * share];
-    // one more than wanted shows whether there are more
+    // One more shows whether there are more.
     const range = { direction, edge, newest, limit: most + 1, bytes, budgetMs };
     return part(await scanLog(sight, id, filter, range), most);
   };
@@ -85,7 +84,7 @@ export async function readLogLines(
     ...older.searchedTo,
   };
 
-  /** Null when all lines are older. */
+  /** Null if all lines are older. */
   async function middleOf(place: Exclude<LogPlace, { kind: 'newest' }>): Promise<number | null> {
     if (place.kind === 'line') return readLinePosition(reader, id, place.line);
     return place.kind === 'at' ? positionAt(place.at) : place.position;
@@ -109,10 +108,8 @@ function part({ lines, end, searchedTo }: LogScan, most: number) {
 
 const EXTENT = shapeOf(agentLogs, 'lastLine', 'removedLines', 'bytes');
 
-/** The extent of a log without lines. */
 const NO_LOG: LogExtent = { firstLine: 1, lastLine: 0, lines: 0, bytes: 0 };
 
-/** The extent of an agent's log, without reading its lines. */
 function selectExtent(agentId: string): Query<LogExtent> {
   const toExtent = (row: Parameters<typeof EXTENT.read>[0]): LogExtent => {
     const { lastLine, removedLines, bytes } = EXTENT.read(row);
@@ -129,17 +126,16 @@ export async function logFilterOf(query: LogFilterQuery): Promise<LogFilter> {
 }
 
 async function compiled(source: string): Promise<LogFilter['regex']> {
-  // the regex engine is big, and most servers never need it
+  // Loaded on demand: the regex engine is large and rarely used.
   const { compileLogRegex } = await import('@interlude/protocol/projections/log-regex');
   const outcome = compileLogRegex(source);
   if (outcome.kind === 'compiled') return outcome.regex;
-  const message = `The regex can’t be used: ${outcome.reason}. Its syntax is that of RE2: no lookaround, no backreferences.`;
+  const message = `The regex is invalid: ${outcome.reason}. Use RE2 syntax, without lookaround and backreferences.`;
   throw new AppError('invalid_argument', message, {
     details: { regex: cutText(source, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
   });
 }
 
-/** At most one of them is given. */
 export function logPlaceOf({ before, after, around, line, at }: LogQuery): LogPlace {
   if (before !== null) return { kind: 'before', position: before };
   if (after !== null) return { kind: 'after', position: after };
@@ -148,15 +144,15 @@ export function logPlaceOf({ before, after, around, line, at }: LogQuery): LogPl
   return at === null ? { kind: 'newest' } : { kind: 'at', at };
 }
 
-/** `[2026-11-20T10:26:44.590Z] INFO  [outbox] message`, as the runner writes it: one line, whatever the message holds. */
+/** The format of the runner's log file: `[2026-11-20T10:26:44.590Z] INFO  [outbox] message`, always one line. */
 export function textLine({ occurredAt, level, component, message }: LogLine): string {
   const time = new Date(occurredAt).toISOString();
   return `[${time}] ${level.toUpperCase().padEnd(5)} [${oneLine(component)}] ${oneLine(message)}`;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to go
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern removes them
 const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to go
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern removes them
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 function oneLine(text: string): string {
@@ -165,20 +161,19 @@ function oneLine(text: string): string {
   return parts.filter((part) => part !== '').join(' ⏎ ');
 }
 
-/** Limit of one read: what one download holds in memory. */
+/** What one download holds in memory. */
 const LINES_OF_A_CHUNK = 500;
 const BYTES_OF_A_CHUNK = 256 * 1024;
-/** Nothing is read between two pulls; within one, reading takes at most this long before the lines found are sent. */
+/** Milliseconds of one read before its lines are sent. */
 const BUDGET_MS = 200;
 
 /**
- * The lines that pass a filter, oldest first, as the runner writes them to its file. Lines that arrive meanwhile are
- * not included.
+ * Streams the lines that pass a filter as text, oldest first, without lines that arrive meanwhile.
  *
- * Failure: a database error breaks the stream, so that the download fails instead of just ending.
+ * Failure: a database error breaks the stream, so the download fails instead of ending early.
  *
- * @param client who is waiting, in line with others
- * @returns null when there is no such agent
+ * @param client the queue that its reads wait in
+ * @returns null for an unknown agent
  */
 export async function downloadLog(
   sight: Sight,
@@ -199,7 +194,7 @@ export async function downloadLog(
         const range = { newest, limit: LINES_OF_A_CHUNK, bytes: BYTES_OF_A_CHUNK, budgetMs: BUDGET_MS };
         const scan = () => scanLog(sight, id, filter, { direction: 'newer', edge, ...range });
         const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
-          // database failures are logged elsewhere
+          // The reader logs database failures.
           throw error instanceof AppError ? brokenOff(error) : error;
         });
         edge = searchedTo;
@@ -209,27 +204,27 @@ export async function downloadLog(
           );
         }
         if (end === 'log') controller.close();
-        // the stream does not repeat a pull that enqueued nothing
+        // A pull that enqueues nothing is not repeated.
         if (end === 'log' || lines.length > 0) return;
       }
     },
   });
 }
 
-/** Finds a row if the agent exists, for whoever may read its log. */
+/** One row if the agent exists and its log is in scope. */
 export function agentExists({ scope }: Pick<Sight, 'scope'>, agentId: string): Query<true> {
   return query(() => true, `SELECT 1 FROM agents WHERE id = ? AND ${logsIn(scope, 'id')}`, agentId);
 }
 
-/** A list to choose from: an agent that makes up component names has more than anybody reads. */
+/** Some agents make up component names without end. */
 const MAX_COMPONENTS = 1000;
 
 const COMPONENT = shapeOf(logComponents, 'component', 'lines');
 
 /**
- * The components that write to an agent's log, by name.
+ * The components of an agent's log, by name.
  *
- * @returns null when there is no such agent
+ * @returns null for an unknown agent
  */
 export async function readLogComponents(sight: Sight, agentId: string): Promise<LogComponentList | null> {
   const id = columnText(agentId);
@@ -246,11 +241,11 @@ export async function readLogComponents(sight: Sight, agentId: string): Promise<
 /** `GET /agents/:id/log-level` */
 export interface LogLevelDetail extends AgentLogLevel {
   position: Position;
-  /** All levels, the most verbose first. */
+  /** Every level, the most verbose first. */
   levels: readonly LogLevel[];
 }
 
-/** @returns null when there is no such agent */
+/** @returns null for an unknown agent */
 export async function readLogLevel(sight: Sight, agentId: string): Promise<LogLevelDetail | null> {
   const found = await readLogAgent(sight, agentId);
   return found === null ? null : { position: found.position, ...found.agent.logLevel, levels: LOG_LEVELS };

@@ -16,18 +16,14 @@ import type { Sight } from '@/lib/server/access/sight';
 import { query, rawRow, readSnapshot } from './read-snapshot';
 import { ENTRY_COLUMNS, RedactedEntries, withRedacted } from './read-turns';
 
-/** A hook asks whom the agent owes a reply; nobody answers more than this in one go. */
 const MAX_SHOWN = 200;
-/** Of what was settled, as much as somebody reads. */
 const MAX_SETTLED = 20;
 
 /**
- * The replies an agent owes, oldest first. The cost grows only with what is owed: it reads a range of an index that
- * holds nothing else.
+ * An agent's pending replies, oldest first; none for an unknown agent, whose runner may ask before its first record. Reads
+ * a range of an index that holds nothing else.
  *
- * An agent nobody has heard of owes nothing: its runner asks before its first word.
- *
- * @param byAlias whether sessions go by the ids that the agent's runner knows
+ * @param byAlias true for the runner's ids of the sessions
  */
 export async function readObligations(sight: Sight, agentId: string, byAlias = false): Promise<ObligationList> {
   const sql = `SELECT ${OBLIGATION_ROW.columns()},
@@ -50,7 +46,7 @@ export async function readObligations(sight: Sight, agentId: string, byAlias = f
   return { position, obligations: found[0].map(shown) };
 }
 
-/** What a session's agent owes in it, oldest first, and what was settled there last. Of a session nobody knows, nothing. */
+/** A session's pending replies, oldest first, and the last ones settled; none for an unknown session. */
 export async function readSessionObligations(sight: Sight, sessionId: string): Promise<SessionObligations> {
   const columns = OBLIGATION_ROW.columns();
   const which = sessionsIn(sight.scope, 'session_id');
@@ -74,14 +70,12 @@ export async function readSessionObligations(sight: Sight, sessionId: string): P
   return { position, owed: found[0] ?? [], settled: found[1] ?? [] };
 }
 
-/** Most answers that were sent to one request. */
 const MOST_ANSWERS = 100;
 
 /**
- * A request as its turn shows it, without the rest of the turn: what was asked last under the id, what came of that, and
- * what people answered.
+ * The newest request with an id as its turn shows it, with its answers and outcome.
  *
- * @returns null if nothing was ever asked under the id
+ * @returns null for an unknown request
  */
 export async function readRequest(sight: Sight, sessionId: string, requestId: string): Promise<RequestDetail | null> {
   const [session, request] = [columnText(sessionId), columnText(requestId)];
@@ -108,11 +102,11 @@ export async function readRequest(sight: Sight, sessionId: string, requestId: st
       request,
     ),
   ]);
-  const [[opened], told, answers] = found;
+  const [[opened], changes, answers] = found;
   if (opened === undefined) return null;
   const fold = new ShownFold({ items: [] }, false);
   const shown = new RedactedEntries(sight);
-  const rows = [...told, ...answers].sort((a, b) => Number(a.position) - Number(b.position));
+  const rows = [...changes, ...answers].sort((a, b) => Number(a.position) - Number(b.position));
   for (const row of rows) fold.take(shown.fromRow(row));
   const item = fold.shown().items.findLast((one): one is RequestItem => one.kind === 'request' && one.id === requestId);
   const turnId = opened.turn_id === null ? null : String(opened.turn_id);

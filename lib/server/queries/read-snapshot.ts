@@ -4,7 +4,7 @@ import type { InValue, Row } from '@libsql/client';
 import type { Reader } from '@/db/reader';
 import { positionIn } from '@/db/scope-sql';
 
-/** A statement, and how to read its rows. */
+/** A statement with a decoder of its rows. */
 export interface Query<T> {
   sql: string;
   args: InValue[];
@@ -15,16 +15,16 @@ export function query<T>(toRow: (row: Row) => T, sql: string, ...args: InValue[]
   return { sql, args, toRow };
 }
 
-/** For rows that are only counted, or converted later with turns for others in between. */
+/** For rows that are only counted, or decoded later with yields in between. */
 export function rawRow(row: Row): Row {
   return row;
 }
 
 /**
- * Reads several things at one moment. A stream opened `after` its position misses nothing and repeats nothing.
- * The position is one that whoever has the scope may know of.
+ * Runs queries on one snapshot. A stream opened `after` its position misses and repeats nothing. The position is the one
+ * that the scope may see.
  *
- * @returns the rows of each query, in the order of the queries
+ * @returns the rows by query
  */
 export async function readSnapshot<T extends readonly unknown[]>(
   { reader, scope }: { reader: Pick<Reader, 'batch'>; scope: Scope },

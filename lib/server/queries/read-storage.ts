@@ -13,7 +13,7 @@ import { treeBytes } from '@/db/tree-bytes';
 import type { Asked } from '@/lib/server/access/asked';
 import type { KeptAnswers } from '@/lib/server/access/server-context';
 
-/** Numbers are kept this long, and as many times as long as it took to take them. */
+/** Lifetime of a measurement, at least KEPT_TIMES as long as it took. */
 const KEPT_MS = 60_000;
 const KEPT_TIMES = 30;
 
@@ -30,16 +30,16 @@ export async function getStorage(_asked: Asked, context: StorageContext): Promis
   return { ...(await readStorage(database.reader, now, kept.storage)), retention };
 }
 
-/** What the database takes; from a while ago, if it was asked for then. */
+/** The database's sizes, cached for a while. */
 export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<StorageSizes>): Promise<StorageSizes> {
   return kept.get(
     now,
-    () => lookUp(reader, now()),
+    () => measure(reader, now()),
     (_, tookMs) => Math.max(KEPT_MS, tookMs * KEPT_TIMES),
   );
 }
 
-async function lookUp(reader: Reader, at: number): Promise<StorageSizes> {
+async function measure(reader: Reader, at: number): Promise<StorageSizes> {
   const { rows } = await reader.execute(
     'SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count',
   );
@@ -54,7 +54,7 @@ async function lookUp(reader: Reader, at: number): Promise<StorageSizes> {
     const part = parts.get(name) ?? { name, bytes: 0, tables: [] };
     parts.set(name, { name, bytes: part.bytes + table.bytes, tables: [...part.tables, table] });
   }
-  // what was written while it was looked at, and pages that say which others are free
+  // Written during the measurement, and the pages of the free list.
   const rest = bytes - freeBytes - tables.reduce((sum, one) => sum + one.bytes, 0);
   if (rest > 0) {
     const part = parts.get('rest') ?? { name: 'rest', bytes: 0, tables: [] };
@@ -86,10 +86,10 @@ function partOf(table: string): StoragePartName {
 }
 
 /**
- * What each table takes, by the pages of its trees. Each tree is a read of its own, on a thread where there is one: the
- * longest is that of the events, about a second for a million, and nobody waits for it.
+ * Measures each table by the pages of its trees, one read a tree. The events take about a second a million, on a thread
+ * where there is one.
  *
- * @returns null where the database can't tell
+ * @returns null if the database does not support it
  */
 export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<StorageTable[] | null> {
   const trees = await reader.execute(
@@ -106,20 +106,17 @@ export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<St
   return [...tables.values()];
 }
 
-/** How many places of a table are looked at, and how many rows at each. */
+/** Sampled places of a table, and rows at each. */
 const PLACES = 16;
 const ROWS = 25;
-/** A search table's index is made of blocks of a page each; this many are counted at once, and so often. */
+/** A search index consists of blocks of a page: blocks of one count, and most counts. */
 const BLOCKS = 2_000;
 const MOST_COUNTS = 200;
-/** What a row takes beside its values, in its table and in each of its indexes. */
+/** Overhead of a row in its table and in each index. */
 const ROW_BYTES = 10;
 const INDEX_BYTES = 40;
 
-/**
- * What each table takes, as far as a few hundred of its rows tell: how long they are, and how dense their numbers lie.
- * What all tables take together is known, and shared out by that.
- */
+/** Estimates each table from a sample of its rows: their lengths and the density of their rowids. Scaled to `usedBytes`. */
 export async function estimateTables(reader: Pick<Reader, 'execute'>, usedBytes: number): Promise<StorageTable[]> {
   const { rows } = await reader.execute(
     `SELECT name, sql, (SELECT count(*) FROM sqlite_master AS i WHERE i.type = 'index' AND i.tbl_name = t.name) AS indexes
@@ -143,7 +140,7 @@ export async function estimateTables(reader: Pick<Reader, 'execute'>, usedBytes:
 async function bytesOfRows(reader: Pick<Reader, 'execute'>, table: string, indexes: number): Promise<number> {
   const columns = await reader.execute({ sql: 'SELECT name FROM pragma_table_info(?)', args: [table] });
   const length = columns.rows.map(({ name }) => `ifnull(octet_length("${name}"), 0)`).join(' + ');
-  // at both ends of the numbers and at even distances in between: how many there are from there, up to some
+  // At even distances from the first to the last rowid.
   const { rows } = await reader.execute(
     `WITH RECURSIVE ends(least, most) AS MATERIALIZED (SELECT (SELECT min(rowid) FROM "${table}"), (SELECT max(rowid) FROM "${table}")),
       places(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM places WHERE at < ${PLACES - 1})
@@ -163,7 +160,7 @@ async function bytesOfRows(reader: Pick<Reader, 'execute'>, table: string, index
   return span * density * (bytes / Math.max(count, 1) + ROW_BYTES + indexes * INDEX_BYTES);
 }
 
-/** Their ids say nothing of how many there are. */
+/** Counts blocks, because their ids are not dense. */
 async function bytesOfBlocks(reader: Pick<Reader, 'execute'>, table: string): Promise<number> {
   let [bytes, after] = [0, '-1'];
   for (let counts = 0; counts < MOST_COUNTS; counts += 1) {

@@ -16,18 +16,16 @@ import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { ENTRY_COLUMNS, entryFromRow, RedactedEntries, withRedacted } from './read-turns';
 
 const COLUMNS = TASK_ROW.columns();
-/** Most tasks that are listed. */
 const MAX_TASKS_LISTED = 1_000;
 const READ_AT_ONCE = 100;
-/** Most events of a task that are read for what its subagent said and did. */
+/** Most events of a task's subagent. */
 const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 
 /**
- * The tasks of a session, in the order they began: those that still run, and the newest of the others. If too many run,
- * the newest of those.
+ * A session's tasks in the order they began: the running ones, then the newest others, up to MAX_TASKS_LISTED.
  *
- * @returns null when there is no such session
+ * @returns null for an unknown session
  */
 export async function readTasks(sight: Sight, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
@@ -63,7 +61,7 @@ export async function readTasks(sight: Sight, sessionId: string): Promise<TaskLi
 
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
-/** Whether the session exists, which of its tasks run and which are the newest, by position, and how many it has. */
+/** The session's existence, its running and its newest tasks by position, and the count of all. */
 function listed(id: string, which: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
@@ -82,21 +80,20 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
 }
 
 /**
- * One task with what its subagent said and did. If the agent used the id again, the newest run unless `runId` names
- * another, with what was said between the beginning of that run and of the next.
+ * One run of a task with its subagent's items, which end where the next run of the same id begins.
  *
- * @returns null when there is no such task
+ * @returns null for an unknown task
  */
 export async function readTask(
   sight: Sight,
   sessionId: string,
   taskId: string,
-  { runId, position: askedAt }: TaskRunQuery = { runId: null, position: null },
+  { runId, position: wantedAt }: TaskRunQuery = { runId: null, position: null },
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
   const { position, found } = await readSnapshot(sight, [
     runsOf(session, taskId, sessionsIn(sight.scope, 'session_id')),
-    // the newest of it: bounded like a turn
+    // The newest events: bounded like a turn.
     query(
       rawRow,
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position DESC LIMIT ?`,
@@ -106,9 +103,9 @@ export async function readTask(
     ),
   ]);
   const [runs, events] = found;
-  const isAsked = (run: Task) =>
-    (runId === null || run.runId === runId) && (askedAt === null || run.position === String(askedAt));
-  const at = runId === null && askedAt === null ? runs.length - 1 : runs.findIndex(isAsked);
+  const isWanted = (run: Task) =>
+    (runId === null || run.runId === runId) && (wantedAt === null || run.position === String(wantedAt));
+  const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(isWanted);
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();
@@ -125,29 +122,28 @@ export async function readTask(
   return sight.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
 }
 
-/** The runs of a task, in the order in which they began. */
 function runsOf(session: string, taskId: string, which: string): Query<Task> {
   const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? AND ${which} ORDER BY position`;
   return query(taskFromRow, sql, session, columnText(taskId));
 }
 
-/** What came before the first run belongs to it: a subagent may speak before its start is told. */
+/** Earlier events belong to the first run: a subagent may speak before its start is reported. */
 function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
   const [run, next] = [runs[at], runs[at + 1]];
   if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;
   return next === undefined || comparePositions(position, next.position) < 0;
 }
 
-/** Which run of a task: the one that began there, or is called so; the newest unless either is given. */
+/** Selects a run by its position or id; by default the newest. */
 export interface TaskRunQuery {
   runId: string | null;
   position: number | null;
 }
 
 /**
- * What a run of a task has written, as far as it is kept.
+ * The stored output of a task's run.
  *
- * @returns null when there is no such task
+ * @returns null for an unknown task
  */
 export async function readTaskOutput(
   sight: Sight,
@@ -177,8 +173,8 @@ export async function readTaskOutput(
   if (!sight.redacts || output === null) return { position, taskPosition, output };
   const tally = { redacted: 0 };
   const pace = new Pace();
-  const told = await redactTaskOutput(output, tally, pace.restIfDue);
-  return markRedacted({ position, taskPosition, output: told, redacted: tally.redacted });
+  const redacted = await redactTaskOutput(output, tally, pace.restIfDue);
+  return markRedacted({ position, taskPosition, output: redacted, redacted: tally.redacted });
 }
 
 const RUN = `SELECT position FROM tasks WHERE session_id = ?1 AND id = ?2

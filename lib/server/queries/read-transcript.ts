@@ -26,23 +26,21 @@ import {
 } from './read-turns';
 
 export interface TranscriptRange {
-  /** A turn's id or a position: the page ends before it. Null for the newest page. */
+  /** The page ends before this turn id or position. Null for the newest page. */
   before: string | null;
-  /** Most turns. */
   limit: number;
 }
 
 const SESSION = shapeOf(sessions, 'places', 'body');
 
-/** Approximate size of an item in a page, without its text. */
+/** Approximate size of an item without its text. */
 const ITEM_FRAME = 256;
 
 /**
- * A page of turns in ascending order, whole: a turn is never cut at the edge of a page, but shows no more than its
- * newest items. A page holds fewer turns than asked for where they say more than a turn may. Its cost is that of the
- * page, however long the session is: both the turns and their events are ranges of an index.
+ * A page of whole turns in ascending order, each with its newest items. A page with a lot of text holds fewer turns. Turns
+ * and events are index ranges, so the cost is that of the page, however long the session.
  *
- * @returns null when there is no such session
+ * @returns null for an unknown session
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
  */
 export async function readTranscript(
@@ -52,11 +50,11 @@ export async function readTranscript(
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
   const { position, found } = await readSnapshot(sight, pageQueries(sight, id, before, limit));
-  // after the read: it counts from its creation
+  // Starts here, because it counts from its creation.
   const pace = new Pace();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(sight, id, before, limit, pace);
-  const page = headOf(position, found, before, limit);
+  const page = pageHead(position, found, before, limit);
   if (page === null) return null;
   const rows = byTurn(entries);
   const turns: Turn[] = [];
@@ -64,7 +62,7 @@ export async function readTranscript(
   return pageOfTurns(sight, page, turns, pace);
 }
 
-/** The same for more than is read in one go: in one snapshot, with turns for others in between. */
+/** The same for a large page: one snapshot, many reads, with yields in between. */
 async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await sight.reader.transaction('read');
   try {
@@ -72,7 +70,7 @@ async function readLarge(sight: Sight, sessionId: string, before: string | null,
       { ...sight, reader: snapshot },
       headQueries(sight, sessionId, before, limit),
     );
-    const page = headOf(position, found, before, limit);
+    const page = pageHead(position, found, before, limit);
     if (page === null) return null;
     const turns: Turn[] = [];
     let text = 0;
@@ -87,12 +85,11 @@ async function readLarge(sight: Sight, sessionId: string, before: string | null,
   }
 }
 
-/** The size of a turn without its items: it may name thousands of messages and tasks. */
+/** Size of a turn's header, which may name thousands of messages and tasks. */
 function namesIn({ userMessageIds, trigger }: TurnHeader): number {
   return JSON.stringify([userMessageIds, trigger]).length;
 }
 
-/** With how many secrets are left out of it, for a reader who is told none. */
 async function pageOfTurns(
   sight: Sight,
   { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
@@ -106,9 +103,9 @@ async function pageOfTurns(
 type Session = Pick<TranscriptPage, 'places' | 'removed'>;
 type Head = [session: Session[], cursor: Row[], turnIds: string[], ...unknown[]];
 
-function headOf(position: Position, [[session], cursor, turnIds]: Head, before: string | null, limit: number) {
+function pageHead(position: Position, [[session], cursor, turnIds]: Head, before: string | null, limit: number) {
   if (session === undefined) return null;
-  const { places, ...told } = session;
+  const { places, ...rest } = session;
   if (before !== null && cursor.length === 0 && !isPosition(before)) {
     throw new AppError(
       'invalid_argument',
@@ -117,16 +114,16 @@ function headOf(position: Position, [[session], cursor, turnIds]: Head, before: 
     );
   }
   return {
-    head: { position, ...told, ...(before === null && { places }) },
+    head: { position, ...rest, ...(before === null && { places }) },
     hasMore: turnIds.length > limit,
-    /** The newest first. */
+    /** Newest first. */
     turnIds: turnIds.slice(0, limit),
   };
 }
 
-/** A page of turns as a subquery, and its arguments. */
+/** A subquery of a page's turns, with its arguments. */
 function pageOf(sessionId: string, before: string | null, limit: number) {
-  // Anything that is neither a position nor a turn leaves the page empty.
+  // Neither a position nor a turn: the page is empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
   const select = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
@@ -160,7 +157,7 @@ function headQueries(
   ];
 }
 
-/** The same with the whole page, if it is small. */
+/** The same, with turns and events of a small page. */
 function pageQueries(
   sight: Pick<Sight, 'scope'>,
   sessionId: string,
@@ -185,17 +182,15 @@ function pageQueries(
 const TURN = shapeOf(turns, 'id', 'endedAt');
 const TASK = shapeOf(tasks, 'id');
 
-/** How many turns to look back for one that still ran after later ones had begun, if an agent lets turns overlap. */
+/** Turns to look back for one that overlaps later ones. */
 const MOST_TURNS = 32;
-/** Most tasks that are named. */
 const MOST_TASKS = 64;
 
 /**
- * What a session's agent did at a time of its own clock: the turn that ran then, or else the last one that had begun,
- * and the tasks that ran, last begun first. What stands outside any turn is left out: it is not work, and some of it is
- * on the server's clock. Both answers are ranges of an index that covers the query.
+ * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one begun before. Items
+ * outside turns don't count: they are not work, and some have the server's time. Reads covering indexes only.
  *
- * @returns null when there is no such session
+ * @returns null for an unknown session
  */
 export async function readTurnAt(sight: Sight, sessionId: string, at: number): Promise<TurnAt | null> {
   const session = columnText(sessionId);
@@ -218,10 +213,10 @@ export async function readTurnAt(sight: Sight, sessionId: string, at: number): P
       MOST_TASKS,
     ),
   ]);
-  const [known, begun, ran] = found;
+  const [known, started, ran] = found;
   if (known.length === 0) return null;
-  const running = begun.find(({ endedAt }) => endedAt === null || endedAt >= at);
-  const turn = running ?? begun[0];
+  const running = started.find(({ endedAt }) => endedAt === null || endedAt >= at);
+  const turn = running ?? started[0];
   return {
     position,
     turnId: turn?.id ?? null,

@@ -16,15 +16,15 @@ import { events, turns } from '@/db/schema';
 import { shapeOf, shapeWithout } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 
-/** What is read in one go; a larger page is read in pieces of this size, and so is a turn that is larger itself. */
+/** Limits of one read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** What an event counts for at least, so that a piece of so many bytes holds no more than so many events. */
+/** Least weight of an event, so that PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
-/** How many turns are weighed at once: others wait meanwhile. */
+/** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
 
-/** These turns in this order, as many as fit a piece at once: each request to a database may take a while. */
+/** Reads turns in the given order, as many at once as fit a piece: a remote database costs a round trip a read. */
 export async function* readTurns(
   sight: Sight,
   snapshot: Snapshot,
@@ -65,7 +65,7 @@ export async function* readTurns(
 
 type Weighed = { id: string; weight: number };
 
-/** What turns are to read, in bytes: beyond a piece it is only known that it is more. */
+/** Bytes to read for each turn; above PIECE_BYTES not exact. */
 async function weigh(snapshot: Snapshot, sessionId: string, turnIds: readonly string[]): Promise<Weighed[]> {
   const { rows } = await snapshot.execute({
     sql: `SELECT id, octet_length(user_message_ids) + ifnull(octet_length(trigger), 0) + (
@@ -80,7 +80,7 @@ async function weigh(snapshot: Snapshot, sessionId: string, turnIds: readonly st
   return turnIds.map((id) => ({ id, weight: weights.get(id) ?? 0 }));
 }
 
-/** Neighbours that are read in one go; what is more than a piece is alone. */
+/** Groups neighbours into pieces. A turn above PIECE_BYTES is alone. */
 function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[] {
   const pieces: { ids: string[]; weight: number }[] = [];
   for (const { id, weight } of turns) {
@@ -94,11 +94,10 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
   return pieces;
 }
 
-/** A turn of which all events are at hand. */
 export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  await takeRows(fold, rows, new RedactedEntries(sight), pace);
-  return settled(sight, header, fold, pace);
+  await foldRows(fold, rows, new RedactedEntries(sight), pace);
+  return finish(sight, header, fold, pace);
 }
 
 async function readTurn(
@@ -119,34 +118,34 @@ async function readTurn(
       args: [sessionId, turnId, after],
     });
     const upTo = endOfPiece(sizes);
-    if (upTo === null) return settled(sight, header, fold, pace);
+    if (upTo === null) return finish(sight, header, fold, pace);
     const { rows } = await snapshot.execute({
       sql: `SELECT ${ENTRY_COLUMNS} FROM events
         WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
       args: [sessionId, turnId, after, upTo],
     });
-    await takeRows(fold, rows, entries, pace);
+    await foldRows(fold, rows, entries, pace);
     await pace.rest();
     after = upTo;
   }
 }
 
-async function takeRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Pace): Promise<void> {
+async function foldRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Pace): Promise<void> {
   await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
-async function settled(
+async function finish(
   { redacts }: Pick<Sight, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
   pace: Pace,
 ): Promise<Turn> {
   for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
-  const told = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
-  return settleTurn({ ...told, ...fold.shown() });
+  const shown = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
+  return settleTurn({ ...shown, ...fold.shown() });
 }
 
-/** As many as fit a piece, at least one; null after the last. */
+/** The last position that fits a piece, at least one; null after the last event. */
 function endOfPiece(sizes: readonly Row[]): number | null {
   let bytes = 0;
   let end: number | null = null;
@@ -186,16 +185,15 @@ export function entryFromRow(row: Row): EventEntry {
 }
 
 /**
- * Events as a reader is shown them, before they are folded: a reader who is told no secrets folds what streams without
- * them, and so a page that it reads is what it would have folded itself.
+ * Redacts events before they are folded, so that a redacted reader's page equals what it would fold from the stream.
  *
- * Ordering: rows come in the log's order.
+ * Ordering: takes rows in the order of the log.
  */
 export class RedactedEntries {
   readonly #redactor: EventRedactor | null;
   readonly tally: Tally = { redacted: 0 };
 
-  /** @param isWhole whether all of each message is among the rows */
+  /** @param isWhole true if the rows hold every event of each message */
   constructor({ redacts }: Pick<Sight, 'redacts'>, isWhole = true) {
     this.#redactor = redacts ? new EventRedactor(isWhole) : null;
   }
@@ -206,24 +204,19 @@ export class RedactedEntries {
     return { ...entry, event: this.#redactor.redact(entry.event, this.tally) };
   }
 
-  /** For many of them, in order. Others get their turns in between, however long an event is. */
-  async each(rows: Iterable<Row>, pace: Pace, take: (entry: EventEntry) => void): Promise<void> {
+  /** Converts rows in order. Yields to other requests, also within a long event. */
+  async each(rows: Iterable<Row>, pace: Pace, fold: (entry: EventEntry) => void): Promise<void> {
     for (const row of rows) {
       if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
         await prepareTexts(entryFromRow(row).event, pace.restIfDue);
       }
-      take(this.fromRow(row));
+      fold(this.fromRow(row));
       if (pace.isDue) await pace.rest();
     }
   }
 }
 
-/**
- * A read model with parts that were folded from shown events.
- *
- * @param folded what has no secrets any more
- * @param others what was not looked at yet
- */
+/** Joins parts folded from redacted events with other fields, which it redacts. */
 export async function withRedacted<Folded extends object, Others extends object>(
   { redacts }: Pick<Sight, 'redacts'>,
   folded: Folded,

@@ -14,7 +14,7 @@ import { query, readSnapshot } from './read-snapshot';
 const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
 const COLUMNS = ROW.columns();
 
-/** What is set, and how it fares. Of the address only the host: the rest of it may be a secret. */
+/** The configuration and its last delivery. Shows only the host, because the rest of the URL may be a secret. */
 export async function readWebhook(
   sight: Sight,
   { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
@@ -43,7 +43,7 @@ export async function readWebhook(
   };
 }
 
-/** One page of the deliveries, the newest first. */
+/** One page of deliveries, newest first. */
 export async function readWebhookDeliveries(
   sight: Sight,
   { before, limit }: { before: number | null; limit: number },
@@ -61,7 +61,7 @@ export async function readWebhookDeliveries(
   };
 }
 
-/** It is of the whole fleet: whoever sees only a part of that is told of none. */
+/** Deliveries concern the whole fleet, so readers with a narrower scope see none. */
 function ofFleet({ scope }: Sight): string {
   return scope.kind === 'everything' ? 'TRUE' : 'FALSE';
 }

@@ -6,43 +6,42 @@ import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
 import { Pace } from '@/db/next-turn';
 
 /**
- * Searches for redacted readers: they match what the reader is shown, and nothing else. If the database matched stored
- * text, then a right guess of a secret would change what is found, how much of it there is, or where a page ends.
+ * Searches for redacted readers, which match redacted text only. If the database matched stored text, a right guess of a
+ * secret would change the results, their count or the end of a page.
  */
 
-/** Rows that one answer looks through before it gives a cursor to go on from. The reader may count them anyway. */
-const MOST_LOOKED = 2_000;
+/** Rows to search before an answer ends with a cursor. The reader may count them anyway. */
+const MOST_SEARCHED = 2_000;
 /** Rows of one read. */
 export const SEARCH_PAGE_ROWS = 250;
 
 /**
- * The part of a log filter that the database may judge for a redacted reader. A component that redaction leaves alone is
- * shown as it is stored; any other is compared as it is shown.
+ * The part of a log filter that the database may apply for a redacted reader: everything but text, and components only if
+ * redaction leaves them unchanged.
  *
- * @returns the same filter if there is nothing in it that redaction changes
+ * @returns the same filter if redaction affects nothing in it
  */
 export function databaseFilter(filter: LogFilter): LogFilter {
-  const isPlain = filter.components.every((name) => shown(name) === name && !name.includes(MARK_BEGIN));
+  const isPlain = filter.components.every((name) => redacted(name) === name && !name.includes(MARK_BEGIN));
   if (isPlain && !searchesText(filter)) return filter;
   return { ...filter, terms: [], regex: null, components: isPlain ? filter.components : [] };
 }
 
 interface Listing<Page, Row> {
-  /** Reads a page without the words of the search. */
+  /** Reads a page, ignoring the words. */
   read(after: ListCursor | null): Promise<Page>;
   rowsOf(page: Page): readonly Row[];
-  /** What a search looks into, of a row as it is shown. In lower case. */
+  /** The searched text of a redacted row, in lower case. */
   textOf(row: Row): string;
   cursorBehind(row: Row): string;
-  /** The groups of its cursors. */
   groups: readonly string[];
 }
 
 /**
- * One page of the rows whose shown text has all the words.
+ * One page of the rows whose redacted text has all words.
  *
- * @returns the first page that was read, the rows found, and the cursor behind them: null at the end of the list. After
- *   `MOST_LOOKED` rows there may be fewer than `limit`, and the cursor says where to go on
+ * @returns `page`: the first page read; `rows`: the matches, fewer than `limit` after MOST_SEARCHED rows; `next`: null at
+ *   the end of the list
  */
 export async function searchRedacted<Page extends { next: string | null }, Row>(
   { read, rowsOf, textOf, cursorBehind, groups }: Listing<Page, Row>,
@@ -52,26 +51,26 @@ export async function searchRedacted<Page extends { next: string | null }, Row>(
   const first = await read(after);
   const found: Row[] = [];
   const pace = new Pace();
-  let looked = 0;
+  let searched = 0;
   for (let page = first; ; page = await read(cursorOf(page.next ?? '', groups))) {
     await pace.each(rowsOf(page), (row) => {
-      const text = textOf(shown(row));
+      const text = textOf(redacted(row));
       if (words.every((word) => text.includes(word))) found.push(row);
     });
-    looked += rowsOf(page).length;
+    searched += rowsOf(page).length;
     const last = found[limit - 1];
     if (found.length > limit && last !== undefined) {
       return { page: first, rows: found.slice(0, limit), next: cursorBehind(last) };
     }
-    if (page.next === null || looked >= MOST_LOOKED) return { page: first, rows: found, next: page.next };
+    if (page.next === null || searched >= MOST_SEARCHED) return { page: first, rows: found, next: page.next };
   }
 }
 
-function shown<Value>(value: Value): Value {
+function redacted<Value>(value: Value): Value {
   return redactValue(value, { redacted: 0 }, false) as Value;
 }
 
-/** How many of the rows have each of the names. */
+/** Counts rows by name. */
 export function countsOf<Name extends string, Row>(
   counts: Record<Name, number>,
   rows: readonly Row[],
@@ -85,10 +84,10 @@ export function countsOf<Name extends string, Row>(
 /** The longest ids of all lists are those of the inbox. */
 const CURSOR = new RegExp(`^([\\w-]+)\\.(\\d{1,16})\\.(.{1,${MAX_INBOX_ID}})$`, 's');
 
-/** Stands for the beginning of a list. */
+/** The cursor of a list's start. */
 export const LIST_START = '0';
 
-/** A place in a list that is read in pages: behind the row of this group, time and id. */
+/** A place in a paged list: after the row of this group, time and id. */
 export interface ListCursor {
   group: string;
   at: number;
@@ -100,15 +99,15 @@ export function cursorText({ group, at, id }: ListCursor): string {
 }
 
 /**
- * @returns null for the beginning
- * @throws AppError `invalid_argument` for what no answer gave as `next`
+ * @returns null for the start
+ * @throws AppError `invalid_argument` for an unknown cursor
  */
 export function cursorOf(text: string, groups: readonly string[]): ListCursor | null {
   if (text === LIST_START) return null;
   const [, group = '', at = '', id = ''] = CURSOR.exec(text) ?? [];
   if (!groups.includes(group)) {
     const given = text.slice(0, 300);
-    const message = `after=${JSON.stringify(given)} can’t be used: it must be 0, or \`next\` of an answer.`;
+    const message = `after=${JSON.stringify(given)} is invalid. Send 0, or the \`next\` of an answer.`;
     throw new AppError('invalid_argument', message, { details: { after: given } });
   }
   return { group, at: Number(at), id };
