@@ -15,7 +15,7 @@ const LINGER_MS = 10_000;
 /** Time to wait for a turn after the last task ends, and for an absent runner. */
 const TIMEOUT_MS = { 'next-turn': 5_000, runner: 60_000 } as const;
 
-export interface AnswerStreamOptions {
+interface AnswerStreamOptions {
   fanOut: Pick<FanOut, 'subscribe'>;
   sessionId: string;
   /** The log is read after this position. */

@@ -14,7 +14,7 @@ export interface Awaited {
 /** `maybe`: a user turn that began after the message and names none. */
 export type Answers = 'yes' | 'maybe' | 'no';
 
-export interface TurnStart {
+interface TurnStart {
   id: string;
   kind: 'user' | 'between-run';
   /** The messages it answers; null if it does not say. */

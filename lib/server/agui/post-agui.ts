@@ -31,7 +31,7 @@ import { RunProjector, type RunProjectorOptions } from './run-projector';
 import { TaskActivities } from './task-activity';
 import { WellFormedStream } from './well-formed-stream';
 
-export interface AgUiServer extends CommandServer, StreamServer {}
+interface AgUiServer extends CommandServer, StreamServer {}
 
 type Sender = Pick<AskedOf, 'request' | 'principal' | 'digests' | 'whenOver'>;
 
@@ -74,7 +74,7 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   for (const { text, clientId } of input.sent) {
     if (known.has(messageIdOf(clientId) ?? '')) continue;
     const body = { text, clientId };
-    sent.push((await postMessage({ ids: { sessionId }, body, ...senderOf(asked) }, server)).messageId);
+    sent.push((await postMessage({ ...asked, ids: { sessionId }, body }, server)).messageId);
   }
   const facts = await factsFor(asked, sight, sessionId);
   const [firstSent] = sent;
@@ -130,10 +130,6 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
     notices: [],
   };
   return answer(input, facts, server, asked, Number(position), made, history);
-}
-
-function senderOf({ request, principal, digests, whenOver }: Sender): Sender {
-  return { request, principal, digests, whenOver };
 }
 
 type Made = Pick<
@@ -215,8 +211,8 @@ async function giveAnswer(
     // A question can't be denied, so cancelling it interrupts its turn.
     if (body === null) {
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
-      await postInterrupt({ ids: { sessionId }, body: turn, ...senderOf(sender) }, server);
-    } else await postRequestAnswer({ ids: { sessionId, requestId: asked.id }, body, ...senderOf(sender) }, server);
+      await postInterrupt({ ...sender, ids: { sessionId }, body: turn }, server);
+    } else await postRequestAnswer({ ...sender, ids: { sessionId, requestId: asked.id }, body }, server);
     return 'given';
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;

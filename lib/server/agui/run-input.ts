@@ -11,13 +11,13 @@ import { ClientParts, clientIdOf } from './client-parts';
 
 /** Default and longest time to follow. */
 export const FOLLOW_MS = 10 * 60_000;
-export const MAX_FOLLOW_MS = 60 * 60_000;
+const MAX_FOLLOW_MS = 60 * 60_000;
 /** Most JSON values of an input: a client sends its whole history, some ten thousand messages. */
 const MAX_INPUT_VALUES = 100_000;
 /** Most messages, and most answers, of one input. */
 const MAX_SENT = 50;
 
-export interface SentMessage {
+interface SentMessage {
   clientId: string;
   text: string;
 }

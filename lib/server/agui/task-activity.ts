@@ -6,7 +6,7 @@ import type { Task } from '@interlude/protocol/read-models';
 /** `activityType` of a background task. */
 export const TASK_ACTIVITY = 'interlude-task';
 
-export interface TaskActivity {
+interface TaskActivity {
   messageId: string;
   content: Record<string, unknown>;
 }

@@ -13,7 +13,7 @@ import { bracketEnd, clientEvent, partContent, partEnd, partStart } from './clie
 import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
 
 /** `interlude` becomes the run's `metadata.interlude`. */
-export interface NewRun {
+interface NewRun {
   runId: string;
   parentRunId?: string | null;
   at?: number;

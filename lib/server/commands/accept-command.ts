@@ -21,7 +21,7 @@ export interface CommandServer extends ServerContext {
   };
 }
 
-export interface SessionCommand<Type extends CommandType> {
+interface SessionCommand<Type extends CommandType> {
   sessionId: string;
   clientId: string | undefined;
   /** Everything the client asked for, unchanged: a `clientId` may be reused only with the same. */

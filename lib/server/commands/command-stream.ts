@@ -14,7 +14,7 @@ import { type RunnerRef, readRunner } from './runner-connection';
 /** Most commands of one claim. */
 const MAX_CLAIMED = 200;
 
-export type ClaimOutcome =
+type ClaimOutcome =
   | { kind: 'claimed'; commands: StoredCommand[]; counter: number }
   | { kind: 'fenced'; by: RunnerRef }
   /** A newer stream of the same runner has taken over. */

@@ -6,14 +6,14 @@ import {
   REQUEST_GRACE_MS,
   UNDELIVERED_MS,
 } from '@interlude/protocol/limits';
-import type { Row } from '@libsql/client';
+import type { InStatement, Row } from '@libsql/client';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { obligations, sessions, tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { numberSetting } from '@/lib/server/access/number-setting';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import type { EventFact } from '@/lib/server/ingest/facts';
+import type { AgentFact, EventFact } from '@/lib/server/ingest/facts';
 import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/remembered-fold';
 
 /**
@@ -129,24 +129,18 @@ export function overdueReplies({ now, overdueMs }: ReplyLimit): DueRows {
 }
 
 /** An agent that waits for its operator, has failed or has exited can't reply, and its replies are not overdue. */
-export async function markOverdueReplies(
+export function markOverdueReplies(
   transaction: WriteTransaction,
   limit: ReplyLimit,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
   const due = selectDue(overdueReplies(limit), choice, `rowid AS number, ${OBLIGATION.columns()}`);
-  const { rows } = await transaction.execute(due);
-  const facts = rows.map((row) => {
+  const factOf = (row: Row) => {
     const { agentId, sessionId, body } = OBLIGATION.read(row);
     return { kind: 'reply-overdue' as const, agentId, sessionId, messageId: body.messageId };
-  });
-  await appendFacts(transaction, limit.now, facts);
+  };
   // Unchanged rows count as judged, too.
-  await transaction.execute({
-    sql: 'UPDATE obligations SET is_judged = 1 WHERE rowid IN (SELECT value FROM json_each(?))',
-    args: [JSON.stringify(rows.map(({ number }) => Number(number)))],
-  });
-  return rows.length;
+  return markDue(transaction, limit.now, due, factOf, 'UPDATE obligations SET is_judged = 1');
 }
 
 /** Milliseconds a task's result may wait for a turn, from `INTERLUDE_UNDELIVERED_SECONDS`. */
@@ -185,20 +179,31 @@ export function undeliveredResults({ now, waitsMs }: ResultLimit): DueRows {
   };
 }
 
-export async function markUndelivered(
+export function markUndelivered(
   transaction: WriteTransaction,
   limit: ResultLimit,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
   const due = selectDue(undeliveredResults(limit), choice, `rowid AS number, ${TASK.columns()}`);
-  const { rows } = await transaction.execute(due);
-  const facts = rows.map((row) => {
+  const factOf = (row: Row) => {
     const { agentId, sessionId, runId, position, body } = TASK.read(row);
     return { kind: 'task-undelivered' as const, agentId, sessionId, id: body.id, runId, position: String(position) };
-  });
-  await appendFacts(transaction, limit.now, facts);
+  };
+  return markDue(transaction, limit.now, due, factOf, 'UPDATE tasks SET unanswered_since = NULL');
+}
+
+/** Appends a fact for each due row, then updates the rows. */
+async function markDue(
+  transaction: WriteTransaction,
+  now: number,
+  due: InStatement,
+  factOf: (row: Row) => AgentFact,
+  update: string,
+): Promise<number> {
+  const { rows } = await transaction.execute(due);
+  await appendFacts(transaction, now, rows.map(factOf));
   await transaction.execute({
-    sql: 'UPDATE tasks SET unanswered_since = NULL WHERE rowid IN (SELECT value FROM json_each(?))',
+    sql: `${update} WHERE rowid IN (SELECT value FROM json_each(?))`,
     args: [JSON.stringify(rows.map(({ number }) => Number(number)))],
   });
   return rows.length;
@@ -220,10 +225,8 @@ export async function expireRequests(
   now: number,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const { rows } = await transaction.execute(selectDue(expiredRequests(now), choice, SESSION.columns(), MAX_SESSIONS));
   const hasExpired = ({ answerBy }: AnswerableRequest) => answerBy !== undefined && answerBy <= now - REQUEST_GRACE_MS;
-  await appendFacts(transaction, now, resolve(rows, 'expired', hasExpired).events);
-  return rows.length;
+  return (await resolveRequests(transaction, now, expiredRequests(now), choice, 'expired', hasExpired)).found;
 }
 
 /** Sessions with an open request that have been silent for too long. */
@@ -240,28 +243,28 @@ export async function abandonRequests(
   now: number,
   choice: RowChoice = EVERY_ROW,
 ): Promise<number> {
-  const { rows } = await transaction.execute(
-    selectDue(abandonedSessions(now), choice, SESSION.columns(), MAX_SESSIONS),
-  );
-  const { events, sessionIds } = resolve(rows, 'unknown', () => true);
-  await appendFacts(transaction, now, events);
+  const due = abandonedSessions(now);
+  const { found, sessionIds } = await resolveRequests(transaction, now, due, choice, 'unknown', () => true);
   await transaction.execute({
     sql: 'UPDATE sessions SET gives_up_at = NULL WHERE id IN (SELECT value FROM json_each(?))',
     args: [JSON.stringify(sessionIds)],
   });
-  return rows.length;
+  return found;
 }
 
-/** @returns the events for as many sessions as fit a transaction, at least one */
-function resolve(
-  rows: readonly Row[],
+/** Resolves requests of as many sessions as fit a transaction, at least one. */
+async function resolveRequests(
+  transaction: WriteTransaction,
+  now: number,
+  due: DueRows,
+  choice: RowChoice,
   outcome: RequestResolvedValue['outcome'],
   isDue: (request: AnswerableRequest) => boolean,
-): { events: EventFact[]; sessionIds: string[] } {
+): Promise<{ found: number; sessionIds: string[] }> {
+  const { rows } = await transaction.execute(selectDue(due, choice, SESSION.columns(), MAX_SESSIONS));
   const events: EventFact[] = [];
   const sessionIds: string[] = [];
-  for (const row of rows) {
-    const { id: sessionId, agentId, memory } = SESSION.read(row);
+  for (const { id: sessionId, agentId, memory } of rows.map(SESSION.read)) {
     const requests = (rememberedFold(memory).pendingRequests ?? []).filter(isDue);
     if (sessionIds.length > 0 && events.length + requests.length > MAX_REQUESTS) break;
     sessionIds.push(sessionId);
@@ -270,7 +273,8 @@ function resolve(
       events.push({ agentId, sessionId, event: { type: 'CUSTOM', name: CUSTOM.requestResolved, value } });
     }
   }
-  return { events, sessionIds };
+  await appendFacts(transaction, now, events);
+  return { found: rows.length, sessionIds };
 }
 
 /** Rows of one transaction: one an agent and minute. */

@@ -23,7 +23,7 @@ export interface RunnerRef {
   startedAt: number;
 }
 
-export type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
+type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
 
 const RUNNER = shapeOf(runners);
 const RUNNERS = new RowWriter(runners, { keeps: [] });
@@ -41,30 +41,14 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
 /** Generations kept per agent. A runner with an older one counts as new. */
 const MOST_GENERATIONS = 100;
 
-interface Generations {
-  /** Null for a runner that never connected; 0 for an unnamed one. */
-  of(runner: RunnerRef): number | null;
-  newest: number;
-}
-
-async function readGenerations(
-  transaction: WriteTransaction,
-  agentId: string,
-  runners: readonly RunnerRef[],
-): Promise<Generations> {
-  const [newest, known] = await transaction.batch([
-    { sql: 'SELECT max(generation) AS newest FROM runner_generations WHERE agent_id = ?', args: [agentId] },
-    {
-      sql: `SELECT runner_id, generation FROM runner_generations
-        WHERE agent_id = ? AND runner_id IN (SELECT value FROM json_each(?))`,
-      args: [agentId, JSON.stringify(runners.map(({ id }) => id))],
-    },
-  ]);
-  const found = new Map((known?.rows ?? []).map((row) => [String(row.runner_id), Number(row.generation)]));
-  return {
-    of: (runner) => (isUnnamed(runner) ? 0 : (found.get(runner.id) ?? null)),
-    newest: Number(newest?.rows[0]?.newest ?? 0),
-  };
+/** A runner's generation: null if it never connected, 0 for an unnamed one. */
+async function generationOf(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<number | null> {
+  if (isUnnamed(runner)) return 0;
+  const { rows } = await transaction.execute({
+    sql: 'SELECT generation FROM runner_generations WHERE agent_id = ? AND runner_id = ?',
+    args: [agentId, runner.id],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].generation);
 }
 
 /** True if `stored` is newer than `runner`. A runner that never connected is never superseded. */
@@ -75,25 +59,23 @@ export async function isSuperseded(
   stored: RunnerRef,
 ): Promise<boolean> {
   if (runner.id === stored.id) return false;
-  const generations = await readGenerations(transaction, agentId, [runner, stored]);
-  const own = generations.of(runner);
-  return own !== null && own < (generations.of(stored) ?? 0);
+  const generation = await generationOf(transaction, agentId, runner);
+  return generation !== null && generation < ((await generationOf(transaction, agentId, stored)) ?? 0);
 }
 
 /** Gives a new runner the next generation. */
 async function allotGeneration(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<void> {
-  if (isUnnamed(runner)) return;
-  const generations = await readGenerations(transaction, agentId, [runner]);
-  if (generations.of(runner) !== null) return;
-  const generation = generations.newest + 1;
+  if ((await generationOf(transaction, agentId, runner)) !== null) return;
   await transaction.batch([
     {
-      sql: 'INSERT INTO runner_generations (agent_id, runner_id, generation) VALUES (?, ?, ?)',
-      args: [agentId, runner.id, generation],
+      sql: `INSERT INTO runner_generations (agent_id, runner_id, generation)
+            SELECT ?1, ?2, ifnull(max(generation), 0) + 1 FROM runner_generations WHERE agent_id = ?1`,
+      args: [agentId, runner.id],
     },
     {
-      sql: 'DELETE FROM runner_generations WHERE agent_id = ? AND generation <= ?',
-      args: [agentId, generation - MOST_GENERATIONS],
+      sql: `DELETE FROM runner_generations WHERE agent_id = ?1 AND generation <=
+            (SELECT max(generation) FROM runner_generations WHERE agent_id = ?1) - ${MOST_GENERATIONS}`,
+      args: [agentId],
     },
   ]);
 }

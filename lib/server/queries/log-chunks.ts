@@ -79,7 +79,7 @@ const WINDOW_LINES = 64 * 1024;
 /** Most chunks of one window. */
 const MAX_FOUND = 64;
 
-export interface ChunkWindow {
+interface ChunkWindow {
   /** Chunks that may hold a match, in the order of the scan. */
   found: LogChunk[];
   /** The next id to read; null at the end of the region. */

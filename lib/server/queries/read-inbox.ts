@@ -9,7 +9,7 @@ import type { Sight } from '@/lib/server/access/sight';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-export interface InboxFilter {
+interface InboxFilter {
   /** Any of these; all kinds if empty. */
   kinds: readonly InboxKind[];
   agentId: string | null;

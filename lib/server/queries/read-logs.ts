@@ -24,7 +24,7 @@ export type LogPlace =
   | { kind: 'line'; line: number }
   | { kind: 'at'; at: number };
 
-export interface LogRequest {
+interface LogRequest {
   filter: LogFilter;
   place: LogPlace;
   limit: number;
@@ -212,7 +212,7 @@ export async function downloadLog(
 }
 
 /** One row if the agent exists and its log is in scope. */
-export function agentExists({ scope }: Pick<Sight, 'scope'>, agentId: string): Query<true> {
+function agentExists({ scope }: Pick<Sight, 'scope'>, agentId: string): Query<true> {
   return query(() => true, `SELECT 1 FROM agents WHERE id = ? AND ${logsIn(scope, 'id')}`, agentId);
 }
 
