@@ -7,17 +7,17 @@ const MIB = 1024 * 1024;
 const entry = (event: AgUiEvent) => ({ position: '1', occurredAt: 1, receivedAt: 1, event });
 const custom = (name: string, value: object) => entry({ type: 'CUSTOM', name, value });
 
-test('what waits for a run takes no more than a few mebibytes, whatever its events hold, and the rest is counted', () => {
+test('limits deferred events to a few mebibytes, and counts the rest', () => {
   const held = new DeferredEvents(new ClientParts());
   for (let at = 0; at < 40; at += 1) held.defer(custom(`x${at}`, { text: 'x'.repeat(MIB - 100) }));
   const { entries, leftOut } = held.release(null);
   expect([entries.map(({ event }) => event.name), leftOut]).toEqual([['x36', 'x37', 'x38', 'x39'], 36]);
-  // What was given away counts no more.
+  // Released events no longer count.
   for (let at = 0; at < 3; at += 1) held.defer(custom(`y${at}`, { text: 'x'.repeat(MIB - 100) }));
   expect(held.release(null).leftOut).toBe(0);
 });
 
-test('a message that waits for its answer stays when others are too much, until it is too much itself', () => {
+test('drops other events before messages', () => {
   const held = new DeferredEvents(new ClientParts());
   const says = (delta: string) =>
     held.deferMessage(entry({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'u1', role: 'user', delta }), false);
@@ -31,7 +31,7 @@ test('a message that waits for its answer stays when others are too much, until 
   expect(held.release(['u1'])).toMatchObject({ entries: [], leftOut: 1 });
 });
 
-test('how far a task has come is told once, as it is now', () => {
+test('keeps only the newest progress of a task', () => {
   const held = new DeferredEvents(new ClientParts());
   for (let at = 0; at < 300; at += 1) held.defer(custom('task:progress', { task_id: 't', summary: `${at}` }));
   const { entries, leftOut } = held.release(null);

@@ -34,7 +34,7 @@ const resolved = (payload: unknown) => ({ interruptId: 'i', status: 'resolved' a
 const cancelled = { interruptId: 'i', status: 'cancelled' as const, payload: undefined };
 
 describe('an interrupt', () => {
-  test('has all that a person must see, and until when', () => {
+  test('has everything a person must see, and its deadline', () => {
     expect(interruptOf(permission)).toMatchObject({
       id: `q1@${digest.slice(0, 16)}`,
       reason: 'tool_call',
@@ -45,7 +45,7 @@ describe('an interrupt', () => {
     });
   });
 
-  test('says what it takes: a decision, one of its options, answers to its questions', () => {
+  test('has a schema of the decision, options or answers', () => {
     expect(interruptOf({ ...permission, options }).responseSchema).toMatchObject({
       properties: { approved: { type: 'boolean' }, optionId: { enum: ['once', 'never'] } },
     });
@@ -54,7 +54,7 @@ describe('an interrupt', () => {
     expect(Object.keys(answers.properties)).toEqual(['Which?', 'When?']);
   });
 
-  test('names its request and which opening of it, whatever the id looks like', () => {
+  test('identifies one opening of its request', () => {
     for (const id of ['q1', 'a@b', '@', 'line\nbreak', `x@${'0'.repeat(16)}`]) {
       expect(parseInterruptId(interruptId({ id, digest }))).toEqual({ requestId: id, mark: digest.slice(0, 16) });
     }
@@ -75,7 +75,7 @@ describe('an answer', () => {
     expect(parseAnswer(permission, resolved(payload))).toEqual({ ...decision, digest });
   });
 
-  test('by one of its options is what that stands for, whatever else it says', () => {
+  test('uses the behavior of its option', () => {
     const payload = { approved: true, optionId: 'never' };
     expect(parseAnswer({ ...permission, options }, resolved(payload))).toEqual({
       behavior: 'deny',
@@ -84,7 +84,7 @@ describe('an answer', () => {
     });
   });
 
-  test('that is cancelled denies a permission, and is none to a question', () => {
+  test('denies a permission when cancelled, and leaves a question unanswered', () => {
     expect(parseAnswer(permission, cancelled)).toMatchObject({ behavior: 'deny' });
     expect(parseAnswer(question, cancelled)).toBeNull();
   });

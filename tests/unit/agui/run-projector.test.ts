@@ -33,7 +33,7 @@ function projectorOf(asked: Partial<RunProjectorOptions> = {}) {
     ...asked,
   });
   let position = 0;
-  /** Runs by their ids with what was said in them, and how they ended. */
+  /** Runs by id, with their texts and outcomes. */
   const runs = () => {
     const events = stream.drain();
     expect([refusalOf(events, '1.0'), undeclaredIn(events)]).toEqual([null, null]);
@@ -82,7 +82,7 @@ const asks = (id: string) =>
   custom('request:opened', { request_id: id, kind: 'permission', title: 'May I?', digest: `${id}-digest` });
 
 describe('the answer', () => {
-  test('of an agent that names nobody is the next turn that is not its own doing', () => {
+  test('is the next user turn when the agent names no message', () => {
     const { projector, take, runs } = projectorOf();
     take(starts('r1', { turn: 'between-run' }), ...says('m1', 'mine'), ends('r1'));
     expect([runs(), projector.isOver]).toEqual([[], false]);
@@ -90,7 +90,7 @@ describe('the answer', () => {
     expect([runs(), projector.isOver]).toEqual([['asked: yours success'], true]);
   });
 
-  test('is waited for on, where a turn says only at its end that it answers somebody else', () => {
+  test('stays pending when a turn turns out to answer another message', () => {
     const { projector, take, runs } = projectorOf();
     take(starts('r1'), ...says('m1', 'theirs'), ends('r1', ['u0']));
     expect(projector.isOver).toBe(false);
@@ -98,25 +98,25 @@ describe('the answer', () => {
     expect([runs(), projector.isOver]).toEqual([['asked: theirs success', 'r2: yours success'], true]);
   });
 
-  test('may stand outside of any turn, where its text says so', () => {
+  test('may be a text outside turns that replies to the message', () => {
     const { projector, take, runs } = projectorOf();
     take(...says('m1', 'by the way'), ...says('m2', 'yours', { replyTo: ['u1'] }));
     expect([runs(), projector.isOver]).toEqual([['asked: yours success'], true]);
   });
 
-  test('of an agent that tells no turns is what it says', () => {
+  test('is the next text of an agent without turns', () => {
     const { projector, take, runs } = projectorOf({ isTurnless: true });
     take(...says('m1', 'yours'));
     expect([runs(), projector.isOver]).toEqual([['asked: yours success'], true]);
   });
 
-  test('is not what another run broke in on before it said whom it answers', () => {
+  test('is not a turn broken off before it named a message', () => {
     const { projector, take, runs } = projectorOf();
     take(starts('r1'), ...says('m1', 'half'), starts('r2', { userMessageIds: ['u1'] }), ends('r2'));
     expect([runs(), projector.isOver]).toEqual([['asked: half cancelled', 'r2: success'], true]);
   });
 
-  test('has its run said with it, where it stands in one that was told already', () => {
+  test('fails within the open run when delivery fails', () => {
     const { projector, take, runs } = projectorOf({ follows: 'while-tasks-run' });
     take(starts('r0', { userMessageIds: ['u0'] }), ...says('m0', 'both'), ends('r0', ['u0', 'u1']));
     projector.caughtUp();
@@ -126,7 +126,7 @@ describe('the answer', () => {
   });
 });
 
-describe('what the agent asks', () => {
+describe('a request', () => {
   const pending: PendingRequest = {
     id: 'q1',
     kind: 'permission',
@@ -140,13 +140,13 @@ describe('what the agent asks', () => {
     expiresAt: null,
   };
 
-  test('ends the run of whoever waits behind it, though its turn is not shown', () => {
+  test('ends the run of a waiting client, also from a hidden turn', () => {
     const { projector, take, runs } = projectorOf({ openTurnId: 'r0' });
     take(asks('q1'));
     expect([runs(), projector.isOver]).toEqual([['asked: interrupt'], true]);
   });
 
-  test('is asked again if the answer could not be given', () => {
+  test('is shown again when its answer failed', () => {
     const { projector, take, runs } = projectorOf({
       messageIds: [],
       answeredIn: 'r0',
@@ -160,7 +160,7 @@ describe('what the agent asks', () => {
     expect([runs(), projector.isOver]).toEqual([['asked: (command:failed) interrupt'], true]);
   });
 
-  test('is told to who is connected, and so is how it goes on', () => {
+  test('is shown to a connected client, with what follows', () => {
     const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
     projector.projectHistory([]);
     projector.caughtUp();
@@ -173,8 +173,8 @@ describe('what the agent asks', () => {
   });
 });
 
-describe('what stands outside of runs', () => {
-  test('waits for the run that answers it, or for the next, or is told at the end', () => {
+describe('an event between runs', () => {
+  test('waits for its answer’s run, the next run or the end', () => {
     const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
     projector.projectHistory([]);
     take(...person('u2', 'mine?'), ...person('u3', 'and mine?'), custom('interlude:notice', { text: 'x' }));
@@ -186,7 +186,7 @@ describe('what stands outside of runs', () => {
     expect(projector.isOver).toBe(true);
   });
 
-  test('is counted where it is too much', () => {
+  test('is counted when it is left out', () => {
     const { projector, take, runs } = projectorOf({ messageIds: [], follows: 'always' });
     projector.projectHistory([]);
     take(...Array.from({ length: 300 }, (_, at) => custom(`own:${at}`, {})), starts('r1'), ends('r1'));

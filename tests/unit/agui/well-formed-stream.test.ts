@@ -41,8 +41,8 @@ const has = (length: number) => {
   return parts;
 };
 
-describe('what an agent never ends', () => {
-  test('is bounded: of a thousand open texts the oldest is closed for the next one', () => {
+describe('parts that never end', () => {
+  test('closes the oldest of a thousand open texts', () => {
     const told = written(Array.from({ length: 1_002 }, (_, at) => says('x', { messageId: `m${at}` })));
     expect(told.filter((line) => /START|END/.test(line)).slice(999, 1_004)).toEqual([
       'TEXT_MESSAGE_START m999 assistant',
@@ -53,21 +53,21 @@ describe('what an agent never ends', () => {
     ]);
   });
 
-  test('is left out once there are too many steps and subagents', () => {
+  test('leaves out steps and subagents beyond the limit', () => {
     const steps = Array.from({ length: 10_002 }, (_, at) => ({ type: 'STEP_STARTED', stepName: `s${at}` }));
     expect(written(steps)).toHaveLength(20_000);
   });
 });
 
-test('a run that is named like one of what stands outside is a run like any other', () => {
+test('accepts a run named like one between runs', () => {
   const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
   stream.begin({ runId: 'outside-1' });
   stream.settle();
   expect([stream.runId, stream.isOutside]).toEqual(['outside-1', false]);
 });
 
-describe('what is told', () => {
-  test('without a beginning is begun, and ended with its run', () => {
+describe('an event', () => {
+  test('gets a start when it lacks one, and ends with its run', () => {
     expect(written([says('Hi')])).toEqual([
       'TEXT_MESSAGE_START m1 assistant',
       'TEXT_MESSAGE_CONTENT m1 Hi',
@@ -75,7 +75,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('whole is told as far as it is new', () => {
+  test('with a whole text is written from where the client’s ends', () => {
     expect(written([says('Hello '), says('Hello world', whole)])).toEqual([
       'TEXT_MESSAGE_START m1 assistant',
       'TEXT_MESSAGE_CONTENT m1 Hello ',
@@ -84,7 +84,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('again, from its beginning, is told from where the client has it', () => {
+  test('repeated from the start is written from where the client’s ends', () => {
     const start: AgUiEvent = { type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'assistant' };
     const end: AgUiEvent = { type: 'TEXT_MESSAGE_END', messageId: 'm1' };
     expect(written([start, says('Hel'), says('lo'), end], { parts: has(5) })).toEqual([]);
@@ -95,7 +95,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('empty is left out, and so is the end of what never began', () => {
+  test('without content or start is left out', () => {
     expect(
       written([
         { type: 'TEXT_MESSAGE_END', messageId: 'm1' },
@@ -105,7 +105,7 @@ describe('what is told', () => {
     expect(written([says('')])).toEqual(['TEXT_MESSAGE_START m1 assistant', 'TEXT_MESSAGE_END m1']);
   });
 
-  test('in chunks is one message, until something else begins', () => {
+  test('in chunks forms one message until another begins', () => {
     const chunk = (delta: string, messageId?: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
     expect(written([chunk('a', 'm1'), chunk('b'), chunk('c', 'm2')])).toEqual([
       'TEXT_MESSAGE_START m1 assistant',
@@ -118,7 +118,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('by a snapshot of what was told is left as it is, and what is new in it is told', () => {
+  test('from a snapshot adds only new messages', () => {
     const ofSnapshot = (messageId: string, delta: string): AgUiEvent => ({
       type: 'TEXT_MESSAGE_CHUNK',
       messageId,
@@ -133,7 +133,7 @@ describe('what is told', () => {
     ).toEqual(['TEXT_MESSAGE_START m2 assistant', 'TEXT_MESSAGE_CONTENT m2 New', 'TEXT_MESSAGE_END m2']);
   });
 
-  test('as a result ends its call, and is told once', () => {
+  test('with a result ends its call, once', () => {
     const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', content: [{ type: 'text', text: 'ok' }] };
     expect(written([{ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'Bash' }, result, result])).toEqual([
       'TOOL_CALL_START c1',
@@ -142,12 +142,12 @@ describe('what is told', () => {
     ]);
   });
 
-  test('of reasoning has the role that clients ask for', () => {
+  test('of reasoning has the clients’ role', () => {
     const thought = { type: 'REASONING_MESSAGE_START', messageId: 'g', role: 'assistant' };
     expect(written([thought])).toEqual(['REASONING_MESSAGE_START g reasoning', 'REASONING_MESSAGE_END g']);
   });
 
-  test('by two subagents about one message is its first one’s', () => {
+  test('of one message by two subagents belongs to the first', () => {
     const start = (subagentRunId: string): AgUiEvent => ({
       type: 'TEXT_MESSAGE_START',
       messageId: 'm1',
@@ -164,7 +164,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('by a subagent under the id of a result is the agent’s, as the result is', () => {
+  test('by a subagent with a result’s id belongs to the agent', () => {
     const result = { type: 'TOOL_CALL_RESULT', toolCallId: 'c1', messageId: 'm1', content: 'ok' };
     expect(written([result, says('a', { subagentRunId: 's1' })])).toEqual([
       'TOOL_CALL_RESULT c1 tool ok',
@@ -174,7 +174,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('of a thought and its span has one owner, and a span may come again', () => {
+  test('of a thought and its span has one owner', () => {
     const span = (type: string, subagentRunId?: string): AgUiEvent => ({ type, messageId: 'g', subagentRunId });
     expect(
       written([
@@ -191,7 +191,7 @@ describe('what is told', () => {
     ]);
   });
 
-  test('has of its agent’s metadata what is declared, in the form that is', () => {
+  test('keeps only declared metadata', () => {
     const interlude = { turn: 'none', whole: true, replyTo: ['u1', 7], from: 5, clientId: 'c', own: 1 };
     const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts: new ClientParts() });
     const event = says('Hi', { metadata: { own: 1, interlude } });
@@ -204,13 +204,13 @@ describe('what is told', () => {
     });
   });
 
-  test('of a type that no client knows is RAW', () => {
+  test('of an unknown type becomes RAW', () => {
     expect(written([{ type: 'NEWER_THAN_US', what: 1 }], { dialect: '0.0.59' })).toEqual(['RAW']);
   });
 });
 
-describe('outside of runs', () => {
-  test('a text has a run of its own, which ends with it', () => {
+describe('between runs', () => {
+  test('gives a text its own run', () => {
     const end: AgUiEvent = { type: 'TEXT_MESSAGE_END', messageId: 'm1' };
     expect(written([says('Hi'), end, { type: 'CUSTOM', name: 'n', value: 1 }], { run: false })).toEqual([
       'RUN_STARTED outside-1',

@@ -37,7 +37,7 @@ const BRING_TO: Record<CommandState, () => Promise<unknown>> = {
   expired: () => write((transaction) => expireCommands(transaction, { now: LATER, isTrusted: true })),
 };
 
-/** An end stays, but for one that was only presumed. */
+/** Only `expired` can change. */
 test.each<[CommandState, Record<Ack['state'], CommandState>]>([
   ['queued', { delivered: 'delivered', done: 'done', failed: 'failed' }],
   ['delivered', { delivered: 'delivered', done: 'done', failed: 'failed' }],
@@ -52,7 +52,7 @@ test.each<[CommandState, Record<Ack['state'], CommandState>]>([
   }
 });
 
-test('an acknowledgement of a runner that was replaced is refused', async () => {
+test('refuses an acknowledgement of a superseded runner', async () => {
   for (const [runner, stream] of [
     [OLD, 'one'],
     [NEW, 'two'],

@@ -9,7 +9,7 @@ import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
-/** What is asked of an agent's log, with the clock in hand. */
+/** Desired log levels, with an injected clock. */
 const T0 = 10_000;
 const TTL_SECONDS = 15 * 60;
 
@@ -25,7 +25,7 @@ afterEach(() => target.close());
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const wish = (level: 'debug' | 'warn' | null, ttlSeconds: number | null = level === 'debug' ? TTL_SECONDS : null) =>
   write((transaction) => requestLogLevel(transaction, { agentId: 'a1', level, ttlSeconds, by: 'operator' }, now));
-/** A runner's process connects and reads what is sent to it. */
+/** Connects a runner's process and claims its commands. */
 const connect = async (id: string) => {
   const runner = { id, startedAt: now };
   const streamId = crypto.randomUUID();
@@ -46,8 +46,8 @@ const pass = async (ms: number) => {
 };
 const desired = async () => (await readAgent(wholeSight(target.database), 'a1'))?.agent.logLevel.desired;
 
-describe('a level that is asked of an agent that is away', () => {
-  it('is sent when it comes back, long after the command has expired, with the time that is left', async () => {
+describe('a log level requested while the agent is away', () => {
+  it('is sent on reconnect with the time left, after its command has expired', async () => {
     await wish('debug');
     await pass(COMMAND_EXPIRY_MS + 1);
     expect(await desired()).toMatchObject({ level: 'debug', state: 'requested' });
@@ -58,7 +58,7 @@ describe('a level that is asked of an agent that is away', () => {
     expect(await desired()).toMatchObject({ state: 'confirmed', requestedAt: T0 });
   });
 
-  it('and that stays is sent after any time', async () => {
+  it('is sent after any time when it has no time limit', async () => {
     await wish('warn');
     await pass(30 * 24 * 3_600_000);
     const [command] = await connect('r1');
@@ -66,7 +66,7 @@ describe('a level that is asked of an agent that is away', () => {
     expect(command?.body).not.toHaveProperty('ttlSeconds');
   });
 
-  it('is sent to nobody once its time has run out: what was asked before it may still stand, so the default is', async () => {
+  it('is replaced by the default once it has expired', async () => {
     const standing = await wish('warn');
     await connect('r1');
     await done(standing.commandId);
@@ -80,7 +80,7 @@ describe('a level that is asked of an agent that is away', () => {
     expect(await desired()).toBeNull();
   });
 
-  it('is sent again with less time when the runner took it and said nothing', async () => {
+  it('is sent again with less time when the runner never answered', async () => {
     await wish('debug');
     const [first] = await connect('r1');
     await pass(COMMAND_LEASE_MS + 1);
@@ -89,7 +89,7 @@ describe('a level that is asked of an agent that is away', () => {
     expect(again?.body).toMatchObject({ ttlSeconds: TTL_SECONDS - 60 });
   });
 
-  it('goes back by the server’s clock also where the server was restarted in between', async () => {
+  it('expires by the server’s clock across a restart', async () => {
     const { commandId } = await wish('debug');
     await connect('r1');
     await done(commandId);
@@ -101,8 +101,8 @@ describe('a level that is asked of an agent that is away', () => {
   });
 });
 
-describe('a level that was confirmed', () => {
-  it('is not asked again of the process that confirmed it, but of the next one, as the same request', async () => {
+describe('a confirmed log level', () => {
+  it('is sent to the next process as the same request, not to the one that confirmed it', async () => {
     const { commandId } = await wish('warn');
     await connect('r1');
     await done(commandId);
@@ -117,7 +117,7 @@ describe('a level that was confirmed', () => {
     expect(third?.body).toMatchObject({ requestId: commandId });
   });
 
-  it('stays confirmed, whatever the runner says of it afterwards', async () => {
+  it('stays confirmed after later acknowledgements', async () => {
     const { commandId } = await wish('warn');
     await connect('r1');
     await done(commandId);
@@ -126,8 +126,8 @@ describe('a level that was confirmed', () => {
   });
 });
 
-describe('a level that was refused', () => {
-  it('is asked again of the next process only, which may know better', async () => {
+describe('a refused log level', () => {
+  it('is sent again to the next process only', async () => {
     const { commandId } = await wish('debug');
     await connect('r1');
     await refuse(commandId);
@@ -140,8 +140,8 @@ describe('a level that was refused', () => {
   });
 });
 
-describe('a level that was superseded', () => {
-  it('is never sent behind the one that superseded it, though its lease ran out', async () => {
+describe('a superseded log level', () => {
+  it('is never sent after its successor, even when its lease ran out', async () => {
     const first = await wish('debug');
     await connect('r1');
     const second = await wish('warn');
@@ -151,7 +151,7 @@ describe('a level that was superseded', () => {
     expect(await desired()).toMatchObject({ level: 'warn', state: 'requested' });
   });
 
-  it('leaves the newer one’s time alone', async () => {
+  it('does not affect the newer one’s expiry', async () => {
     await wish('debug', 60);
     await wish('warn');
     await pass(61_000);

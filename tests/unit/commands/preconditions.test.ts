@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AccessStage } from '../../support/access-stage';
 import { idsOf } from '../../support/frames';
 
-/** What people ask is meant for what they saw, and is done once. */
+/** A command applies to what its sender saw, once. */
 const T0 = 1_795_170_000_000;
 let now: number;
 let stage: AccessStage;
@@ -33,7 +33,7 @@ const tell = (...events: AgUiEvent[]) =>
   });
 const custom = (name: string, value: object): AgUiEvent => ({ type: 'CUSTOM', name, value });
 const starts = (runId: string): AgUiEvent => ({ type: 'RUN_STARTED', threadId: 's1', runId });
-/** A turn that no message began. */
+/** A turn without a message. */
 const wakes = (runId: string): AgUiEvent => ({
   ...starts(runId),
   metadata: { interlude: { turn: 'between-run' } },
@@ -45,7 +45,7 @@ const says = (messageId: string, role: string, delta: string): AgUiEvent[] => [
   { type: 'TEXT_MESSAGE_END', messageId },
 ];
 
-/** @returns the status, and why it was refused */
+/** @returns the status and the reason of the refusal */
 async function post(path: string, body: object): Promise<[number, string | null]> {
   const answer = await stage.send(`/api/v1/sessions/s1${path}`, { method: 'POST', body });
   const { error } = (await answer.json()) as { error?: { code: string; reason?: string } };
@@ -61,13 +61,13 @@ describe('an answer to a request', () => {
   const answer = (body: object) => post('/requests/q1', { behavior: 'allow', ...body });
   const digest = async () => (await stage.ask<RequestDetail>('/sessions/s1/requests/q1')).request.digest;
 
-  test('is taken once', async () => {
+  test('is accepted once', async () => {
     await tell(starts('r1'), asks('ls'));
     expect(await answer({ digest: await digest() })).toEqual([202, null]);
     expect(await answer({ digest: await digest() })).toEqual([409, 'request_answered']);
   });
 
-  test('is refused where the agent asks something else by now', async () => {
+  test('is refused when the request has changed', async () => {
     await tell(starts('r1'), asks('ls'));
     const before = await digest();
     await tell(asks('rm -rf /'));
@@ -80,13 +80,13 @@ describe('an answer to a request', () => {
     expect(await answer({})).toEqual([409, 'request_resolved']);
   });
 
-  test('is refused after its time', async () => {
+  test('is refused after the request’s deadline', async () => {
     await tell(starts('r1'), asks('ls', { expires_at: T0 + 60_000 }));
     now = T0 + 60_000;
     expect(await answer({})).toEqual([409, 'request_expired']);
   });
 
-  test('is one that the agent offers, and says what it stands for', async () => {
+  test('must be an offered option of the same behavior', async () => {
     await tell(starts('r1'), asks('ls', { options: [{ id: 'no', label: 'No', kind: 'deny' }] }));
     expect(await answer({ optionId: 'yes' })).toEqual([400, 'invalid_argument']);
     expect(await answer({ optionId: 'no' })).toEqual([400, 'invalid_argument']);
@@ -94,14 +94,14 @@ describe('an answer to a request', () => {
   });
 });
 
-test('an interrupt ends the turn that was meant, and none that began since', async () => {
+test('interrupts only the turn that was meant', async () => {
   await tell(starts('r1'));
   await tell(ends('r1'), starts('r2'));
   expect(await post('/interrupt', { turnId: 'r1' })).toEqual([409, 'turn_ended']);
   expect(await post('/interrupt', { turnId: 'r2' })).toEqual([202, null]);
 });
 
-test('what is sent again under its clientId is sent once, and nothing else under that', async () => {
+test('accepts a clientId once, and refuses it for another request', async () => {
   await tell(starts('r1'));
   const sends = (text: string) => post('/messages', { text, clientId: 'c1' });
   expect([await sends('Hello'), await sends('Hello'), await sends('Bye')]).toEqual([
@@ -113,20 +113,20 @@ test('what is sent again under its clientId is sent once, and nothing else under
   expect(rows.map(({ text }) => text)).toEqual(['Hello']);
 });
 
-describe('a reply that is owed', () => {
+describe('a pending reply', () => {
   test('is waived once', async () => {
     await tell(...says('m1', 'user', 'And?'));
     expect(await post('/obligations/m1/waive', {})).toEqual([200, null]);
     expect(await post('/obligations/m1/waive', {})).toEqual([409, 'obligation_settled']);
   });
 
-  test('is not waived once it was answered', async () => {
+  test('can’t be waived after it was answered', async () => {
     const answers = { ...ends('r1'), metadata: { interlude: { userMessageIds: ['m1'] } } };
     await tell(...says('m1', 'user', 'And?'), starts('r1'), answers);
     expect(await post('/obligations/m1/waive', {})).toEqual([409, 'obligation_settled']);
   });
 
-  test('is settled by the text that was shown, and none that came since', async () => {
+  test('is settled only by the text that was shown', async () => {
     await tell(...says('m1', 'user', 'And?'), wakes('r1'), ...says('t1', 'assistant', 'Yes.'), ends('r1'));
     await tell(wakes('r2'), ...says('t2', 'assistant', 'No!'), ends('r2'));
     expect(await post('/obligations/m1/accept', { candidateId: 't1' })).toEqual([409, 'candidate_changed']);
@@ -134,7 +134,7 @@ describe('a reply that is owed', () => {
   });
 });
 
-test('a stream resumes behind Last-Event-ID, whatever its address says', async () => {
+test('a stream prefers Last-Event-ID over the query', async () => {
   await tell(starts('r1'), ends('r1'));
   const reader = await stage.stream('/stream?topic=session:s1&after=0', stage.owner, {
     headers: { 'last-event-id': '1' },
