@@ -24,7 +24,7 @@ interface AnswerStreamOptions {
   turnPosition: (turnId: string) => Promise<number | null>;
   stream: WellFormedStream;
   projector: RunProjector;
-  /** How long the client follows; null if it does not. */
+  /** Milliseconds to follow; null if the client does not. */
   followMs: number | null;
   maxMs: number | null;
   client: string;

@@ -17,7 +17,7 @@ export type Answers = 'yes' | 'maybe' | 'no';
 interface TurnStart {
   id: string;
   kind: 'user' | 'between-run';
-  /** The messages it answers; null if it does not say. */
+  /** The messages it answers; null if it names none. */
   named: string[] | null;
   parentRunId: string | null;
 }
@@ -78,7 +78,7 @@ export class AwaitedAnswer {
     return this.hasMessages && kind === 'user' && (named === null || named.length === 0) ? 'maybe' : 'no';
   }
 
-  /** @param named every message that the turn says it answers */
+  /** @param named every message that the turn names as answered */
   ended(turnId: string, answers: Answers, named: readonly string[]): void {
     this.answered(named);
     if (turnId === this.#turnId) this.#turnId = null;

@@ -88,9 +88,9 @@ export function clientEvent(event: AgUiEvent): ClientEvent | null {
 }
 
 /** The end of a step, span or subagent. @param event the one that ends it; null where its run ends */
-export function bracketEnd(begun: ClientEvent, event: AgUiEvent | null): ClientEvent {
-  const { stepName, messageId, subagentRunId } = begun;
-  const end = { type: ENDS[begun.type] ?? '', stepName, messageId, subagentRunId };
+export function bracketEnd(start: ClientEvent, event: AgUiEvent | null): ClientEvent {
+  const { stepName, messageId, subagentRunId } = start;
+  const end = { type: ENDS[start.type] ?? '', stepName, messageId, subagentRunId };
   if (event?.type !== 'SUBAGENT_ERROR') return end;
   const message = textOf(event.message) ?? 'The subagent failed.';
   return { ...end, type: event.type, message, code: textOf(event.code) ?? undefined };

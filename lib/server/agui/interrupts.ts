@@ -26,7 +26,7 @@ export interface PendingRequest
 export const MOST_PENDING = 20;
 const MOST = { mostOpen: MOST_PENDING, mostEnded: 0 };
 
-/** The agent's open requests, and which of them this client has answered. */
+/** The agent's open requests, with a mark on those that this client has answered. */
 export class PendingRequests {
   readonly #open = new Entities<'request', PendingRequest & { isAnswered: boolean }>('request', MOST);
 

@@ -99,7 +99,7 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   });
 }
 
-/** A client that answers requests has read the log up to the newest of them. */
+/** A client that answers requests has read the log up to the newest request. */
 function readUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
   const asked = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
   return asked.length === 0 ? null : asked.reduce(laterPosition);

@@ -147,11 +147,11 @@ export class WellFormedStream {
   }
 
   #writeBracket({ id, input }: EventInput<'bracket'>, { event, position, occurredAt: at }: EventEntry): void {
-    const begun = this.#brackets.about(id);
+    const first = this.#brackets.about(id);
     const verdict = this.#brackets.verdict(id, input);
-    if (verdict === 'ends' && begun !== undefined) {
+    if (verdict === 'ends' && first !== undefined) {
       this.#brackets.take(id, input);
-      this.#emit(bracketEnd(begun, event), at);
+      this.#emit(bracketEnd(first, event), at);
     }
     // Steps and spans may repeat, but strict clients accept the id of a subagent once.
     const begins = verdict === 'begins' || (verdict === 'late' && event.type !== 'SUBAGENT_STARTED');
@@ -248,7 +248,7 @@ export class WellFormedStream {
     const { runId } = this;
     if (runId === null) return null;
     for (const { kind, id } of this.#parts.open()) this.#close(kind, id, at);
-    for (const [, begun] of this.#brackets.entries().reverse()) this.#emit(bracketEnd(begun, null), at);
+    for (const [, start] of this.#brackets.entries().reverse()) this.#emit(bracketEnd(start, null), at);
     this.#brackets = new Entities('bracket', MOST_BRACKETS);
     this.#chunks = undefined;
     this.#runs.take(runId, 'end');

@@ -149,7 +149,7 @@ export interface WritableSession {
   pendingRequests: readonly AnswerableRequest[];
   /** True if more requests may be open than `pendingRequests` holds; they are in the session's events. */
   hasMorePending: boolean;
-  /** What happens to a message that is sent now. */
+  /** The outcome to expect for a message sent now. */
   sending: Sending;
   hasRunner: boolean;
 }

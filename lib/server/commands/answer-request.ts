@@ -71,7 +71,7 @@ function requireOffered(options: readonly RequestOption[], optionId: string, beh
 }
 
 /**
- * @param answered `digest`: of the request as its sender saw it; undefined if the sender does not say
+ * @param answered `digest`: of the request as its sender saw it; undefined if the sender sent none
  * @returns the request that is open now: the answer is for this opening and no other
  */
 async function requireOpen(

@@ -78,7 +78,7 @@ export async function clampDeadlines(transaction: WriteTransaction, now: number,
       args: [ahead, now + COMMAND_LEASE_MS, now],
     },
   ]);
-  // The row does not say which rule set the deadline, so the rules run again, on times clamped to now.
+  // Several rules set this deadline, so they run again, on times clamped to now.
   await transaction.execute({
     sql: `UPDATE sessions SET state_due_at = CASE
             WHEN ?3 < 0 OR (?3 = 0 AND max(last_event_at, ifnull(seen_at, 0)) > ?4) THEN min(state_due_at, ?4)

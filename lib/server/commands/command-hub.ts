@@ -27,12 +27,12 @@ import {
   runnerIn,
 } from './runner-connection';
 
-/** How often to look for commands of other processes, leases that ran out, and due work. */
+/** Interval of looking for commands of other processes, expired leases and due work. */
 const POLL_MS = 1_000;
 /** Connected runners renew three times in their term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
 
-/** What the hub does at intervals, each logged once until it succeeds. */
+/** Repeated jobs. A failure is logged once, until the job succeeds. */
 type Job = 'look' | 'renew' | 'end';
 
 /**
@@ -45,7 +45,7 @@ export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #due: DueWork;
-  /** Whether this process lives on between two requests. */
+  /** True if the process outlives its requests. */
   readonly #lasts: boolean;
   readonly #openStreams: OpenStreams | undefined;
   readonly #streams = new Map<string, CommandStream>();
@@ -119,7 +119,7 @@ export class CommandHub {
       agentId,
       runner,
       showsCounter,
-      // A position of another database says nothing about what the runner has; it deduplicates by id.
+      // A position of another database means nothing here. The runner deduplicates by id.
       after: isBeyond ? 0 : after,
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),

@@ -24,7 +24,7 @@ export interface Claim {
   agentId: string;
   runner: RunnerRef;
   streamId: string;
-  /** Open commands after this position are claimed whoever has leased them: this stream has not sent them yet. */
+  /** Open commands after this position are claimed despite a lease, because this stream has not sent them. */
   after: number;
   now: number;
 }

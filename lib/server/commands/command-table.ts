@@ -14,7 +14,7 @@ import type * as z from 'zod';
  * Every command people can give, one row a kind: its route, audit action and body, and for a command that a runner
  * executes its term, its expiry and the events it writes.
  *
- * All of them need the permission `act`, and reach the agent or session that their path names.
+ * Every command needs the permission `act` and reaches the agent or session in its path.
  */
 
 /** A command's step, as its transcript shows it. An expired command counts as failed. */

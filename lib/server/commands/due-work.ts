@@ -22,7 +22,7 @@ const DEAF_AFTER_MS = 3_000;
 const MOST_WAIT_MS = 6_000;
 const LOOK_AGAIN_MS = 250;
 
-/** How often to read when the newest record arrived: the query covers every outbox there ever was. */
+/** Interval of reading the newest record's time, which covers every outbox there ever was. */
 const NEWEST_EVERY_MS = 10_000;
 
 export type DueContext = Pick<
@@ -46,7 +46,7 @@ export class DueWork {
   readonly #steady: () => number;
   readonly #replyOverdueMs: number;
   readonly #undeliveredMs: number;
-  /** Whether this process lives on between two requests. */
+  /** True if the process outlives its requests. */
   readonly #lasts: boolean;
   #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
   /** The last reading, and the start of uninterrupted readings, on the steady clock. */

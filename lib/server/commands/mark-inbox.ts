@@ -84,7 +84,7 @@ async function markSome(
     const upTo = shown.get(item.id) ?? item.updatedPosition;
     const isChanged = comparePositions(item.openedPosition, upTo) > 0;
     if (isChanged) changed.push(item.id);
-    // The item changes with each failure it counts, so its position tells which were shown.
+    // The item changes with each failure it counts, so its position limits those that were shown.
     const isSeen = body.mark === 'seen';
     if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
     if (isChanged) continue;
@@ -179,7 +179,7 @@ interface Range {
  * Marks agents' failures as seen, each up to a position.
  *
  * Ordering: first the agents' sessions are recounted, then the failures are marked, the oldest of each agent first, and
- * with the last of them the agents are recounted. So the seen failures of an agent are older than the unseen ones.
+ * in the last of these transactions the agents are recounted. So the seen failures of an agent are older than the unseen ones.
  * Failure: there may be any number of both, so it takes several transactions. After an interruption the newest failures
  * are still unseen, and the same call does the rest.
  *

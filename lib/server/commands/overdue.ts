@@ -18,8 +18,7 @@ import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/reme
 
 /**
  * Rows that change by time alone: session states, pending replies, undelivered results, requests, old activity. Each
- * kind has a query for its due rows and a function that settles some of them and returns their number; call it again
- * until it returns 0.
+ * kind has a query for its due rows, and a function that settles some and returns their number, 0 at the end.
  *
  * Ordering: changes that people see go through the session's log, so transcript, lists and clients agree.
  * Failure: the due time is in the row, so any instance decides the same, also after a restart or with new settings.

@@ -46,7 +46,7 @@ interface Settlement {
   /** Where the records are assigned. */
   sessionId: string | null;
   reason: string | null;
-  clientId: string | null;
+  clientId: string | undefined;
 }
 
 /**
@@ -57,23 +57,14 @@ interface Settlement {
  *   `session_of_another_agent`
  */
 export function postAssign({ ids, body, principal }: Asked<Ids, { body: AssignParked }>, server: ServerContext) {
-  return settle(server, ids, principal, {
-    state: 'assigned',
-    sessionId: body.sessionId,
-    reason: null,
-    clientId: body.clientId ?? null,
-  });
+  const { sessionId, clientId } = body;
+  return settle(server, ids, principal, { state: 'assigned', sessionId, reason: null, clientId });
 }
 
 /** `POST /agents/:id/parked/:position/discard`: the records stay in the list of discarded ones. @see postAssign */
 export function postDiscard({ ids, body, principal }: Asked<Ids, { body: DiscardParked }>, server: ServerContext) {
-  const { reason, clientId = null } = body;
-  return settle(server, ids, principal, {
-    state: 'discarded',
-    sessionId: null,
-    reason: reason?.trim() || null,
-    clientId,
-  });
+  const reason = body.reason?.trim() || null;
+  return settle(server, ids, principal, { state: 'discarded', sessionId: null, reason, clientId: body.clientId });
 }
 
 async function settle(
@@ -92,7 +83,7 @@ async function settle(
       state === 'assigned'
         ? ({ type: 'parked.assign', position, sessionId } as const)
         : ({ type: 'parked.discard', position, reason } as const);
-    const key = dedupeKey(found.sessionId, how.clientId ?? undefined, request);
+    const key = dedupeKey(found.sessionId, how.clientId, request);
     if ((await findRepeat(transaction, key)) !== null) {
       return { ...about, ...(await countOf(transaction, found, how)) };
     }
@@ -110,7 +101,7 @@ async function settle(
         columnText(by),
         reason === null ? null : columnText(reason),
         sessionId === null ? null : columnText(sessionId),
-        how.clientId === null ? null : columnText(how.clientId),
+        key?.clientId ?? null,
         JSON.stringify(records.map((record) => record.position)),
       ],
     });
@@ -239,7 +230,7 @@ async function countOf(
   const { rows } = await transaction.execute({
     sql: `SELECT count(*) FILTER (WHERE parked = 'parked') AS left, count(*) FILTER (WHERE settled_client_id = ?) AS settled
           FROM quarantine WHERE agent_id = ? AND parked IS NOT NULL AND session_id = ? AND task_id = ? AND task_run_id IS ?`,
-    args: [clientId === null ? null : columnText(clientId), agentId, sessionId, taskId, runId],
+    args: [clientId === undefined ? null : columnText(clientId), agentId, sessionId, taskId, runId],
   });
   return { settled: Number(rows[0]?.settled ?? 0), left: Number(rows[0]?.left ?? 0) };
 }

@@ -81,7 +81,7 @@ export async function markAbsent(
   const position = missedPosition === null ? {} : { since_position: missedPosition };
   const facts = rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
   await appendFacts(transaction, now, facts);
-  // One session says nothing about the others.
+  // Other sessions may still have to be marked.
   if (which.only !== null) return rows.length;
   if (rows.length === MAX_MARKED) return 1;
   const again = (others?.rows.length ?? 0) > 0;
@@ -153,7 +153,7 @@ export async function markSilent(
     rows.map((row) => awayFact(agentId, row, about)),
   );
   if (rows.length > 0) return 1;
-  // One session says nothing about the others.
+  // Other sessions may still have to be marked.
   if (which.only !== null) return 0;
   await transaction.execute({ sql: 'UPDATE agents SET is_silent = 1 WHERE id = ?', args: [agentId] });
   return 1;

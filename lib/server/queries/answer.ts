@@ -31,7 +31,7 @@ export async function jsonText(value: unknown, pace: Pace): Promise<string> {
   return `{${fields.join(',')}}`;
 }
 
-/** True for a page, or a turn of it. */
+/** True for a page and for a turn. */
 function isLarge(value: unknown): boolean {
   if (!isObject(value) || 'toJSON' in value) return false;
   return Object.values(value).some(isLongList);

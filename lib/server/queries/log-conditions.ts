@@ -50,7 +50,7 @@ function textCondition(required: RequiredText): Condition {
   return { sql: `(${sql})`, args: parts.flatMap((part) => part.args) };
 }
 
-/** Enough to tell lines apart. LIKE costs the pattern's length times the text's. */
+/** Long enough to be selective. LIKE costs the pattern's length times the text's. */
 const MAX_PATTERN_LENGTH = 64;
 const MAX_PATTERNS = 32;
 

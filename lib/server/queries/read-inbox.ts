@@ -14,7 +14,7 @@ interface InboxFilter {
   kinds: readonly InboxKind[];
   agentId: string | null;
   sessionId: string | null;
-  /** In lower case. All of them must occur in the item or in its session's names and texts. */
+  /** In lower case. Each must occur in the item or in its session's names and texts. */
   words: readonly string[];
 }
 

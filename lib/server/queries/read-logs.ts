@@ -161,7 +161,7 @@ function oneLine(text: string): string {
   return parts.filter((part) => part !== '').join(' ⏎ ');
 }
 
-/** What one download holds in memory. */
+/** Limits the memory of a download. */
 const LINES_OF_A_CHUNK = 500;
 const BYTES_OF_A_CHUNK = 256 * 1024;
 /** Milliseconds of one read before its lines are sent. */

@@ -127,7 +127,7 @@ function runsOf(session: string, taskId: string, which: string): Query<Task> {
   return query(taskFromRow, sql, session, columnText(taskId));
 }
 
-/** Earlier events belong to the first run: a subagent may speak before its start is reported. */
+/** Earlier events belong to the first run: a subagent may send events before its start is reported. */
 function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
   const [run, next] = [runs[at], runs[at + 1]];
   if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;
