@@ -12,7 +12,6 @@ import { AGENT_ROW } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { COMMANDS } from './command-table';
-import { writeLogLevel } from './desired-state';
 
 const TERMS = Object.entries(COMMANDS).map(([type, { termMs }]) => `WHEN '${type}' THEN ?3 + ${termMs}`);
 
@@ -106,7 +105,8 @@ async function clampLogLevels(transaction: WriteTransaction, now: number, ahead:
     if (desired === null) continue;
     const requestedAt = Math.min(desired.requestedAt + ahead, now);
     const expiresAt = desired.expiresAt === null ? null : desired.expiresAt + requestedAt - desired.requestedAt;
-    await writeLogLevel(transaction, id, { ...desired, requestedAt, expiresAt }, now);
+    const fact = { kind: 'level-asked', agentId: id, desired: { ...desired, requestedAt, expiresAt } } as const;
+    await appendFacts(transaction, now, [fact]);
   }
 }
 

@@ -18,7 +18,7 @@ import type * as z from 'zod';
  */
 
 /** A command's step, as its transcript shows it. An expired command counts as failed. */
-interface Transition {
+export interface Transition {
   /** Null for a new command. */
   from: CommandState | null;
   to: 'queued' | 'delivered' | 'done' | 'failed';

@@ -5,7 +5,6 @@ import type {
   LogLevelAnswer,
   SetLogLevel,
   SetWakeRule,
-  WakeRule,
   WakeRuleAnswer,
 } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
@@ -116,7 +115,7 @@ export async function expireLogLevels(
   const { rows } = await transaction.execute(selectDue(expiredLogLevels(now), choice, AGENT_ROW.columns()));
   for (const { id: agentId, body } of rows.map(AGENT_ROW.read)) {
     const isConfirmed = body.logLevel.desired?.state !== 'requested';
-    if (isConfirmed) await writeLogLevel(transaction, agentId, null, now);
+    if (isConfirmed) await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired: null }]);
     else await requestLogLevel(transaction, { agentId, level: null, ttlSeconds: null, by: 'time-limit' }, now);
   }
   return rows.length;
@@ -130,7 +129,7 @@ async function queueLogLevel(
   now: number,
 ): Promise<void> {
   const { level, expiresAt, requestedBy } = desired;
-  await writeLogLevel(transaction, agentId, desired, now);
+  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
   const ttl = expiresAt === null ? {} : { ttlSeconds: Math.ceil((expiresAt - now) / 1_000), expiresAt };
   const body: CommandBodies['log-level.set'] = { level, by: requestedBy, requestId, ...ttl };
   const fields = { id: commandId, agentId, sessionId: null, now, expiresAt };
@@ -161,16 +160,6 @@ async function readLogLevel(
   return { desired, stored: commandFromRow(newest) as StoredCommand & { command: LogLevelCommand } };
 }
 
-/** @param desired null withdraws the level */
-export async function writeLogLevel(
-  transaction: WriteTransaction,
-  agentId: string,
-  desired: DesiredLogLevel | null,
-  now: number,
-): Promise<void> {
-  await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
-}
-
 /** The command with the time that is left now. */
 export function withTimeLeft(stored: StoredCommand, now: number): StoredCommand {
   const { command } = stored;
@@ -195,7 +184,7 @@ export async function putWakeRule(
     request: { type: 'wake-rule.set', when },
     prepare: async (transaction, { id, agentId }) => {
       const newest = await newestWakeRule(transaction, id);
-      await writeWakeRule(transaction, agentId, id, when, server.now());
+      await appendFacts(transaction, server.now(), [{ kind: 'wake-rule-set', agentId, sessionId: id, when }]);
       // An earlier command for the same rule counts only if it is the newest.
       return { body: { when }, repeats: (earlier) => earlier.when === when && newest?.body.when === when };
     },
@@ -236,16 +225,6 @@ async function newestWakeRule(transaction: WriteTransaction, sessionId: string):
   return rows[0] === undefined ? null : (commandFromRow(rows[0]).command as WakeRuleCommand);
 }
 
-async function writeWakeRule(
-  transaction: WriteTransaction,
-  agentId: string,
-  sessionId: string,
-  when: WakeRule | null,
-  now: number,
-): Promise<void> {
-  await appendFacts(transaction, now, [{ kind: 'wake-rule-set', agentId, sessionId, when }]);
-}
-
 /** Applies the runner's answer to the desired state, unless a newer command has replaced it. */
 export async function applyAnswer(
   transaction: WriteTransaction,
@@ -261,11 +240,13 @@ export async function applyAnswer(
     if (current?.stored.command.id !== command.id) return;
     // A confirmed default leaves nothing to desire.
     const isOver = state === 'done' && current.desired.level === null;
-    const answered = state === 'done' ? 'confirmed' : 'refused';
-    await writeLogLevel(transaction, agentId, isOver ? null : { ...current.desired, state: answered, reason }, now);
+    const answered = state === 'done' ? ('confirmed' as const) : ('refused' as const);
+    const desired = isOver ? null : { ...current.desired, state: answered, reason };
+    await appendFacts(transaction, now, [{ kind: 'level-asked', agentId, desired }]);
   } else if (command.type === 'wake-rule.set' && command.sessionId !== null) {
     const { id, sessionId, body } = command;
     if ((await newestWakeRule(transaction, sessionId))?.id !== id) return;
-    await writeWakeRule(transaction, agentId, sessionId, state === 'done' ? body.when : null, now);
+    const when = state === 'done' ? body.when : null;
+    await appendFacts(transaction, now, [{ kind: 'wake-rule-set', agentId, sessionId, when }]);
   }
 }

@@ -8,7 +8,7 @@ import { commands } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { COMMANDS, transcriptEvents } from './command-table';
+import { COMMANDS, type Transition, transcriptEvents } from './command-table';
 
 /** A row of `commands`. */
 export interface StoredCommand {
@@ -55,20 +55,28 @@ export async function queueCommand<Type extends CommandType>(
   const latest = now + COMMANDS[type].termMs;
   const expiresAt = Math.min(latest, fields.expiresAt ?? latest);
   const command = { id, type, sessionId, createdAt: now, expiresAt, body } as unknown as Command;
-  if (sessionId !== null) {
-    const events = transcriptEvents(command, { from: null, to: 'queued', reason: null, clientId, waits });
-    await appendFacts(
-      transaction,
-      now,
-      events.map((event) => ({ agentId, sessionId, event })),
-    );
-  }
+  const transition = { from: null, to: 'queued', reason: null, clientId, waits } as const;
+  await appendTransition(transaction, agentId, command, transition, now);
   await transaction.execute({
     sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at)
           VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)`,
     args: [id, await allocatePosition(transaction), agentId, sessionId, type, bodyJson(body), now, expiresAt],
   });
   return command;
+}
+
+/** Appends a command's step to its session, if it has one. */
+export async function appendTransition(
+  transaction: WriteTransaction,
+  agentId: string,
+  command: Command,
+  transition: Transition,
+  now: number,
+): Promise<void> {
+  const { sessionId } = command;
+  if (sessionId === null) return;
+  const facts = transcriptEvents(command, transition).map((event) => ({ agentId, sessionId, event }));
+  await appendFacts(transaction, now, facts);
 }
 
 /** Limited to the size of a record, so that every database can store it. */

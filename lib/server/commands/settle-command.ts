@@ -5,10 +5,9 @@ import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-swe
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';
-import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { COMMANDS, transcriptEvents } from './command-table';
+import { COMMANDS } from './command-table';
 import { applyAnswer } from './desired-state';
-import { commandFromRow, type StoredCommand } from './queue-command';
+import { appendTransition, commandFromRow, type StoredCommand } from './queue-command';
 import { isSuperseded, type RunnerRef, readRunner, runnerIn } from './runner-connection';
 
 /**
@@ -85,14 +84,8 @@ async function settle(
     args: [state, reason === null ? null : columnText(reason), command.id],
   });
   await applyAnswer(transaction, agentId, command, state, reason, now);
-  const { sessionId } = command;
-  if (sessionId === null) return;
-  const events = transcriptEvents(command, { from, to: state === 'expired' ? 'failed' : state, reason });
-  await appendFacts(
-    transaction,
-    now,
-    events.map((event) => ({ agentId, sessionId, event })),
-  );
+  const transition = { from, to: state === 'expired' ? 'failed' : state, reason } as const;
+  await appendTransition(transaction, agentId, command, transition, now);
 }
 
 export interface ClockReading {

@@ -146,21 +146,17 @@ export async function readAgent(sight: Sight, agentId: string): Promise<AgentDet
   };
 }
 
-/** @returns null for an unknown agent */
-export async function readAgentRow(
-  sight: Sight,
-  agentId: string,
-): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
-  const { position, found } = await readSnapshot(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
-  const [agent] = found[0];
-  return agent === undefined ? null : { position, agent };
-}
-
+/** Reads one agent's row. @returns null for an unknown agent */
+export const readAgentRow = rowReader(agentsIn);
 /** The same for readers of its log. */
-export async function readLogAgent(sight: Sight, agentId: string): ReturnType<typeof readAgentRow> {
-  const { position, found } = await readSnapshot(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
-  const [agent] = found[0];
-  return agent === undefined ? null : { position, agent };
+export const readLogAgent = rowReader(logsIn);
+
+function rowReader(within: typeof agentsIn) {
+  return async (sight: Sight, agentId: string): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> => {
+    const { position, found } = await readSnapshot(sight, [selectAgent(agentId, within(sight.scope, 'id'))]);
+    const [agent] = found[0];
+    return agent === undefined ? null : { position, agent };
+  };
 }
 
 function selectAgent(agentId: string, which: string): Query<AgentSummary> {
