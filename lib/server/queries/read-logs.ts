@@ -241,7 +241,7 @@ export async function readLogComponents(sight: Sight, agentId: string): Promise<
 /** `GET /agents/:id/log-level` */
 export interface LogLevelDetail extends AgentLogLevel {
   position: Position;
-  /** Every level, the most verbose first. */
+  /** All levels, the most verbose first. */
   levels: readonly LogLevel[];
 }
 
