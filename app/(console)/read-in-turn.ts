@@ -7,7 +7,7 @@ import { type ReadScope, readScope } from '@/lib/server/access/request-context';
 import { shownDigests } from '@/lib/server/access/shown-digests';
 import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { theServer } from '@/lib/server/process-server.mjs';
-import { toldModel } from '@/lib/server/queries/told-model';
+import { redactResponse } from '@/lib/server/queries/answer';
 import type { ServerParts } from '@/lib/server/server-parts';
 
 /**
@@ -31,7 +31,15 @@ export async function readForPage<T>(
     const { scope, redacts } = reader;
     const parts = await partsOfRequest();
     const digests = await shownDigests(reader, parts.database);
+<<<<<<< ours
     return await toldModel(await read(readScope(parts.database, scope, redacts), parts, reader), { redacts }, digests);
+=======
+    return await redactResponse(
+      await read(sightOf(parts.database, scope, redacts), parts, reader),
+      { redacts },
+      digests,
+    );
+>>>>>>> srvcmd
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

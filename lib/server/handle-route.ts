@@ -70,7 +70,7 @@ async function responseOf(
     await model.body?.cancel();
     throw cannotRedact();
   }
-  return answer(await toldModel(model, principal, digests), status);
+  return answer(await redactResponse(model, principal, digests), status);
 }
 
 function cannotRedact(): AppError {

@@ -17,21 +17,23 @@ import {
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { signIn, signInByForm, signOut } from '@/lib/server/access/sign-in';
 import { postAgUi, postAgUiConnect } from '@/lib/server/agui/post-agui';
-import { postAcceptReply } from '@/lib/server/commands/accept-reply';
-import { postAck } from '@/lib/server/commands/acknowledge';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
-import { putArrangement } from '@/lib/server/commands/arrange-session';
-import { postInterrupt, postSessionEnd, postTaskStop, postTaskWake } from '@/lib/server/commands/ask-agent';
-import { getCommands } from '@/lib/server/commands/get-commands';
-import { postMarks } from '@/lib/server/commands/mark-inbox';
-import { postAttachment } from '@/lib/server/commands/post-attachment';
-import { putLogLevel } from '@/lib/server/commands/put-log-level';
-import { putRetirement } from '@/lib/server/commands/retire-agent';
-import { postInsightsSeen } from '@/lib/server/commands/see-insights';
-import { postMessage } from '@/lib/server/commands/send-message';
-import { postAssign, postDiscard } from '@/lib/server/commands/settle-parked';
-import { postWaive } from '@/lib/server/commands/waive-obligation';
-import { putWakeRule } from '@/lib/server/commands/wake-rule';
+import { putArrangement, putRetirement } from '@/lib/server/commands/arrange';
+import { postAttachment } from '@/lib/server/commands/attachments';
+import { getCommands } from '@/lib/server/commands/command-hub';
+import { COMMANDS, DECISIONS } from '@/lib/server/commands/command-table';
+import { putLogLevel, putWakeRule } from '@/lib/server/commands/desired-state';
+import { postInsightsSeen, postMarks } from '@/lib/server/commands/mark-inbox';
+import { postAssign, postDiscard } from '@/lib/server/commands/parked-records';
+import { postAcceptReply, postWaive } from '@/lib/server/commands/pending-replies';
+import {
+  postInterrupt,
+  postMessage,
+  postSessionEnd,
+  postTaskStop,
+  postTaskWake,
+} from '@/lib/server/commands/session-commands';
+import { postAck } from '@/lib/server/commands/settle-command';
 import { getStream } from '@/lib/server/fan-out/get-stream';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { healthz, type Readiness, readyz } from '@/lib/server/queries/health';
@@ -168,43 +170,29 @@ export const ROUTES: readonly Route[] = [
   acts('run by AG-UI')('POST', '/agui/:agentId', postAgUi, { query: query.agUiQuery }),
   acts('connect by AG-UI')('POST', '/agui/:agentId/connect', postAgUiConnect, { query: query.agUiQuery }),
 
-  asks('send message')('POST', '/sessions/:sessionId/messages', postMessage, { bodies: [body.sendMessageSchema] }),
+  queues(['message'], postMessage),
   api('act', 201, 'attach file')('POST', '/sessions/:sessionId/attachments', postAttachment, {
     query: query.attachmentQuery,
   }),
   attends('GET', '/attachments/:hash', getAttachment, { query: query.attachmentBytesQuery }),
-  asks('interrupt')('POST', '/sessions/:sessionId/interrupt', postInterrupt, { bodies: [body.interruptSchema] }),
-  asks('end session')('POST', '/sessions/:sessionId/end', postSessionEnd, { bodies: [body.endSessionSchema] }),
-  asks('stop task')('POST', '/sessions/:sessionId/tasks/:taskId/stop', postTaskStop, { bodies: [body.stopTaskSchema] }),
-  asks('wake for task')('POST', '/sessions/:sessionId/tasks/:taskId/wake', postTaskWake, {
-    bodies: [body.wakeTaskSchema],
-  }),
-  asks('set wake rule')('PUT', '/sessions/:sessionId/wake-rule', putWakeRule, { bodies: [body.setWakeRuleSchema] }),
-  asks('answer request')('POST', '/sessions/:sessionId/requests/:requestId', postRequestAnswer, {
-    bodies: [body.decidePermissionSchema, body.answerQuestionSchema],
-  }),
-  asks('set log level')('PUT', '/agents/:agentId/log-level', putLogLevel, { bodies: [body.setLogLevelSchema] }),
+  queues(['interrupt'], postInterrupt),
+  queues(['session.end'], postSessionEnd),
+  queues(['task.stop'], postTaskStop),
+  queues(['task.wake'], postTaskWake),
+  queues(['wake-rule.set'], putWakeRule),
+  queues(['permission.decision', 'question.answer'], postRequestAnswer),
+  queues(['log-level.set'], putLogLevel),
   reads('GET', '/webhook', read.getWebhook),
   reads('GET', '/webhook/deliveries', read.getWebhookDeliveries, { query: query.webhookDeliveriesQuery }),
   acts('test webhook')('POST', '/webhook/test', postWebhookTest),
-  acts('mark inbox')('POST', '/inbox/marks', postMarks, { bodies: [body.markInboxSchema] }),
-  acts('arrange session')('PUT', '/sessions/:sessionId/arrangement', putArrangement, { bodies: [body.arrangeSchema] }),
-  acts('waive reply')('POST', '/sessions/:sessionId/obligations/:messageId/waive', postWaive, {
-    bodies: [body.waiveSchema],
-  }),
-  acts('accept reply')('POST', '/sessions/:sessionId/obligations/:messageId/accept', postAcceptReply, {
-    bodies: [body.acceptReplySchema],
-  }),
-  acts('retire agent')('PUT', '/agents/:agentId/retirement', putRetirement, { bodies: [body.retireSchema] }),
-  acts('see insights')('POST', '/agents/:agentId/insights/seen', postInsightsSeen, {
-    bodies: [body.seeInsightsSchema],
-  }),
-  acts('assign record')('POST', '/agents/:agentId/parked/:position/assign', postAssign, {
-    bodies: [body.assignParkedSchema],
-  }),
-  acts('discard record')('POST', '/agents/:agentId/parked/:position/discard', postDiscard, {
-    bodies: [body.discardParkedSchema],
-  }),
+  decides(['inbox.mark'], postMarks),
+  decides(['session.arrange'], putArrangement),
+  decides(['obligation.waive'], postWaive),
+  decides(['obligation.accept'], postAcceptReply),
+  decides(['agent.retire'], putRetirement),
+  decides(['insights.see'], postInsightsSeen),
+  decides(['parked.assign'], postAssign),
+  decides(['parked.discard'], postDiscard),
 ];
 
 type IdIn<Path extends string> = Path extends `${string}/:${infer Id}/${infer Rest}`

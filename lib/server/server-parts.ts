@@ -26,6 +26,7 @@ const NO_OBSERVERS: Observers = { count: () => null, listeners: [] };
 
 /** Everything built on one open database. */
 export interface ServerParts extends CommandServer, IngestServer, StreamServer {
+  commands: CommandHub;
   logs: LogKeeper;
   history: HistoryKeeper;
   webhooks: WebhookSender;

@@ -2,7 +2,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { Command } from '@interlude/protocol/commands';
 import type { CommandFrame } from '@interlude/protocol/sse';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Dialect, StrictEvent } from '@/lib/server/agui/strict-event';
+import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
 import { refusalOf } from '../support/agui-verifier';
 import { FrameReader } from '../support/frames';
 import { errorOf, ingest, record } from '../support/ingest-target';
@@ -135,8 +135,8 @@ export function describeAgUiContract(
 
     /** The events of a client's runs, which neither verifier may refuse. */
     function heard(dialect: Dialect) {
-      const events: StrictEvent[] = [];
-      const subscriber = { onEvent: ({ event }: { event: StrictEvent }) => void events.push(event) };
+      const events: ClientEvent[] = [];
+      const subscriber = { onEvent: ({ event }: { event: ClientEvent }) => void events.push(event) };
       return {
         events,
         subscriber,
@@ -171,7 +171,7 @@ export function describeAgUiContract(
       ...more,
     });
     /** What a stream says in all, once it has ended. */
-    async function streamed(response: Response): Promise<StrictEvent[]> {
+    async function streamed(response: Response): Promise<ClientEvent[]> {
       expect([response.status, response.headers.get('content-type')]).toEqual([
         200,
         'text/event-stream; charset=utf-8',
@@ -180,7 +180,7 @@ export function describeAgUiContract(
       expect(body).not.toContain('\r');
       return body
         .split('\n\n')
-        .flatMap((block) => (block.startsWith('data: ') ? [JSON.parse(block.slice(6)) as StrictEvent] : []));
+        .flatMap((block) => (block.startsWith('data: ') ? [JSON.parse(block.slice(6)) as ClientEvent] : []));
     }
 
     describe.each(DIALECTS)('a client of %s', (dialect) => {

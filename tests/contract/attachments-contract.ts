@@ -72,11 +72,11 @@ export function describeAttachmentsContract(name: string, makeTarget: () => Prom
       const pdf = bytesOf('%PDF-1.7\n');
       expect((await attached(pdf, 'application/x-unknown'))[1]).toMatchObject({ mediaType: 'application/pdf' });
       for (const [body, type, why] of [
-        [bytesOf('<svg/>'), 'image/svg+xml', 'image/svg+xml is not taken'],
-        [bytesOf('<svg/>'), 'image/png', 'It is sent as image/png, and its bytes are not'],
-        [bytesOf('a\0b'), 'text/plain', 'It is no text in UTF-8'],
-        [Uint8Array.from([0xff, 0xfe, 0x41]), 'text/plain', 'It is no text in UTF-8'],
-        [bytesOf('x'), null, 'It has no Content-Type'],
+        [bytesOf('<svg/>'), 'image/svg+xml', 'image/svg+xml is not supported'],
+        [bytesOf('<svg/>'), 'image/png', 'The Content-Type is image/png, but the bytes are not'],
+        [bytesOf('a\0b'), 'text/plain', 'The file is not text in UTF-8'],
+        [Uint8Array.from([0xff, 0xfe, 0x41]), 'text/plain', 'The file is not text in UTF-8'],
+        [bytesOf('x'), null, 'The Content-Type is missing'],
       ] as const) {
         const types = 'image/png, image/jpeg, image/gif, image/webp, text/*, application/json, application/pdf';
         expect(await refusal(await attach(body, type))).toEqual([

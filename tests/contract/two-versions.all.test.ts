@@ -109,7 +109,7 @@ function besideNewer(where: string, place: Place, suites: readonly ((name: strin
       expect((await errorOf(refused)).message).toMatch(/was written by a newer Interlude\. Update this one/);
       await third.close();
       // The sweep of the first one fails, too, and reports it once.
-      await expect.poll(() => said.mock.calls.flat().join()).toContain('commands are held up');
+      await expect.poll(() => said.mock.calls.flat().join()).toContain('commands: delivery is delayed');
       vi.restoreAllMocks();
     });
   });

@@ -1,9 +1,7 @@
 import type { Storage, StoragePart, StorageSizes } from '@interlude/protocol/storage';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KeptAnswer } from '@/db/kept-answer';
-import { estimateTables } from '@/lib/server/queries/estimate-tables';
-import { measureTables } from '@/lib/server/queries/measure-tables';
-import { readStorage } from '@/lib/server/queries/read-storage';
+import { estimateTables, measureTables, readStorage } from '@/lib/server/queries/read-storage';
 import { temporaryDatabase } from '../support/database';
 import { WellUsed } from '../support/well-used-database';
 

@@ -36,7 +36,7 @@ export const ACCESS = [
   },
   {
     name: 'sends a runner the id that the server made',
-    file: 'lib/server/commands/claim-commands.ts',
+    file: 'lib/server/commands/command-stream.ts',
     find: "if (row.alias === null || !('sessionId' in command)) return stored;",
     replace: "if (row !== null || !('sessionId' in command)) return stored;",
     test: 'tests/unit/ingest/session-aliases.test.ts',
@@ -134,7 +134,7 @@ export const ACCESS = [
   },
   {
     name: 'reads a log outside the scope',
-    file: 'lib/server/queries/agent-known.ts',
+    file: 'lib/server/queries/read-logs.ts',
     find: "AND ${logsIn(scope, 'id')}",
     replace: '',
     test: 'tests/unit/access/scoped-reads.test.ts',
@@ -190,14 +190,14 @@ export const ACCESS = [
   },
   {
     name: 'runs a session outside the scope by AG-UI',
-    file: 'lib/server/agui/session-facts.ts',
+    file: 'lib/server/agui/post-agui.ts',
     find: "WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`",
     replace: 'WHERE id = ?`',
     test: 'tests/unit/access/scoped-reads.test.ts',
   },
   {
     name: 'assigns a record to a session outside the scope',
-    file: 'lib/server/commands/settle-parked.ts',
+    file: 'lib/server/commands/parked-records.ts',
     find: "WHERE id = ? AND ${sessionsIn(scope, 'id')}`",
     replace: 'WHERE id = ?`',
     test: 'tests/unit/access/permissions.test.ts',

@@ -105,8 +105,8 @@ export const DOOR = [
   {
     name: 'shares out reads by something else than the credential',
     file: 'lib/server/queries/read-routes.ts',
-    find: 'return database.reads.run(principal.credentialId, read,',
-    replace: "return database.reads.run(request.headers.get('user-agent') ?? '', read,",
+    find: 'return server.database.reads.run(principal.credentialId,',
+    replace: "return server.database.reads.run(request.headers.get('user-agent') ?? '',",
     test: 'tests/unit/access/fair-shares.test.ts',
   },
   {

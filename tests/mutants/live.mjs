@@ -114,15 +114,15 @@ export const LIVE = [
     file: 'lib/server/fan-out/get-stream.ts',
     find: "lastEventId ? ['Last-Event-ID', lastEventId] : ['after', after]",
     replace: "after ? ['after', after] : ['Last-Event-ID', lastEventId]",
-    test: 'tests/unit/commands/meant-asks.test.ts',
+    test: 'tests/unit/commands/preconditions.test.ts',
   },
   {
     name: 'reads the position outside the snapshot',
-    file: 'lib/server/queries/read-together.ts',
+    file: 'lib/server/queries/read-snapshot.ts',
     find: "const [counter, ...results] = await reader.batch([positionIn(scope), ...statements], 'read');",
     replace:
       "const results = await reader.batch(statements, 'read'); const [counter] = await reader.batch([positionIn(scope)], 'read');",
-    test: 'tests/unit/queries/read-together.test.ts',
+    test: 'tests/unit/queries/read-snapshot.test.ts',
   },
   {
     name: 'takes a repeated frame as new',

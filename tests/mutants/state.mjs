@@ -155,7 +155,7 @@ export const STATE = [
   },
   {
     name: 'never counts a reply as overdue',
-    file: 'lib/server/commands/overdue-replies.ts',
+    file: 'lib/server/commands/overdue.ts',
     find: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= ?1`,",
     replace: "where: `state = 'owed' AND is_judged = 0 AND owed_since <= -?1`,",
     test: 'tests/unit/commands/overdue-replies.test.ts',

@@ -113,7 +113,7 @@ export const STORAGE = [
   },
   {
     name: 'removes an attachment that a message names',
-    file: 'lib/server/commands/attachment-rows.ts',
+    file: 'lib/server/commands/attachments.ts',
     find: "where: 'is_named = 0 AND sent_at <= ?1',",
     replace: "where: 'sent_at <= ?1',",
     test: 'tests/unit/commands/attachments.test.ts',

@@ -2,13 +2,13 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { ClientEvent, Dialect, Outcome } from '@/lib/server/agui/client-events';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import { Course } from '@/lib/server/agui/course';
-import type { CourseOptions } from '@/lib/server/agui/course-options';
-import type { Asked } from '@/lib/server/agui/interrupts';
-import type { Dialect, Outcome, StrictEvent } from '@/lib/server/agui/strict-event';
-import { StrictStream } from '@/lib/server/agui/strict-stream';
+import type { PendingRequest } from '@/lib/server/agui/interrupts';
+import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
+import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
+import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import { refusalOf } from '../support/agui-verifier';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import { clientRefuses, strictClient } from '../support/strict-clients';
@@ -75,7 +75,7 @@ const logs: fc.Arbitrary<EventEntry[]> = fc
   });
 
 const DIALECTS: Dialect[] = ['1.0', '0.0.59'];
-const asked: Asked = {
+const asked: PendingRequest = {
   id: 'q1',
   kind: 'permission',
   title: 'May I?',
@@ -90,7 +90,7 @@ const asked: Asked = {
 
 function partsOf(has: readonly [string, number][]): ClientParts {
   const parts = new ClientParts();
-  for (const [name, length] of has) parts.know(name.startsWith('t') ? 'call' : 'text', name, length, 0);
+  for (const [name, length] of has) parts.add(name.startsWith('t') ? 'call' : 'text', name, length, 0);
   return parts;
 }
 
@@ -117,7 +117,7 @@ describe('a strict stream', () => {
     (dialect) => {
       fc.assert(
         fc.property(logs, verbs, had, (log, turns, has) => {
-          const stream = new StrictStream({ threadId: 's1', dialect, parts: partsOf(has) });
+          const stream = new WellFormedStream({ threadId: 's1', dialect, parts: partsOf(has) });
           for (const [at, entry] of log.entries()) {
             for (const [when, verb, outcome] of turns) {
               if (when % log.length !== at) continue;
@@ -126,7 +126,7 @@ describe('a strict stream', () => {
               else if (verb === 'fail') stream.fail('no');
               else stream.settle();
             }
-            stream.take(entry);
+            stream.write(entry);
           }
           stream.finish({ type: 'success' });
           const written = stream.drain();
@@ -138,20 +138,20 @@ describe('a strict stream', () => {
   );
 });
 
-describe('the course of a client', () => {
+describe('the projector of a client', () => {
   const given = fc.record({
-    awaits: fc.subarray(['u1', 'u2']),
+    messageIds: fc.subarray(['u1', 'u2']),
     answeredIn: fc.option(fc.constantFrom('r1', 'r2'), { nil: null }),
     answersNext: fc.boolean(),
-    follows: fc.constantFrom<CourseOptions['follows']>('no', 'while-tasks-run', 'always'),
+    follows: fc.constantFrom<RunProjectorOptions['follows']>('no', 'while-tasks-run', 'always'),
     openTurnId: fc.option(fc.constantFrom('r0', 'r1'), { nil: null }),
     pending: fc.subarray([asked]),
     answered: fc.subarray(['q1']),
     asOf: fc.nat(40).map(String),
-    quietUpTo: fc.nat(40).map(String),
+    knownUpTo: fc.nat(40).map(String),
     isTurnless: fc.boolean(),
     isAway: fc.boolean(),
-    says: fc.constantFrom([], [{ name: 'interlude:resumed', value: {} }]),
+    notices: fc.constantFrom([], [{ name: 'interlude:resumed', value: {} }]),
   });
   const moments = fc.record({
     caughtUp: fc.nat(100),
@@ -163,29 +163,29 @@ describe('the course of a client', () => {
 
   interface Lived {
     log: EventEntry[];
-    options: Omit<CourseOptions, 'stream' | 'parts' | 'tasks' | 'runId'>;
+    options: Omit<RunProjectorOptions, 'stream' | 'parts' | 'tasks' | 'runId'>;
     when: { caughtUp: number; settles: number[]; bound: number; givesUp: number; connects: boolean };
     has: [string, number][];
   }
 
-  function live(dialect: Dialect, { log, options, when, has }: Lived): StrictEvent[] {
+  function live(dialect: Dialect, { log, options, when, has }: Lived): ClientEvent[] {
     const parts = partsOf(has);
-    const stream = new StrictStream({ threadId: 's1', dialect, parts });
+    const stream = new WellFormedStream({ threadId: 's1', dialect, parts });
     const tasks = new TaskActivities({ sessionId: 's1', agentId: 'a1' }, []);
-    const course = new Course({ ...options, stream, parts, tasks, runId: 'asked' });
-    if (when.connects) course.connected([{ id: 'm1', role: 'assistant', content: 'x' }]);
-    for (let at = 0; at < log.length && !course.isOver; at += 1) {
-      if (when.settles.some((one) => one % log.length === at)) course.settle();
-      if (when.caughtUp % log.length === at) course.caughtUp();
-      if (when.bound === at) course.bound();
-      if (when.givesUp === at) course.giveUp();
-      course.take(log[at] as EventEntry);
-      if (course.rereads === null) continue;
-      course.reread();
+    const projector = new RunProjector({ ...options, stream, parts, tasks, runId: 'asked' });
+    if (when.connects) projector.projectHistory([{ id: 'm1', role: 'assistant', content: 'x' }]);
+    for (let at = 0; at < log.length && !projector.isOver; at += 1) {
+      if (when.settles.some((one) => one % log.length === at)) projector.settle();
+      if (when.caughtUp % log.length === at) projector.caughtUp();
+      if (when.bound === at) projector.stopFollowing();
+      if (when.givesUp === at) projector.timeOut();
+      projector.project(log[at] as EventEntry);
+      if (projector.rereads === null) continue;
+      projector.reread();
       at = -1;
     }
-    course.settle();
-    if (!course.isOver) course.fail('It was stopped.', 'stream_shutdown');
+    projector.settle();
+    if (!projector.isOver) projector.fail('It was stopped.', 'stream_shutdown');
     return stream.drain();
   }
 
@@ -219,8 +219,8 @@ describe('the course of a client', () => {
         const whole = told.join('');
         const has = whole.slice(0, had);
         const parts = new ClientParts();
-        if (has !== '') parts.know('text', 'm1', has.length, 0);
-        const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+        if (has !== '') parts.add('text', 'm1', has.length, 0);
+        const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
         stream.begin({ runId: 'r1' });
         const events: AgUiEvent[] = isAnnounced ? [{ type: 'TEXT_MESSAGE_START', messageId: 'm1' }] : [];
         const upTo = Math.min(folded, told.length);
@@ -231,7 +231,7 @@ describe('the course of a client', () => {
         }
         for (const delta of told.slice(upTo)) events.push({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta });
         for (const [at, event] of events.entries()) {
-          stream.take({ position: String(at), occurredAt: at, receivedAt: at, event });
+          stream.write({ position: String(at), occurredAt: at, receivedAt: at, event });
         }
         stream.finish({ type: 'success' });
         const body = stream.drain().map((event) => `data: ${JSON.stringify(event)}\n\n`);

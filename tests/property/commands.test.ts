@@ -204,7 +204,7 @@ describe('commands', () => {
     await world.ask('c1');
     await world.pass(MESSAGE_EXPIRY_MS + 1);
     expect(await world.shown()).toEqual([
-      { message_id: world.asked[0], delivery: 'failed', reason: 'no runner took it within 7 days' },
+      { message_id: world.asked[0], delivery: 'failed', reason: 'no runner received it within 7 days' },
     ]);
     await world.connect(false);
     expect(world.acted).toEqual([]);

@@ -9,8 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
 import { type Retention, removeOldLines } from '@/lib/server/log-store/remove-old-lines';
-import { readLogComponents } from '@/lib/server/queries/read-log-components';
-import { type LogPageLimits, type LogPlace, readLogLines } from '@/lib/server/queries/read-log-lines';
+import { type LogPageLimits, type LogPlace, readLogComponents, readLogLines } from '@/lib/server/queries/read-logs';
 import { type InProcessTarget, inProcessTarget } from '../support/ingest-target';
 import { LineWriter, type WrittenLine } from '../support/line-writer';
 

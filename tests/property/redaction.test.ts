@@ -9,7 +9,7 @@ import { afterEach, expect, it } from 'vitest';
 import { nextTurn } from '@/db/next-turn';
 import { readScope } from '@/lib/server/access/request-context';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
-import { readTaskOutput } from '@/lib/server/queries/read-task-output';
+import { readTaskOutput } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import { type FrameReader, idsOf } from '../support/frames';

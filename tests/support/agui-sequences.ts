@@ -1,44 +1,44 @@
-import type { StrictEvent } from '@/lib/server/agui/strict-event';
+import type { ClientEvent } from '@/lib/server/agui/client-events';
 
 /** The streams of events that `tests/fixtures/agui` has the clients' verdicts on, by the names that they have there. */
-const start = (runId = 'r1'): StrictEvent => ({ type: 'RUN_STARTED', threadId: 't', runId });
-const end = (more: object = {}, runId = 'r1'): StrictEvent => ({ type: 'RUN_FINISHED', threadId: 't', runId, ...more });
-const error: StrictEvent = { type: 'RUN_ERROR', message: 'no' };
-const custom: StrictEvent = { type: 'CUSTOM', name: 'n', value: 1 };
-const opens = (messageId = 'm1', more: object = {}): StrictEvent => ({
+const start = (runId = 'r1'): ClientEvent => ({ type: 'RUN_STARTED', threadId: 't', runId });
+const end = (more: object = {}, runId = 'r1'): ClientEvent => ({ type: 'RUN_FINISHED', threadId: 't', runId, ...more });
+const error: ClientEvent = { type: 'RUN_ERROR', message: 'no' };
+const custom: ClientEvent = { type: 'CUSTOM', name: 'n', value: 1 };
+const opens = (messageId = 'm1', more: object = {}): ClientEvent => ({
   type: 'TEXT_MESSAGE_START',
   messageId,
   role: 'assistant',
   ...more,
 });
-const says = (delta: string, messageId = 'm1'): StrictEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
-const closes = (messageId = 'm1'): StrictEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
+const says = (delta: string, messageId = 'm1'): ClientEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
+const closes = (messageId = 'm1'): ClientEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
 const text = (delta: string, messageId = 'm1', more: object = {}) => [
   opens(messageId, more),
   says(delta, messageId),
   closes(messageId),
 ];
-const call: StrictEvent = { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'bash' };
-const args: StrictEvent = { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{}' };
-const called: StrictEvent = { type: 'TOOL_CALL_END', toolCallId: 'c1' };
-const result: StrictEvent = { type: 'TOOL_CALL_RESULT', messageId: 'x1', toolCallId: 'c1', content: 'ok' };
-const thinks = (role: string): StrictEvent[] => [
+const call: ClientEvent = { type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'bash' };
+const args: ClientEvent = { type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta: '{}' };
+const called: ClientEvent = { type: 'TOOL_CALL_END', toolCallId: 'c1' };
+const result: ClientEvent = { type: 'TOOL_CALL_RESULT', messageId: 'x1', toolCallId: 'c1', content: 'ok' };
+const thinks = (role: string): ClientEvent[] => [
   { type: 'REASONING_START', messageId: 'g1' },
   { type: 'REASONING_MESSAGE_START', messageId: 'g1', role },
   { type: 'REASONING_MESSAGE_CONTENT', messageId: 'g1', delta: 'hm' },
   { type: 'REASONING_MESSAGE_END', messageId: 'g1' },
   { type: 'REASONING_END', messageId: 'g1' },
 ];
-const subagent: StrictEvent = { type: 'SUBAGENT_STARTED', subagentRunId: 's1', name: 'helper' };
+const subagent: ClientEvent = { type: 'SUBAGENT_STARTED', subagentRunId: 's1', name: 'helper' };
 const interrupts = [{ id: 'i1', reason: 'tool_call', toolCallId: 'c1' }];
-const chunk = (delta: string): StrictEvent => ({
+const chunk = (delta: string): ClientEvent => ({
   type: 'TEXT_MESSAGE_CHUNK',
   messageId: 'm1',
   role: 'assistant',
   delta,
 });
 
-export const SEQUENCES: Record<string, StrictEvent[]> = {
+export const SEQUENCES: Record<string, ClientEvent[]> = {
   normal: [start(), ...text('hi'), end()],
   'custom first': [custom, start(), end()],
   'raw first': [{ type: 'RAW', event: {} }, start(), end()],

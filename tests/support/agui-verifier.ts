@@ -1,4 +1,4 @@
-import type { Dialect, StrictEvent } from '@/lib/server/agui/strict-event';
+import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
 
 /** Types that 1.0 and 0.0.59 both know. */
 const TYPES = new Set(
@@ -35,9 +35,9 @@ const BRACKETS = [
  *
  * @returns why it is refused; null if it is taken
  */
-export function refusalOf(events: readonly StrictEvent[], dialect: Dialect): string | null {
+export function refusalOf(events: readonly ClientEvent[], dialect: Dialect): string | null {
   let state: 'before' | 'running' | 'finished' | 'failed' = 'before';
-  let open = new Map<string, StrictEvent>();
+  let open = new Map<string, ClientEvent>();
   let owners = new Map<string, unknown>();
   let ended = new Set<unknown>();
   for (const [at, event] of events.entries()) {

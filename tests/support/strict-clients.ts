@@ -1,6 +1,6 @@
 import { HttpAgent as HttpAgent1 } from '@ag-ui/client';
 import { HttpAgent as HttpAgent0059 } from 'ag-ui-client-0059';
-import type { Dialect, StrictEvent } from '@/lib/server/agui/strict-event';
+import type { ClientEvent, Dialect } from '@/lib/server/agui/client-events';
 
 /** The strict clients themselves, each under the dialect that it speaks. */
 export const CLIENTS = { '1.0': HttpAgent1, '0.0.59': HttpAgent0059 } as const;
@@ -28,7 +28,7 @@ export function strictClient(
 }
 
 /** What a client makes of a stream. @returns why it refuses it; null if it takes it */
-export async function clientRefuses(events: readonly StrictEvent[], dialect: Dialect): Promise<string | null> {
+export async function clientRefuses(events: readonly ClientEvent[], dialect: Dialect): Promise<string | null> {
   const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
   const headers = { 'content-type': 'text/event-stream' };
   const client = strictClient(dialect, {

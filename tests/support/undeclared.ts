@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { StrictEvent } from '@/lib/server/agui/strict-event';
+import type { ClientEvent } from '@/lib/server/agui/client-events';
 import made from '@/lib/server/open-api/answer-schemas.json';
 
 /** The types that the API declares, without fields that they do not name: what is served is to be declared. */
@@ -8,7 +8,7 @@ ajv.addSchema({ $id: 'made', components: { schemas: closed(made.schemas) } });
 const check = ajv.compile({ $ref: 'made#/components/schemas/ServedEvent' });
 
 /** @returns what of these events the type of what AG-UI clients are served does not declare; null if nothing */
-export function undeclaredIn(events: readonly StrictEvent[]): string | null {
+export function undeclaredIn(events: readonly ClientEvent[]): string | null {
   const found = events.find((event) => !check(JSON.parse(JSON.stringify(event))));
   return found === undefined ? null : JSON.stringify([found, check.errors?.slice(0, 4)]);
 }

@@ -6,33 +6,32 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 import type { OpenStream, Sink, Source } from '@/lib/server/access/streamed-response';
 import type { FanOut } from '@/lib/server/fan-out/fan-out';
-import type { Course } from './course';
-import type { StrictStream } from './strict-stream';
+import type { RunProjector } from './run-projector';
+import type { WellFormedStream } from './well-formed-stream';
 
-/** How long a client that was told everything may take to fetch it. */
+/** Time for a client to read the end of its stream. */
 const LINGER_MS = 10_000;
 
-/** How long a client waits for the turn that the end of its last task may begin, and for a runner that is away. */
-const PATIENCE_MS = { 'next-turn': 5_000, runner: 60_000 } as const;
+/** Time to wait for a turn after the last task ends, and for an absent runner. */
+const TIMEOUT_MS = { 'next-turn': 5_000, runner: 60_000 } as const;
 
-export interface AnswerStreamOptions {
+interface AnswerStreamOptions {
   fanOut: Pick<FanOut, 'subscribe'>;
   sessionId: string;
-  /** The position behind which its log is read. */
+  /** The log is read after this position. */
   from: number;
-  /** Where a turn began, so that it can be read again. */
-  turnBegan: (turnId: string) => Promise<number | null>;
-  stream: StrictStream;
-  course: Course;
-  /** When whoever follows has done so for long enough; null for at once. */
+  /** The position of a turn's start, from which to read it again. */
+  turnPosition: (turnId: string) => Promise<number | null>;
+  stream: WellFormedStream;
+  projector: RunProjector;
+  /** Milliseconds to follow; null if the client does not. */
   followMs: number | null;
   maxMs: number | null;
   client: string;
-  /** Aborted when the reader is gone. */
   signal: AbortSignal;
   scope: Scope;
   digests: ShownDigests;
-  /** Calls back once the reader may not listen any more. */
+  /** Fires once when the credential loses access. */
   whenOver: (onEnd: () => void) => () => void;
 }
 
@@ -40,11 +39,11 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /**
- * The answer to one client: the session's log as the fan-out streams it, in the client's words.
+ * Streams a session's log, as the fan-out sends it, to one AG-UI client.
  *
- * Ordering: what the log has comes in its order; a subscription is replaced only by one that reads again.
- * Failure: where the log breaks off or the server stops, the client is told in a RUN_ERROR, because to it a plain end is
- * success. A client that hangs up interrupts nothing.
+ * Ordering: in the order of the log; a new subscription replaces the old one only to read a turn again.
+ * Failure: if the log breaks off or the server stops, the stream ends with RUN_ERROR, because clients take a plain end
+ * for success. A client that hangs up interrupts nothing.
  *
  * @throws AppError of the first subscription, before anything is written
  */
@@ -74,8 +73,8 @@ class Answer implements Source {
   #source: Source | null = null;
   #reading = 0;
   #isEnded = false;
-  #waitsFor: Course['waitsFor'] = 'nothing';
-  #patience: ReturnType<typeof setTimeout> | undefined;
+  #waitsFor: RunProjector['waitsFor'] = 'nothing';
+  #timeout: ReturnType<typeof setTimeout> | undefined;
   #bound: ReturnType<typeof setTimeout> | undefined;
   #linger: ReturnType<typeof setTimeout> | undefined;
 
@@ -85,8 +84,8 @@ class Answer implements Source {
     this.#gone = gone;
   }
 
-  open(subscription: OpenStream): void {
-    const { course, followMs, signal } = this.#options;
+  open(subscription: Opener): void {
+    const { projector, followMs, signal } = this.#options;
     signal.addEventListener('abort', this.#abort);
     if (signal.aborted) {
       this.#abort();
@@ -94,7 +93,7 @@ class Answer implements Source {
     }
     if (followMs !== null) {
       this.#bound = setTimeout(() => {
-        course.bound();
+        projector.stopFollowing();
         this.#write();
       }, followMs);
       unref(this.#bound);
@@ -112,7 +111,7 @@ class Answer implements Source {
     this.#leave();
   }
 
-  /** If only the request was aborted, the answer still has to end. */
+  /** The response must end even if only the request was aborted. */
   readonly #abort = (): void => {
     this.gone();
     this.#sink.end();
@@ -128,21 +127,21 @@ class Answer implements Source {
         return sink.waiting;
       },
       write: (chunk) => {
-        if (isCurrent()) this.#take(decoder.decode(chunk));
+        if (isCurrent()) this.#readChunk(decoder.decode(chunk));
       },
-      // It has said `bye`, or this end has.
+      // After `bye`, from either side.
       end: () => {
         if (isCurrent()) this.#breakOff('The stream ended.', 'stream_ended');
       },
       hangUp: () => {
-        if (isCurrent()) this.#breakOff('Interlude could not read on in the session’s log.', 'log_unavailable');
+        if (isCurrent()) this.#breakOff('The session’s log could not be read.', 'log_unavailable');
       },
     });
   }
 
-  /** Frames are whole blocks: the fan-out never cuts one. */
-  #take(text: string): void {
-    const { course } = this.#options;
+  /** The fan-out never splits a frame over chunks. */
+  #readChunk(text: string): void {
+    const { projector } = this.#options;
     let heartbeat = '';
     for (const block of text.split('\n\n')) {
       if (block === '') continue;
@@ -150,110 +149,109 @@ class Answer implements Source {
         heartbeat = `${block}\n\n`;
         continue;
       }
-      this.#takeFrame(block);
-      if (course.isOver || course.rereads !== null) break;
+      this.#readFrame(block);
+      if (projector.isOver || projector.rereads !== null) break;
     }
-    course.settle();
+    projector.settle();
     this.#write(heartbeat);
   }
 
-  #takeFrame(block: string): void {
-    const { course } = this.#options;
+  #readFrame(block: string): void {
+    const { projector } = this.#options;
     const lines = block.split('\n');
     const fieldOf = (name: string) => lines.find((line) => line.startsWith(name))?.slice(name.length) ?? '';
     const event = fieldOf('event: ');
     if (event === 'session-event') {
       const data = parseJson(fieldOf('data: ')) as FrameData['session-event'];
-      course.take({ position: fieldOf('id: '), ...data });
-    } else if (event === 'up-to-date') course.caughtUp();
+      projector.project({ position: fieldOf('id: '), ...data });
+    } else if (event === 'up-to-date') projector.caughtUp();
     else if (event === 'bye') this.#bye((parseJson(fieldOf('data: ')) as FrameData['bye']).reason);
     else if (event === 'hello') {
       const { resume } = parseJson(fieldOf('data: ')) as FrameData['hello'];
-      if (resume === 'gap') course.fail('The session’s log can’t be read from where the run began.', 'log_unavailable');
+      if (resume === 'gap') projector.fail('The session’s log from the start of the run is gone.', 'log_unavailable');
     }
   }
 
   #bye(reason: FrameData['bye']['reason']): void {
-    const { course } = this.#options;
-    const words = {
-      planned: 'This server ends long streams after a while. The agent goes on: connect to see what comes.',
-      slow: 'The client did not read fast enough. The agent goes on: connect to see what it has done.',
+    const { projector } = this.#options;
+    const messages = {
+      planned: 'This server limits the length of streams. The agent is still running: connect again to follow it.',
+      slow: 'The client read too slowly. The agent is still running: connect again to catch up.',
       unauthorized:
-        'The credential of this client was revoked, has expired or may less now. The agent goes on: connect with another.',
-      shutdown: 'Interlude is being stopped. The agent goes on: connect again in a moment.',
+        'This credential was revoked, has expired or lost a permission. The agent is still running: connect with another credential.',
+      shutdown: 'Interlude is shutting down. The agent is still running: connect again in a moment.',
     };
-    course.fail(words[reason], `stream_${reason}`);
+    projector.fail(messages[reason], `stream_${reason}`);
   }
 
   #breakOff(message: string, code: string): void {
-    this.#options.course.fail(`${message} The agent goes on: connect to see what comes.`, code);
+    this.#options.projector.fail(`${message} The agent is still running: connect again to follow it.`, code);
     this.#write();
   }
 
-  /** What the course has come to, and what is to be done about it. */
+  /** Sends what the projector wrote, then acts on its state. */
   #write(heartbeat = ''): void {
     if (this.#isEnded) return;
-    const { course, stream } = this.#options;
+    const { projector, stream } = this.#options;
     const events = stream.drain();
     const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('') || heartbeat;
     if (text !== '') this.#sink.write(encoder.encode(text));
-    if (course.isOver) this.#end();
+    if (projector.isOver) this.#end();
     else {
-      if (course.rereads !== null) void this.#reread(course.rereads);
-      this.#bePatient();
+      if (projector.rereads !== null) void this.#reread(projector.rereads);
+      this.#setTimeout();
     }
   }
 
-  #bePatient(): void {
-    const { course } = this.#options;
-    const waitsFor = course.waitsFor;
+  #setTimeout(): void {
+    const { projector } = this.#options;
+    const waitsFor = projector.waitsFor;
     if (waitsFor === this.#waitsFor) return;
     this.#waitsFor = waitsFor;
-    clearTimeout(this.#patience);
+    clearTimeout(this.#timeout);
     if (waitsFor === 'nothing') return;
-    this.#patience = setTimeout(() => {
-      course.giveUp();
+    this.#timeout = setTimeout(() => {
+      projector.timeOut();
       this.#write();
-    }, PATIENCE_MS[waitsFor]);
-    unref(this.#patience);
+    }, TIMEOUT_MS[waitsFor]);
+    unref(this.#timeout);
   }
 
   async #reread(turnId: string): Promise<void> {
-    const { course, turnBegan, from } = this.#options;
-    course.reread();
+    const { projector, turnPosition, from } = this.#options;
+    projector.reread();
     const before = this.#source;
-    // what it still sends is of no interest
     this.#reading += 1;
     before?.gone();
     try {
-      const began = await turnBegan(turnId);
-      const subscription = await subscribe(this.#options, began === null ? from : began - 1, this.#gone.signal);
+      const position = await turnPosition(turnId);
+      const subscription = await subscribe(this.#options, position === null ? from : position - 1, this.#gone.signal);
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
-      serverLog('error', 'an AG-UI stream broke off:', { error: inShort(error) });
-      this.#breakOff('Interlude could not read on in the session’s log.', 'log_unavailable');
+      serverLog('error', 'agui: a stream failed:', { error: inShort(error) });
+      this.#breakOff('The session’s log could not be read.', 'log_unavailable');
     }
   }
 
   #end(): void {
     this.#leave();
     this.#sink.end();
-    // A stalled reader would hold its backlog for ever, here and in the socket.
-    this.#linger = setTimeout(() => this.#sink.hangUp('the reader did not fetch its answer'), LINGER_MS);
+    // A stalled reader would keep its backlog for ever.
+    this.#linger = setTimeout(() => this.#sink.hangUp('the client did not read its stream'), LINGER_MS);
     unref(this.#linger);
   }
 
   #leave(): void {
     this.#isEnded = true;
     this.#options.signal.removeEventListener('abort', this.#abort);
-    clearTimeout(this.#patience);
+    clearTimeout(this.#timeout);
     clearTimeout(this.#bound);
-    // with it go its subscriptions
+    // Ends the subscription.
     this.#gone.abort();
   }
 }
 
-/** A stopping server need not wait for it. */
+/** Timers must not keep a stopping server alive. */
 function unref(timer: unknown): void {
   if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
 }

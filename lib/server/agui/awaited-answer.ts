@@ -2,99 +2,96 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { idField, inputUserMessages } from '@interlude/protocol/event-fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 
-/** Which turn the client waits for. */
 export interface Awaited {
-  /** The messages, by their ids in the log, that are to be answered. */
-  awaits: readonly string[];
-  /** The turn that is its answer though it began before: it goes on after an interrupt, or another client began it. */
+  /** Ids in the log of the messages to answer. */
+  messageIds: readonly string[];
+  /** An open turn that is the answer: it continues after an interrupt, or another client began it. */
   answeredIn: string | null;
-  /** True if the next run is the answer, whichever messages it names: it continues from the client's answers. */
+  /** The next turn is the answer, whichever messages it names: it continues from the client's answers. */
   answersNext: boolean;
 }
 
-/** `maybe`: it began behind the message and does not say whom it answers. */
+/** `maybe`: a user turn that began after the message and names none. */
 export type Answers = 'yes' | 'maybe' | 'no';
 
-/** What a turn says of itself when it begins. */
-export interface Begun {
+interface TurnStart {
   id: string;
   kind: 'user' | 'between-run';
-  /** The messages it answers; null if it does not say. */
+  /** The messages it answers; null if it names none. */
   named: string[] | null;
   parentRunId: string | null;
 }
 
-/** @param position of the event: a turn without an id is known by it */
-export function begunBy(event: AgUiEvent, position: string): Begun {
-  const said = interludeOf(event);
+/** @param position of the event, which identifies a turn without an id */
+export function turnStartOf(event: AgUiEvent, position: string): TurnStart {
+  const { turn, userMessageIds } = interludeOf(event);
   const input = inputUserMessages(event).map(({ id }) => id);
   const parentRunId = idField(event, 'parentRunId');
-  const isByItself = event.input === undefined && parentRunId !== null;
+  const isBetweenRuns = event.input === undefined && parentRunId !== null;
   return {
     id: idField(event, 'runId') ?? `run:${position}`,
-    kind: said.turn ?? (isByItself ? 'between-run' : 'user'),
-    named: said.userMessageIds ?? (input.length > 0 ? input : null),
+    kind: turn ?? (isBetweenRuns ? 'between-run' : 'user'),
+    named: userMessageIds ?? (input.length > 0 ? input : null),
     parentRunId,
   };
 }
 
-/** The answer that the client waits for: in how many turns ever. */
+/** Tracks the answer that a client waits for, over any number of turns. */
 export class AwaitedAnswer {
-  readonly #awaits: Set<string>;
+  readonly #messageIds: Set<string>;
   #turnId: string | null;
   #isNext: boolean;
 
-  constructor({ awaits, answeredIn, answersNext }: Awaited) {
-    this.#awaits = new Set(awaits);
+  constructor({ messageIds, answeredIn, answersNext }: Awaited) {
+    this.#messageIds = new Set(messageIds);
     this.#turnId = answeredIn;
     this.#isNext = answersNext;
   }
 
   get isPending(): boolean {
-    return this.#awaits.size > 0 || this.#turnId !== null || this.#isNext;
+    return this.hasMessages || this.#turnId !== null || this.#isNext;
   }
 
   get hasMessages(): boolean {
-    return this.#awaits.size > 0;
+    return this.#messageIds.size > 0;
   }
 
   isIn(turnId: string): boolean {
     return turnId === this.#turnId;
   }
 
-  /** From now on it is this turn, which began before. */
-  expectIn(turnId: string | null): void {
+  expect(turnId: string | null): void {
     this.#turnId = turnId;
   }
 
-  amongst(ids: readonly string[] | undefined): string[] {
-    return ids?.filter((id) => this.#awaits.has(id)) ?? [];
+  pendingOf(ids: readonly string[] = []): string[] {
+    return ids.filter((id) => this.#messageIds.has(id));
   }
 
-  /** A turn begins. */
-  judge({ id, kind, named }: Begun): Answers {
+  /** Relates a turn that begins to the answer. */
+  relate({ id, kind, named }: TurnStart): Answers {
     if (this.#isNext) {
       this.#isNext = false;
       this.#turnId = id;
     }
-    if (id === this.#turnId || this.amongst(named ?? []).length > 0) return 'yes';
-    return this.#awaits.size > 0 && kind === 'user' && (named === null || named.length === 0) ? 'maybe' : 'no';
+    if (id === this.#turnId || this.pendingOf(named ?? []).length > 0) return 'yes';
+    return this.hasMessages && kind === 'user' && (named === null || named.length === 0) ? 'maybe' : 'no';
   }
 
-  /** A turn that was shown has ended. @param named all that it says it answers */
+  /** @param named every message that the turn names as answered */
   ended(turnId: string, answers: Answers, named: readonly string[]): void {
-    for (const id of named) this.#awaits.delete(id);
+    this.answered(named);
     if (turnId === this.#turnId) this.#turnId = null;
-    // An agent that never says whom it answers has answered with this.
-    if (answers === 'maybe' && named.length === 0) this.#awaits.clear();
+    // An agent that never names messages has answered them with this turn.
+    if (answers === 'maybe' && named.length === 0) this.#messageIds.clear();
   }
 
   answered(ids: readonly string[]): void {
-    for (const id of ids) this.#awaits.delete(id);
+    for (const id of ids) this.#messageIds.delete(id);
   }
 
-  giveUp(): void {
-    this.#awaits.clear();
+  clear(): void {
+    this.#messageIds.clear();
     this.#turnId = null;
     this.#isNext = false;
   }

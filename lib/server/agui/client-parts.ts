@@ -1,28 +1,30 @@
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { Kind } from '@interlude/protocol/lifecycle/grammar';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import type { Item, Turn } from '@interlude/protocol/read-models';
+import { digestOf } from '@interlude/protocol/request-digest';
 
-/** The things that become messages in the client's list. */
+/** The parts that become messages in the client's list. */
 export type PartKind = 'text' | 'thought' | 'call';
 
-/** Progress of a message, thought or call, in the client and in the log. */
+/** Progress of a part at the client and in the log, in UTF-16 code units. */
 export interface Part {
-  /** Length of its text in the client, in UTF-16 code units. */
-  has: number;
-  /** Length of its text in the log so far: less than `has` while the log repeats what the client has. */
-  told: number;
-  /** The subagent that spoke first, null for the agent itself; left out until the part is written. */
+  clientLength: number;
+  /** Less than `clientLength` while the log repeats what the client has. */
+  logLength: number;
+  /** The subagent that began it, null for the agent itself; absent until the part is written. */
   owner?: string | null;
-  /** The speaker that streams it in chunks: no event ends those. */
+  /** The speaker that streams it in chunks, which no event ends. */
   chunkedBy?: string | null;
 }
 
-/** Bounds per kind: beyond them the oldest open part is closed, and the oldest ended one is forgotten. */
+/** Per kind: beyond them the oldest open part is closed, and the oldest ended one is forgotten. */
 const MOST = { mostOpen: 1_000, mostEnded: 5_000 };
 
 /**
- * The parts that the client has, from the messages it sent and the events written to it. Compared by length, not by text,
- * because a text in the log only grows. To a client a call is open until its arguments end, and its result is another
- * message: the end of a call is therefore its `cut`, after which only a result changes it.
+ * The parts that a client has, from the messages it sent and the events written to it. Lengths are compared, not texts,
+ * because a text in the log only grows. A client closes a call when its arguments end, and its result is another
+ * message, so the end of a call is its `cut`: only a result changes it afterwards.
  */
 export class ClientParts {
   readonly of: Readonly<Record<PartKind, Entities<PartKind, Part>>> = {
@@ -32,17 +34,17 @@ export class ClientParts {
   };
 
   /**
-   * @param told 0 if the log is read from the beginning of the part, else its length at the position read from
+   * @param logLength 0 if the log is read from the start of the part, else its length at the position read from
    * @param owner null if the client has it as the agent's own
    */
-  know(kind: PartKind, id: string, has: number, told: number, owner?: null): void {
-    this.of[kind].take(id, 'start', { has, told, owner });
+  add(kind: PartKind, id: string, clientLength: number, logLength: number, owner?: null): void {
+    this.of[kind].take(id, 'start', { clientLength, logLength, owner });
     this.of[kind].take(id, 'cut');
   }
 
-  knowResult(toolCallId: string): void {
+  addResult(toolCallId: string): void {
     const calls = this.of.call;
-    calls.take(toolCallId, 'start', calls.about(toolCallId) ?? { has: 0, told: 0 });
+    calls.take(toolCallId, 'start', calls.about(toolCallId) ?? { clientLength: 0, logLength: 0 });
     calls.take(toolCallId, 'result');
   }
 
@@ -50,7 +52,6 @@ export class ClientParts {
     return this.of.call.verdict(toolCallId, 'result') === 'repeats';
   }
 
-  /** Whether a message of the client has this id, of whatever kind. */
   hasId(id: string): boolean {
     return Object.values(this.of).some((parts) => parts.about(id) !== undefined);
   }
@@ -62,6 +63,86 @@ export class ClientParts {
   }
 }
 
-export function isOfPart<Said extends { kind: Kind | null }>(said: Said): said is Extract<Said, { kind: PartKind }> {
-  return said.kind === 'text' || said.kind === 'thought' || said.kind === 'call';
+export function isOfPart<Input extends { kind: Kind | null }>(
+  input: Input,
+): input is Extract<Input, { kind: PartKind }> {
+  return input.kind === 'text' || input.kind === 'thought' || input.kind === 'call';
+}
+
+const PREFIX = 'agui:';
+
+/** The session's `clientId` of an AG-UI message. A message sent again gets the same id, so it is sent once. */
+export function clientIdOf(messageId: string): string {
+  const id = `${PREFIX}${messageId}`;
+  return id.length <= MAX_ID_LENGTH ? id : `${PREFIX}#${digestOf(messageId)}`;
+}
+
+/** The AG-UI client's id of a message; null if no AG-UI client sent it. */
+export function messageIdOf(clientId: string | null | undefined): string | null {
+  return clientId?.startsWith(PREFIX) && !clientId.startsWith(`${PREFIX}#`) ? clientId.slice(PREFIX.length) : null;
+}
+
+/** Limits of a history. A client accepts 10 MB in one frame. */
+export const HISTORY_TURNS = 50;
+const MOST_TEXT = 2 * 1024 * 1024;
+const MOST_ITEMS = 5_000;
+
+type Message = { id: string; role: string; [field: string]: unknown };
+
+/** A session's newest messages that fit, as a client's list. Adds them to `parts`. */
+export function historyOf(turns: readonly Turn[], parts: ClientParts): Message[] {
+  const newestFirst: Message[][] = [];
+  let room = MOST_TEXT;
+  for (const item of turns.flatMap(({ items }) => items).reverse()) {
+    const messages = messagesOf(item);
+    room -= JSON.stringify(messages).length;
+    // The newest is kept whatever its size.
+    if (newestFirst.length > 0 && (room < 0 || newestFirst.length >= MOST_ITEMS)) break;
+    newestFirst.push(messages);
+    addItem(item, parts);
+  }
+  return withUniqueIds(newestFirst.reverse().flat());
+}
+
+function messagesOf(item: Item): Message[] {
+  switch (item.kind) {
+    case 'message': {
+      const name = item.name === null ? {} : { name: item.name };
+      return [{ id: messageIdOf(item.clientId) ?? item.id, role: item.role, content: item.text, ...name }];
+    }
+    case 'reasoning':
+      return [{ id: item.id, role: 'reasoning', content: item.text }];
+    case 'tool-call': {
+      const call = { id: item.id, type: 'function', function: { name: item.name, arguments: item.argsText } };
+      const called = { id: item.id, role: 'assistant', toolCalls: [call] };
+      if (item.result === null) return [called];
+      return [called, { id: `${item.id}:result`, role: 'tool', toolCallId: item.id, content: item.result }];
+    }
+    default:
+      return [];
+  }
+}
+
+/** Text that was cut off counts as received, because the log continues after it. */
+function addItem(item: Item, parts: ClientParts): void {
+  const add = (kind: PartKind, id: string, text: string, cut = 0) => {
+    parts.add(kind, id, text.length + cut, text.length + cut, null);
+  };
+  if (item.kind === 'message') add('text', messageIdOf(item.clientId) ?? item.id, item.text, item.cut);
+  else if (item.kind === 'reasoning') add('thought', item.id, item.text, item.cut);
+  else if (item.kind === 'tool-call') {
+    add('call', item.id, item.argsText, item.cut);
+    if (item.result !== null) parts.addResult(item.id);
+  }
+}
+
+/** A message and a call of the agent may share an id; to a client both are messages. */
+function withUniqueIds(messages: readonly Message[]): Message[] {
+  const seen = new Set<string>();
+  return messages.map((message) => {
+    let { id } = message;
+    while (seen.has(id)) id = `${id}:${message.role}`;
+    seen.add(id);
+    return { ...message, id };
+  });
 }

@@ -10,11 +10,10 @@ import { MAX_REASON_LENGTH } from '@interlude/protocol/limits';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { requestItem } from '@interlude/protocol/projections/request-items';
 import type { RequestItem } from '@interlude/protocol/read-models';
+import type { Interrupt } from './client-events';
 import type { Resume } from './run-input';
-import type { Interrupt } from './strict-event';
 
-/** A request of the agent that waits for a person. */
-export interface Asked
+export interface PendingRequest
   extends Pick<
     RequestItem,
     'id' | 'title' | 'toolName' | 'toolCallId' | 'input' | 'digest' | 'openedPosition' | 'expiresAt'
@@ -23,35 +22,35 @@ export interface Asked
   options: readonly RequestOption[];
 }
 
-/** Most requests that a client is asked at once: further ones are asked once others are answered. */
-export const MOST_ASKED = 20;
-const MOST = { mostOpen: MOST_ASKED, mostEnded: 0 };
+/** Most interrupts at once: further requests follow when some are answered. */
+export const MOST_PENDING = 20;
+const MOST = { mostOpen: MOST_PENDING, mostEnded: 0 };
 
-/** The requests that the agent waits for, and which of them this client has answered. */
-export class Asks {
-  readonly #open = new Entities<'request', Asked & { isAnswered: boolean }>('request', MOST);
+/** The agent's open requests, with a mark on those that this client has answered. */
+export class PendingRequests {
+  readonly #open = new Entities<'request', PendingRequest & { isAnswered: boolean }>('request', MOST);
 
-  constructor(pending: readonly Asked[], answered: readonly string[]) {
-    for (const asked of pending)
-      this.#open.take(asked.id, 'ask', { ...asked, isAnswered: answered.includes(asked.id) });
+  constructor(pending: readonly PendingRequest[], answered: readonly string[]) {
+    for (const request of pending)
+      this.#open.take(request.id, 'ask', { ...request, isAnswered: answered.includes(request.id) });
   }
 
   interrupts(): Interrupt[] {
-    return this.#open.entries().flatMap(([, asked]) => (asked.isAnswered ? [] : [interruptOf(asked)]));
+    return this.#open.entries().flatMap(([, request]) => (request.isAnswered ? [] : [interruptOf(request)]));
   }
 
-  /** @returns whether something is asked that was not before, or an answer could not be given */
-  take(entry: EventEntry): boolean {
+  /** @returns true for a new or changed request, and for an answer that failed */
+  apply(entry: EventEntry): boolean {
     const { event } = entry;
     if (customName(event) === CUSTOM.commandFailed) {
-      const asked = this.#open.about(pickId(customValue(event), 'request_id', 'requestId') ?? '');
-      if (asked?.isAnswered !== true) return false;
-      asked.isAnswered = false;
+      const request = this.#open.about(pickId(customValue(event), 'request_id', 'requestId') ?? '');
+      if (request?.isAnswered !== true) return false;
+      request.isAnswered = false;
       return true;
     }
-    const [said] = inputsOf(event);
-    if (said?.kind !== 'request') return false;
-    const { id, input } = said;
+    const [change] = inputsOf(event);
+    if (change?.kind !== 'request') return false;
+    const { id, input } = change;
     if (input !== 'ask') {
       this.#open.take(id, input);
       return false;
@@ -60,50 +59,47 @@ export class Asks {
     const { replaces } = interludeOf(event);
     if (replaces !== undefined) this.#open.take(replaces, 'cut');
     if (known === undefined && this.#open.crowded !== null) return false;
-    const asked = askedIn(requestItem(id, entry));
-    // A repeated request was shown to this client, or answered by it, before.
-    const isAgain = known?.digest === asked.digest;
-    this.#open.take(id, 'ask', { ...asked, isAnswered: isAgain && known?.isAnswered === true });
+    const request = pendingRequestOf(requestItem(id, entry));
+    // This client was shown a repeated request before, or answered it.
+    const isAgain = known?.digest === request.digest;
+    this.#open.take(id, 'ask', { ...request, isAnswered: isAgain && known?.isAnswered === true });
     return !isAgain;
   }
 
-  /** The turn or process that asked has ended. */
-  cut(): void {
+  /** The turn or process that waits has ended. */
+  close(): void {
     for (const id of this.#open.open) this.#open.take(id, 'cut');
   }
 }
 
-export function askedIn({ requestKind: kind, options = [], ...item }: RequestItem): Asked {
+export function pendingRequestOf({ requestKind: kind, options = [], ...item }: RequestItem): PendingRequest {
   return { ...item, kind, options };
 }
 
-/** How much of the digest an interrupt's id carries. */
+/** Characters of the digest in an interrupt's id. */
 const MARK_LENGTH = 16;
 
-/**
- * The id says which opening of the request is meant, so that an answer never reaches another with the same id: what a
- * person saw is what is answered.
- */
-export function interruptId({ id, digest }: Pick<Asked, 'id' | 'digest'>): string {
+/** The id identifies one opening of a request, so an answer never reaches another request with the same id. */
+export function interruptId({ id, digest }: Pick<PendingRequest, 'id' | 'digest'>): string {
   return digest === null ? id : `${id}@${digest.slice(0, MARK_LENGTH)}`;
 }
 
-/** @returns `mark` is the beginning of its digest; null if the id does not say */
-export function requestMeant(interrupt: string): { requestId: string; mark: string | null } {
+/** @returns `mark`: the start of the request's digest; null if the id has none */
+export function parseInterruptId(interrupt: string): { requestId: string; mark: string | null } {
   const [, requestId, mark] = /^(.+)@([0-9a-f]{16})$/s.exec(interrupt) ?? [];
   return requestId === undefined || mark === undefined ? { requestId: interrupt, mark: null } : { requestId, mark };
 }
 
-export function interruptOf(asked: Asked): Interrupt {
-  const { kind, title, toolName, toolCallId, input, options, digest, expiresAt } = asked;
+export function interruptOf(request: PendingRequest): Interrupt {
+  const { kind, title, toolName, toolCallId, input, options, digest, expiresAt } = request;
   return {
-    id: interruptId(asked),
+    id: interruptId(request),
     reason: kind === 'permission' ? 'tool_call' : 'input_required',
     message: title,
     ...(toolCallId === null ? {} : { toolCallId }),
-    responseSchema: kind === 'permission' ? permissionSchema(options) : questionSchema(asked),
+    responseSchema: kind === 'permission' ? permissionSchema(options) : questionSchema(request),
     ...(expiresAt === null ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
-    metadata: { interlude: { requestId: asked.id, kind, toolName, input: input ?? null, options, digest } },
+    metadata: { interlude: { requestId: request.id, kind, toolName, input: input ?? null, options, digest } },
   };
 }
 
@@ -120,37 +116,41 @@ function permissionSchema(options: readonly RequestOption[]): Record<string, unk
   };
 }
 
-function questionSchema(asked: Asked): Record<string, unknown> {
+function questionSchema(request: PendingRequest): Record<string, unknown> {
   const answer = { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] };
-  const properties = Object.fromEntries(questionsOf(asked).map((question) => [question, answer]));
+  const properties = Object.fromEntries(questionsOf(request).map((question) => [question, answer]));
   const answers = { type: 'object', properties, additionalProperties: answer };
   return { type: 'object', properties: { answers }, required: ['answers'] };
 }
 
-function questionsOf({ input, title }: Asked): string[] {
+function questionsOf({ input, title }: PendingRequest): string[] {
   const questions = listOf(fieldsOf(input).questions).flatMap((one) => textOf(fieldsOf(one).question) ?? []);
   return questions.length === 0 ? [title] : questions;
 }
 
 /**
- * What a client's answer means to the agent. `approved` or `behavior` decides a permission, `optionId` names one of its
- * options; a question takes `answers`, or one text for its first question. `cancelled` denies a permission.
+ * Reads a client's answer. `approved`, `behavior` or `optionId` decides a permission, and `cancelled` denies it. A question
+ * accepts `answers`, or one text for its first question.
  *
- * @returns null for a question that is cancelled, which has no answer
- * @throws AppError `invalid_argument` that says what the payload must be
+ * @returns null for a cancelled question, which has no answer
+ * @throws AppError `invalid_argument` with the expected payload
  */
-export function answerIn(asked: Asked, { status, payload }: Resume): DecidePermission | AnswerQuestion | null {
-  const digest = asked.digest;
-  if (asked.kind === 'question') return status === 'cancelled' ? null : { answers: answersIn(asked, payload), digest };
+export function parseAnswer(
+  request: PendingRequest,
+  { status, payload }: Resume,
+): DecidePermission | AnswerQuestion | null {
+  const digest = request.digest;
+  if (request.kind === 'question')
+    return status === 'cancelled' ? null : { answers: answersIn(request, payload), digest };
   if (status === 'cancelled') return { behavior: 'deny', message: 'The AG-UI client cancelled it.', digest };
-  const said = fieldsOf(payload);
-  const message = textOf(said.message)?.slice(0, MAX_REASON_LENGTH);
-  const option = asked.options.find(({ id }) => id === said.optionId);
+  const fields = fieldsOf(payload);
+  const message = textOf(fields.message)?.slice(0, MAX_REASON_LENGTH);
+  const option = request.options.find(({ id }) => id === fields.optionId);
   const behavior = option?.kind ?? behaviorIn(payload);
   if (behavior === null) {
     throw new AppError(
       'invalid_argument',
-      `The payload for ${JSON.stringify(interruptId(asked))} decides nothing. Send {"approved": true} or {"approved": false}${asked.options.length === 0 ? '' : ', or the optionId of one of its options'}.`,
+      `The payload for ${JSON.stringify(interruptId(request))} has no decision. Send {"approved": true} or {"approved": false}${request.options.length === 0 ? '' : ', or the optionId of one of its options'}.`,
     );
   }
   return {
@@ -164,23 +164,23 @@ export function answerIn(asked: Asked, { status, payload }: Resume): DecidePermi
 function behaviorIn(payload: unknown): 'allow' | 'deny' | null {
   const { approved = payload, behavior } = fieldsOf(payload);
   if (behavior === 'allow' || behavior === 'deny') return behavior;
-  const said = typeof payload === 'boolean' ? payload : approved;
-  return typeof said === 'boolean' ? (said ? 'allow' : 'deny') : null;
+  const decision = typeof payload === 'boolean' ? payload : approved;
+  return typeof decision === 'boolean' ? (decision ? 'allow' : 'deny') : null;
 }
 
-function answersIn(asked: Asked, payload: unknown): AnswerQuestion['answers'] {
-  const [first = asked.title] = questionsOf(asked);
+function answersIn(request: PendingRequest, payload: unknown): AnswerQuestion['answers'] {
+  const [first = request.title] = questionsOf(request);
   const text = textOf(payload) ?? textOf(fieldsOf(payload).answer);
   if (text !== null) return { [first]: text };
   const given = fieldsOf(payload);
   const answers = isObject(given.answers) ? given.answers : given;
-  const said = Object.entries(answers).filter(
+  const valid = Object.entries(answers).filter(
     (entry): entry is [string, string | string[]] =>
       typeof entry[1] === 'string' || (Array.isArray(entry[1]) && entry[1].every((one) => typeof one === 'string')),
   );
-  if (said.length > 0) return Object.fromEntries(said);
+  if (valid.length > 0) return Object.fromEntries(valid);
   throw new AppError(
     'invalid_argument',
-    `The payload for ${JSON.stringify(interruptId(asked))} answers nothing. Send {"answers": {${JSON.stringify(first)}: "…"}}.`,
+    `The payload for ${JSON.stringify(interruptId(request))} has no answer. Send {"answers": {${JSON.stringify(first)}: "…"}}.`,
   );
 }

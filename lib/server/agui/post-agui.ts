@@ -1,37 +1,45 @@
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition, type Position } from '@interlude/protocol/position';
+import type { AgentSummary, RequestItem, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
-import type { RequestContext as AskedOf } from '@/lib/server/access/request-context';
-import { type ReadScope, readScope } from '@/lib/server/access/request-context';
-import { StreamedResponse } from '@/lib/server/access/streamed-response';
+import type { TurnHeader } from '@interlude/protocol/turn-places';
+import type { Row } from '@libsql/client';
+import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/fleet-rows';
+import { sessions } from '@/db/schema';
+import { sessionsIn } from '@/db/scope-sql';
+import { shapeOf } from '@/db/table-rows';
+import type { Asked as AskedOf } from '@/lib/server/access/asked';
+import { type Sight, sightOf } from '@/lib/server/access/sight';
+import { StreamAnswer } from '@/lib/server/access/stream-answer';
+import { type CommandServer, missing } from '@/lib/server/commands/accept-command';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
-import { postInterrupt } from '@/lib/server/commands/ask-agent';
-import type { CommandServer } from '@/lib/server/commands/command-hub';
-import { postMessage } from '@/lib/server/commands/send-message';
+import { postInterrupt, postMessage } from '@/lib/server/commands/session-commands';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
 import { readBody } from '@/lib/server/ingest/read-body';
+import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
+import { redactResponse } from '@/lib/server/queries/answer';
+import { readRequest } from '@/lib/server/queries/read-pending';
+import { query, rawRow, readSnapshot } from '@/lib/server/queries/read-snapshot';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { toldModel } from '@/lib/server/queries/told-model';
 import { answerStream } from './answer-stream';
-import { Course } from './course';
-import type { CourseOptions } from './course-options';
-import { HISTORY_TURNS, historyOf } from './history';
-import { type Asked, answerIn, requestMeant } from './interrupts';
-import { FOLLOW_MS, messageIdOf, type Resume, type RunInput, readRunInput } from './run-input';
-import { commandAt, messagesKnown, readAsked, readFacts, type SessionFacts, turnBegan } from './session-facts';
-import { StrictStream } from './strict-stream';
+import { HISTORY_TURNS, historyOf, messageIdOf } from './client-parts';
+import { MOST_PENDING, type PendingRequest, parseAnswer, parseInterruptId, pendingRequestOf } from './interrupts';
+import { FOLLOW_MS, type Resume, type RunInput, readRunInput } from './run-input';
+import { RunProjector, type RunProjectorOptions } from './run-projector';
 import { TaskActivities } from './task-activity';
+import { WellFormedStream } from './well-formed-stream';
 
-export interface AgUiServer extends CommandServer, StreamServer {}
+interface AgUiServer extends CommandServer, StreamServer {}
 
-/** Who asks, and with which request. */
 type Sender = Pick<AskedOf, 'request' | 'principal' | 'digests' | 'whenOver'>;
 
 type Asking = AskedOf<'agentId', { query: { session: string | null } }>;
 
 /**
- * `POST /agui/:agentId`: what an AG-UI client runs. Its new messages are sent to the session, its answers to the requests
- * that wait, and what the session's log then has is streamed in the words of strict clients.
+ * `POST /agui/:agentId`: runs an AG-UI client's input. Sends its new messages and answers to the session, and streams the
+ * session's log as AG-UI events.
  *
  * @throws AppError `malformed`, `invalid_argument`, `not_found`, `conflict`
  */
@@ -40,18 +48,14 @@ export async function postAgUi(asked: Asking, server: AgUiServer): Promise<Respo
   return input.connects ? connect(asked, input, server) : run(asked, input, server);
 }
 
-/** `POST /agui/:agentId/connect`: what a client that comes back is told, and then live. */
+/** `POST /agui/:agentId/connect`: streams the history, then live events. */
 export async function postAgUiConnect(asked: Asking, server: AgUiServer): Promise<Response> {
   return connect(asked, await readRunInput(await readBody(asked.request)), server);
 }
 
-/** With the digests that the client may see. */
-async function factsFor(
-  { ids, principal, digests }: Asking,
-  sight: ReadScope,
-  sessionId: string,
-): Promise<SessionFacts> {
-  return toldModel(await readFacts(sight, ids.agentId, sessionId), principal, digests);
+/** The session as the client may see it. */
+async function factsFor({ ids, principal, digests }: Asking, sight: Sight, sessionId: string): Promise<SessionFacts> {
+  return redactResponse(await readFacts(sight, ids.agentId, sessionId), principal, digests);
 }
 
 async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<Response> {
@@ -59,44 +63,44 @@ async function run(asked: Asking, input: RunInput, server: AgUiServer): Promise<
   const sight = readScope(server.database, principal.scope);
   const sessionId = query.session ?? input.sessionId ?? input.threadId;
   const before = await factsFor(asked, sight, sessionId);
-  const { answered, says } = await resume(input.resume, before, asked, server);
+  const { answered, notices } = await resume(input.resume, before, asked, server);
   const sent: string[] = [];
-  // What a client was told of other people's messages stands at its end, too, while nobody has answered it.
-  const told = await messagesKnown(
+  // Unanswered messages of other people are at the end of a client's history, too.
+  const known = await knownMessages(
     server.database,
     sessionId,
     input.sent.flatMap(({ clientId }) => messageIdOf(clientId) ?? []),
   );
   for (const { text, clientId } of input.sent) {
-    if (told.has(messageIdOf(clientId) ?? '')) continue;
+    if (known.has(messageIdOf(clientId) ?? '')) continue;
     const body = { text, clientId };
-    sent.push((await postMessage({ ids: { sessionId }, body, ...senderOf(asked) }, server)).messageId);
+    sent.push((await postMessage({ ...asked, ids: { sessionId }, body }, server)).messageId);
   }
   const facts = await factsFor(asked, sight, sessionId);
   const [firstSent] = sent;
-  const queuedAt = firstSent === undefined ? null : await commandAt(server.database, firstSent);
+  const queuedAt = firstSent === undefined ? null : await commandPosition(server.database, firstSent);
   const sentAt = queuedAt ?? Number(facts.position);
   const follows = (input.followMs ?? 0) > 0;
   const { openTurn } = facts;
-  // Without a message it goes on with what is under way; whoever follows hears of that too.
-  const goesOn = openTurn !== null && (sent.length === 0 || answered.length > 0);
-  const isJoined = openTurn !== null && (goesOn || follows) && Number(openTurn.position) <= sentAt;
+  // Without a new message, the client joins the open turn. A client that follows always does.
+  const continues = openTurn !== null && (sent.length === 0 || answered.length > 0);
+  const isJoined = openTurn !== null && (continues || follows) && Number(openTurn.position) <= sentAt;
   const from = isJoined ? Number(openTurn.position) - 1 : sentAt;
   const isOpenAtFrom = openTurn !== null && !isJoined && Number(openTurn.position) <= from;
   return answer(input, facts, server, asked, from, {
-    awaits: sent,
-    answeredIn: goesOn ? openTurn.id : null,
+    messageIds: sent,
+    answeredIn: continues ? openTurn.id : null,
     answersNext: openTurn === null && answered.length > 0,
     follows: follows ? 'while-tasks-run' : 'no',
     openTurnId: isOpenAtFrom ? openTurn.id : null,
     answered,
-    quietUpTo: heardUpTo(before, answered) ?? String(sentAt),
-    says,
+    knownUpTo: readUpTo(before, answered) ?? String(sentAt),
+    notices,
   });
 }
 
-/** Up to where a client was told the log that answers: to where it was asked. */
-function heardUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
+/** A client that answers requests has read the log up to the newest request. */
+function readUpTo({ pending }: SessionFacts, answered: readonly string[]): Position | null {
   const asked = pending.flatMap(({ id, openedPosition }) => (answered.includes(id) ? (openedPosition ?? []) : []));
   return asked.length === 0 ? null : asked.reduce(laterPosition);
 }
@@ -115,26 +119,22 @@ async function connect(asked: Asking, input: RunInput, server: AgUiServer): Prom
   const openTurnId = page?.places?.openTurn?.id ?? null;
   const follows = input.followMs === null || input.followMs > 0;
   const made = {
-    awaits: [],
-    // Who does not follow is told the turn under way to its end.
+    messageIds: [],
+    // A client that does not follow gets the open turn to its end.
     answeredIn: follows ? null : openTurnId,
     answersNext: false,
     follows: follows ? ('always' as const) : ('no' as const),
     openTurnId,
     answered: [],
-    quietUpTo: position,
-    says: [],
+    knownUpTo: position,
+    notices: [],
   };
   return answer(input, facts, server, asked, Number(position), made, history);
 }
 
-function senderOf({ request, principal, digests, whenOver }: Sender): Sender {
-  return { request, principal, digests, whenOver };
-}
-
 type Made = Pick<
-  CourseOptions,
-  'awaits' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'quietUpTo' | 'says'
+  RunProjectorOptions,
+  'messageIds' | 'answeredIn' | 'answersNext' | 'follows' | 'openTurnId' | 'answered' | 'knownUpTo' | 'notices'
 >;
 
 async function answer(
@@ -148,21 +148,21 @@ async function answer(
 ): Promise<Response> {
   const { threadId, dialect, parts, runId } = input;
   const { session, agent, pending, running } = facts;
-  const stream = new StrictStream({ threadId, dialect, parts });
+  const stream = new WellFormedStream({ threadId, dialect, parts });
   const tasks = new TaskActivities({ sessionId: session.id, agentId: session.agentId }, running);
   const asOf: Position = facts.position;
-  const isUnheard = made.awaits.length > 0 && agent?.connection !== 'connected';
-  const isAway = session.away !== null || isUnheard;
+  const isUndelivered = made.messageIds.length > 0 && agent?.connection !== 'connected';
+  const isAway = session.away !== null || isUndelivered;
   const isTurnless = session.turnCount === 0 && session.lastText !== null;
-  const course = new Course({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
-  if (history !== null) course.connected(history);
+  const projector = new RunProjector({ stream, parts, tasks, runId, pending, asOf, isAway, isTurnless, ...made });
+  if (history !== null) projector.projectHistory(history);
   const open = await answerStream({
     fanOut: server.fanOut,
     sessionId: session.id,
     from,
-    turnBegan: (turnId) => turnBegan(server.database, session.id, turnId),
+    turnPosition: (turnId) => turnPosition(server.database, session.id, turnId),
     stream,
-    course,
+    projector,
     followMs: made.follows === 'no' ? null : (input.followMs ?? FOLLOW_MS),
     maxMs: server.streamMaxMs,
     client: principal.credentialId,
@@ -174,56 +174,147 @@ async function answer(
   return new StreamedResponse(open, SSE_HEADERS);
 }
 
-/** What no longer waits for an answer is none of an error: somebody else has given it, or the agent has gone on. */
+/** Not errors for an AG-UI client: another client has answered, or the agent has gone on. */
 const TOO_LATE = new Set<unknown>(['request_resolved', 'request_expired', 'request_answered', 'request_changed']);
 
-/**
- * Answers what waits. What has been answered already is left as it is, and said.
- * @returns `answered`: the requests that wait no more, as far as this client is concerned
- */
+/** Answers open requests. A request that is no longer open is reported in the notices. */
 async function resume(resumes: readonly Resume[], facts: SessionFacts, sender: Sender, server: AgUiServer) {
   const answered: string[] = [];
-  const says: { name: string; value: unknown }[] = [];
+  const notices: { name: string; value: unknown }[] = [];
   for (const entry of resumes) {
-    const { requestId, mark } = requestMeant(entry.interruptId);
+    const { requestId, mark } = parseInterruptId(entry.interruptId);
     const pending = facts.pending.find(
       ({ id, digest }) => id === requestId && (mark === null || digest?.startsWith(mark)),
     );
-    const state = pending === undefined ? 'too-late' : await give(entry, pending, facts, sender, server);
+    const state = pending === undefined ? 'too-late' : await giveAnswer(entry, pending, facts, sender, server);
     if (state === 'given') answered.push(requestId);
     const outcome =
       pending === undefined
-        ? ((await readAsked(readScope(server.database, sender.principal.scope), facts.session.id, requestId))
+        ? ((await readPendingRequest(sightOf(server.database, sender.principal.scope), facts.session.id, requestId))
             ?.outcome ?? null)
         : null;
-    says.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
+    notices.push({ name: 'interlude:resumed', value: { interruptId: entry.interruptId, requestId, state, outcome } });
   }
-  return { answered, says };
+  return { answered, notices };
 }
 
-async function give(
+async function giveAnswer(
   entry: Resume,
-  asked: Asked,
+  asked: PendingRequest,
   { session, openTurn }: SessionFacts,
   sender: Sender,
   server: AgUiServer,
 ): Promise<'given' | 'too-late'> {
   const sessionId = session.id;
-  const body = answerIn(asked, entry);
+  const body = parseAnswer(asked, entry);
   try {
-    // A question has no answer that says no: whoever cancels it ends the turn that asks.
+    // A question can't be denied, so cancelling it interrupts its turn.
     if (body === null) {
       const turn = openTurn === null ? {} : { turnId: openTurn.id };
-      await postInterrupt({ ids: { sessionId }, body: turn, ...senderOf(sender) }, server);
-    } else await postRequestAnswer({ ids: { sessionId, requestId: asked.id }, body, ...senderOf(sender) }, server);
+      await postInterrupt({ ...sender, ids: { sessionId }, body: turn }, server);
+    } else await postRequestAnswer({ ...sender, ids: { sessionId, requestId: asked.id }, body }, server);
     return 'given';
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'conflict') throw error;
     const { reason } = error.details;
     if (TOO_LATE.has(reason) || (body === null && (reason === 'turn_ended' || reason === 'no_open_turn'))) {
-      // an answer that is on its way is as good as this one
+      // An answer on its way counts as this one.
       return reason === 'request_answered' ? 'given' : 'too-late';
     }
     throw error;
   }
+}
+
+interface SessionFacts {
+  position: Position;
+  session: SessionSummary;
+  agent: AgentSummary | null;
+  openTurn: TurnHeader | null;
+  /** Open requests, the oldest first, at most MOST_PENDING. */
+  pending: PendingRequest[];
+  running: Task[];
+}
+
+const MOST_RUNNING = 200;
+
+const REMEMBERED = shapeOf(sessions, 'memory', 'places');
+
+/** @throws AppError `not_found` */
+export async function readFacts(sight: Sight, agentId: string, sessionId: string): Promise<SessionFacts> {
+  const id = columnText(sessionId);
+  const { position, found } = await readSnapshot<[SessionSummary, Row, AgentSummary, Task]>(sight, [
+    query(
+      sessionFromRow,
+      `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
+      id,
+    ),
+    query(rawRow, `SELECT ${REMEMBERED.columns()} FROM sessions WHERE id = ?`, id),
+    query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, columnText(agentId)),
+    query(
+      taskFromRow,
+      `SELECT ${TASK_ROW.columns()} FROM tasks WHERE session_id = ? AND status = 'running' ORDER BY position DESC LIMIT ?`,
+      id,
+      MOST_RUNNING,
+    ),
+  ]);
+  const [[session], [remembered], [agent = null], running] = found;
+  if (agent === null) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+  if (session === undefined || remembered === undefined || session.agentId !== agentId) {
+    const list = `GET /api/v1/sessions?agent=${encodeURIComponent(agentId)}`;
+    const hint = `A threadId is the id of a session of this agent: ${list} lists them. If your client makes thread ids of its own, name the session in ?session=<id>, or in forwardedProps.interlude.sessionId.`;
+    throw missing('session', sessionId, hint);
+  }
+  const { memory, places } = REMEMBERED.read(remembered);
+  const { pendingRequests = [] } = rememberedFold(memory);
+  const pending: PendingRequest[] = [];
+  for (const { id: requestId } of pendingRequests.slice(0, MOST_PENDING)) {
+    const asked = await readPendingRequest(sight, session.id, requestId);
+    if (asked !== null && asked.outcome === null) pending.push(asked);
+  }
+  return { position, session, agent, openTurn: places.openTurn, pending, running: running.reverse() };
+}
+
+async function readPendingRequest(
+  sight: Sight,
+  sessionId: string,
+  requestId: string,
+): Promise<(PendingRequest & Pick<RequestItem, 'outcome'>) | null> {
+  const detail = await readRequest(sight, sessionId, requestId);
+  if (detail === null) return null;
+  return { ...pendingRequestOf(detail.request), outcome: detail.request.outcome };
+}
+
+async function turnPosition(database: Database, sessionId: string, turnId: string): Promise<number | null> {
+  const { rows } = await database.reader.execute({
+    sql: 'SELECT position FROM turns WHERE session_id = ? AND id = ?',
+    args: [columnText(sessionId), columnText(turnId)],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].position);
+}
+
+/** Of these ids, those of messages that the session has: sent from the dashboard, or named by a turn that answered. */
+async function knownMessages(
+  database: Database,
+  sessionId: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const id = columnText(sessionId);
+  const asked = JSON.stringify(ids);
+  const { rows } = await database.reader.execute({
+    sql: `SELECT id FROM commands WHERE session_id = ?1 AND type = 'message' AND id IN (SELECT value FROM json_each(?2))
+          UNION
+          SELECT message_id FROM obligations WHERE session_id = ?1 AND message_id IN (SELECT value FROM json_each(?2))`,
+    args: [id, asked],
+  });
+  return new Set(rows.map(({ id: known }) => String(known)));
+}
+
+/** A command's position, which follows its events. Null if retention has removed it. */
+async function commandPosition(database: Database, commandId: string): Promise<number | null> {
+  const { rows } = await database.reader.execute({
+    sql: 'SELECT position FROM commands WHERE id = ?',
+    args: [commandId],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].position);
 }

@@ -3,54 +3,50 @@ import { contentText } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { measureJson } from '@interlude/protocol/json-measure';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { digestOf } from '@interlude/protocol/request-digest';
 import { mayHaveHalves, wellFormed } from '@interlude/protocol/well-formed';
 import { Pace } from '@/db/next-turn';
 import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-json';
-import { ClientParts } from './client-parts';
-import type { Dialect } from './strict-event';
+import type { Dialect } from './client-events';
+import { ClientParts, clientIdOf } from './client-parts';
 
-/** How long a stream that follows stays open, unless it says otherwise, and at most. */
+/** Default and longest time to follow. */
 export const FOLLOW_MS = 10 * 60_000;
-export const MAX_FOLLOW_MS = 60 * 60_000;
-/** Most values of an input, counted as a record's are: a client sends its whole history, of some ten thousand messages. */
+const MAX_FOLLOW_MS = 60 * 60_000;
+/** Most JSON values of an input: a client sends its whole history, some ten thousand messages. */
 const MAX_INPUT_VALUES = 100_000;
-/** Most messages and answers that one input may send on. */
+/** Most messages, and most answers, of one input. */
 const MAX_SENT = 50;
 
-export interface SentMessage {
-  /** What it is called in the session, whoever sends it again. */
+interface SentMessage {
   clientId: string;
   text: string;
 }
 
-/** An answer to an interrupt. */
 export interface Resume {
   interruptId: string;
   status: 'resolved' | 'cancelled';
   payload: unknown;
 }
 
-/** What a client asks for. @see `@ag-ui/core` 1.0.0, RunAgentInput */
+/** @see `@ag-ui/core` 1.0.0, RunAgentInput */
 export interface RunInput {
   threadId: string;
   runId: string;
   dialect: Dialect;
-  /** The people's messages at the end of its history: what stands before them has been answered or replaced. */
+  /** The user messages at the end of the history; earlier ones have been answered or replaced. */
   sent: SentMessage[];
   resume: Resume[];
-  /** What it has of the session. */
   parts: ClientParts;
   /** `forwardedProps.interlude.sessionId` */
   sessionId: string | null;
   /** `forwardedProps.interlude.connect` */
   connects: boolean;
-  /** `forwardedProps.interlude.follow`; null if it is not said, 0 for false. */
+  /** `forwardedProps.interlude.follow`; null if absent, 0 for false. */
   followMs: number | null;
 }
 
 /**
- * Others get their turns in between, because a client sends all of its history.
+ * Parses an input. Yields to other requests, because a client sends its whole history.
  * @throws AppError `malformed`, `invalid_argument`
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
@@ -85,27 +81,12 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
 function sentAtEnd(messages: readonly Fields[]): SentMessage[] {
   const last = messages.findLastIndex(({ role }) => role !== 'user');
   const sent = messages.slice(last + 1);
-  if (sent.length > MAX_SENT) throw invalid(`The input ends with more than ${MAX_SENT} messages. Send fewer at once.`);
+  if (sent.length > MAX_SENT) throw invalid(`The input ends with more than ${MAX_SENT} user messages. Send fewer.`);
   return sent.map((message) => {
     const text = contentText(message.content);
-    if (text.trim() === '')
-      throw invalid('A message at the end of the input has no text, and only text can be sent on.');
+    if (text.trim() === '') throw invalid('The last messages of the input need a text: only text can be sent.');
     return { clientId: clientIdOf(idOf(message, 'id')), text };
   });
-}
-
-/** By which prefix what came through this route is known in a session. */
-const PREFIX = 'agui:';
-
-/** The same message, sent again by a client that lost its answer, is the same in its session. */
-export function clientIdOf(messageId: string): string {
-  const id = `${PREFIX}${messageId}`;
-  return id.length <= MAX_ID_LENGTH ? id : `${PREFIX}#${digestOf(messageId)}`;
-}
-
-/** What an AG-UI client calls the message; null if none sent it. */
-export function messageIdOf(clientId: string | null | undefined): string | null {
-  return clientId?.startsWith(PREFIX) && !clientId.startsWith(`${PREFIX}#`) ? clientId.slice(PREFIX.length) : null;
 }
 
 function resumesIn(value: unknown): Resume[] {
@@ -120,7 +101,7 @@ function resumesIn(value: unknown): Resume[] {
   });
 }
 
-/** A log that is read again from the beginning of a turn tells what the client has from its beginning: `told` is 0. */
+/** The log is read from the start of a turn, so `logLength` is 0. */
 function partsOf(messages: readonly Fields[]): ClientParts {
   const parts = new ClientParts();
   for (const message of messages) {
@@ -128,14 +109,14 @@ function partsOf(messages: readonly Fields[]): ClientParts {
     if (id === null) continue;
     if (message.role === 'tool') {
       const call = textOf(message.toolCallId);
-      if (call !== null) parts.knowResult(call);
+      if (call !== null) parts.addResult(call);
     } else if (message.role !== 'activity') {
-      parts.know(message.role === 'reasoning' ? 'thought' : 'text', id, contentText(message.content).length, 0);
+      parts.add(message.role === 'reasoning' ? 'thought' : 'text', id, contentText(message.content).length, 0);
     }
     for (const call of listOf(message.toolCalls).map(fieldsOf)) {
       const callId = textOf(call.id);
       const args = textOf(fieldsOf(call.function).arguments) ?? '';
-      if (callId !== null) parts.know('call', callId, args.length, 0);
+      if (callId !== null) parts.add('call', callId, args.length, 0);
     }
   }
   return parts;
@@ -155,11 +136,11 @@ function followOf(value: unknown): number | null {
 
 function idOf(fields: Fields, name: string): string {
   const id = textOf(fields[name]);
-  if (id === null) throw invalid(`${name} is missing: it is a text, as an AG-UI client sends it.`);
+  if (id === null) throw invalid(`${name} is missing. Send it as a string.`);
   return id;
 }
 
-/** What each run repeats to its client. */
+/** Limited, because each run repeats it. */
 function shortIdOf(fields: Fields, name: string): string {
   const id = idOf(fields, name);
   if (id.length > MAX_ID_LENGTH) throw invalid(`${name} is longer than ${MAX_ID_LENGTH} characters.`);

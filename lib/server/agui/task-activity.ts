@@ -6,16 +6,16 @@ import type { Task } from '@interlude/protocol/read-models';
 /** `activityType` of a background task. */
 export const TASK_ACTIVITY = 'interlude-task';
 
-export interface TaskActivity {
+interface TaskActivity {
   messageId: string;
   content: Record<string, unknown>;
 }
 
-/** The tasks of a session as activities: messages that clients render by `activityType`, each in its newest version. */
+/** A session's tasks as activities: messages that clients render by `activityType`. */
 export class TaskActivities {
   readonly #ledger: TaskLedger;
 
-  /** @param running those that run by now: their repeated events change nothing */
+  /** @param running the running tasks, whose repeated events change nothing */
   constructor(owner: { sessionId: string; agentId: string }, running: readonly Task[]) {
     this.#ledger = new TaskLedger(owner);
     for (const task of running) this.#ledger.know(task);
@@ -29,8 +29,8 @@ export class TaskActivities {
     return [...this.#ledger.open()].filter(({ status }) => status === 'running').map(activityOf);
   }
 
-  /** Any event: it may end every task. @returns the task that it is about, as it stands */
-  take(entry: EventEntry): TaskActivity | null {
+  /** Applies any event, because it may end every task. @returns the event's task */
+  apply(entry: EventEntry): TaskActivity | null {
     for (const _ of this.#ledger.apply({ entry, turnId: null, turns: [] }));
     const { event } = entry;
     const id = taskEventId(event);
@@ -41,20 +41,8 @@ export class TaskActivities {
 
 function activityOf(task: Task): TaskActivity {
   const { id, runId, description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt } = task;
-  // A task may be named like the call that started it, and messages by their call.
+  // A prefix, because a task may have the id of its call, and messages that of theirs.
   const messageId = runId === null ? `task:${id}` : `task:${id}:${runId}`;
-  const content = {
-    taskId: id,
-    runId,
-    description,
-    kind,
-    status,
-    exitCode,
-    summary,
-    error,
-    toolCallId,
-    startedAt,
-    endedAt,
-  };
-  return { messageId, content };
+  const state = { description, kind, status, exitCode, summary, error, toolCallId, startedAt, endedAt };
+  return { messageId, content: { taskId: id, runId, ...state } };
 }

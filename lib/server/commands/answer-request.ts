@@ -1,4 +1,5 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { answerBy } from '@interlude/protocol/answer-by';
 import type {
   AnsweredRequest,
   AnswerQuestion,
@@ -7,54 +8,57 @@ import type {
   DecidePermission,
 } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { requestOptions } from '@interlude/protocol/request-options';
+import { columnText } from '@/db/column-text';
+import { events } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { RequestContext } from '@/lib/server/access/request-context';
 import { mayAnswer, type ShownDigests } from '@/lib/server/access/shown-digests';
-import { askSession } from './ask-session';
-import type { CommandServer } from './command-hub';
-import { offeredOptions, openRequest } from './open-request';
-import { findEffective } from './queue-command';
-import { conflict, missing } from './refusals';
-import type { WritableSession } from './writable-session';
+import type { AnswerableRequest } from '@/lib/server/ingest/remembered-fold';
+import { acceptCommand, type CommandServer, conflict, missing, type WritableSession } from './accept-command';
+import { findOpenCommand } from './queue-command';
 
 /**
  * `POST /sessions/:id/requests/:requestId`: `{"behavior", …}` for a permission, `{"answers"}` for a question.
- * @throws AppError `invalid_argument`, `not_found`, `conflict`
+ * @throws AppError `forbidden` from an embed; `invalid_argument`, `not_found`, `conflict`
  */
 export async function postRequestAnswer(
   {
     ids: { sessionId, requestId },
-    body: { clientId, ...said },
+    body: { clientId, ...given },
     principal,
     digests,
   }: RequestContext<'sessionId' | 'requestId', { body: DecidePermission | AnswerQuestion }>,
   server: CommandServer,
 ): Promise<CommandAnswer> {
-  // Whoever shows the frame has its token, and could answer in the name of whoever looks at it.
+  // The page around a frame has the frame's token, and could answer in the name of its viewer.
   if (!mayAnswer(principal)) {
     throw new AppError(
       'forbidden',
-      'A request is answered in a window of the dashboard, not in a frame of another page.',
+      'Requests can’t be answered in a frame of another page. Open the session in the dashboard and answer there.',
     );
   }
-  const isAnswer = 'answers' in said;
+  const isAnswer = 'answers' in given;
   const kind = isAnswer ? 'question' : 'permission';
-  const { digest, ...answer } = said;
-  return askSession(server, {
+  const { digest, ...answer } = given;
+  const accepted = await acceptCommand(server, {
     sessionId,
     clientId,
-    ask: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...said },
+    request: { type: isAnswer ? 'question.answer' : 'permission.decision', requestId, ...given },
     prepare: async (transaction, session) => {
-      const asked = await requireOpen(transaction, session, { requestId, kind, digest, digests }, server.now());
-      if (!isAnswer && said.optionId !== undefined) {
-        requireOffered(await offeredOptions(transaction, session, requestId), said.optionId, said.behavior);
+      const request = await requireOpen(transaction, session, { requestId, kind, digest, digests }, server.now());
+      if (!isAnswer && given.optionId !== undefined) {
+        requireOffered(await offeredOptions(transaction, session, requestId), given.optionId, given.behavior);
       }
-      return { body: { ...asked, ...answer } as CommandBodies['question.answer' | 'permission.decision'] };
+      return { body: { ...request, ...answer } as CommandBodies['question.answer' | 'permission.decision'] };
     },
   });
+  return accepted.answer;
 }
 
-/** What is chosen is one of the answers that the agent offers, and says what the decision says. */
+/** Requires that the agent offers the option, and that its kind is the decision. */
 function requireOffered(options: readonly RequestOption[], optionId: string, behavior: 'allow' | 'deny'): void {
   const option = options.find(({ id }) => id === optionId);
   if (option?.kind === behavior) return;
@@ -62,13 +66,13 @@ function requireOffered(options: readonly RequestOption[], optionId: string, beh
   const message =
     option === undefined
       ? `The request does not offer ${JSON.stringify(optionId)}. Choose one of "offered", or leave optionId out.`
-      : `${JSON.stringify(optionId)} is a way to ${option.kind} it. Send "behavior": "${option.kind}" with it.`;
+      : `The option ${JSON.stringify(optionId)} means ${option.kind}. Send "behavior": "${option.kind}" with it.`;
   throw new AppError('invalid_argument', message, { details: { offered } });
 }
 
 /**
- * @param answered which request; `digest`: of what was answered, where the sender says so, as the sender was shown it
- * @returns the request as it is open now: an answer is meant for this and nothing else
+ * @param answered `digest`: of the request as its sender saw it; undefined if the sender sent none
+ * @returns the request that is open now: the answer is for this opening and no other
  */
 async function requireOpen(
   transaction: WriteTransaction,
@@ -82,29 +86,115 @@ async function requireOpen(
   now: number,
 ): Promise<AnsweredRequest> {
   const { requestId, kind, digest, digests } = answered;
-  const open = await openRequest(transaction, session, requestId);
-  if (open === null) throw missing('request', requestId, 'The transcript shows what the agent asks.');
+  const open = await findRequest(transaction, session, requestId);
+  if (open === null) throw missing('request', requestId, 'The transcript lists the agent’s requests.');
   if (open === 'resolved') {
-    throw conflict('request_resolved', 'The request is resolved: the agent waits for no answer any more.');
+    throw conflict('request_resolved', 'The request is already resolved. The agent no longer waits for an answer.');
   }
   if (open.answerBy !== undefined && now >= open.answerBy) {
-    throw conflict('request_expired', 'The time to answer the request is over: the agent waits for it no more.');
+    throw conflict('request_expired', 'The request has expired. The agent no longer waits for an answer.');
   }
   if (digest !== undefined && digest !== digests.request(open.digest)) {
-    const message =
-      'The agent asks something else under this id now. Read what it asks, and answer that with its digest.';
+    const message = 'The agent reopened this request with different content. Review it, and answer with its digest.';
     throw conflict('request_changed', message, { digest: digests.request(open.digest) });
   }
   if (open.kind !== kind) {
-    const wanted = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
-    throw new AppError('invalid_argument', `The request is a ${open.kind}. Answer it with ${wanted}.`);
+    const expected = open.kind === 'question' ? '{"answers": {…}}' : '{"behavior": "allow" | "deny"}';
+    throw new AppError('invalid_argument', `The request is a ${open.kind}. Answer it with ${expected}.`);
   }
   for (const type of ['permission.decision', 'question.answer'] as const) {
-    const isIts = (answer: AnsweredRequest) => answer.requestId === requestId;
-    const pending = await findEffective(transaction, session.agentId, session.id, type, isIts);
+    const isSame = (answer: AnsweredRequest) => answer.requestId === requestId;
+    const pending = await findOpenCommand(transaction, session.agentId, session.id, type, isSame);
     if (pending === null) continue;
-    const message = 'The request was answered already, and the answer is on its way to the agent.';
+    const message = 'The request was already answered. The answer is on its way to the agent.';
     throw conflict('request_answered', message, { commandId: pending.command.id });
   }
   return { requestId, digest: open.digest, openedPosition: open.openedPosition };
+}
+
+const REQUEST_EVENT = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'receivedAt');
+
+/**
+ * Finds a request in the session's memory or, if that holds only some of the open ones, in the session's events.
+ *
+ * @returns `resolved` if it is no longer open; null if it never was
+ */
+async function findRequest(
+  transaction: WriteTransaction,
+  session: WritableSession,
+  requestId: string,
+): Promise<AnswerableRequest | 'resolved' | null> {
+  const remembered = session.pendingRequests.find((request) => request.id === requestId);
+  if (remembered !== undefined) return remembered;
+  const last = await lastRequestEvent(transaction, session, requestId);
+  if (last === undefined) return null;
+  if (!session.hasMorePending || last.name !== 'request:opened') return 'resolved';
+  return (await isCancelled(transaction, session, last.position)) ? 'resolved' : requestFromEvent(requestId, last);
+}
+
+async function offeredOptions(
+  transaction: WriteTransaction,
+  session: WritableSession,
+  requestId: string,
+): Promise<RequestOption[]> {
+  const last = await lastRequestEvent(transaction, session, requestId);
+  return requestOptions(fieldsOf(last?.payload.value).options);
+}
+
+async function lastRequestEvent(transaction: WriteTransaction, session: WritableSession, requestId: string) {
+  return REQUEST_EVENT.first(
+    await transaction.execute({
+      sql: `SELECT ${REQUEST_EVENT.columns()} FROM events
+            WHERE session_id = ? AND type = 'CUSTOM' AND entity_id = ? AND name IN ('request:opened', 'request:resolved')
+            ORDER BY position DESC LIMIT 1`,
+      args: [session.id, columnText(requestId)],
+    }),
+  );
+}
+
+function requestFromEvent(
+  id: string,
+  { payload, occurredAt, receivedAt }: ReturnType<typeof REQUEST_EVENT.read>,
+): AnswerableRequest {
+  // Ingest added the digest and the position.
+  const value = payload.value as {
+    kind?: unknown;
+    expires_at?: unknown;
+    expiresAt?: unknown;
+    digest: string;
+    opened_position: string;
+  };
+  const until = answerBy(value.expires_at ?? value.expiresAt, { occurredAt, receivedAt });
+  return {
+    id,
+    kind: value.kind === 'question' ? 'question' : 'permission',
+    digest: value.digest,
+    openedPosition: value.opened_position,
+    ...(until === null ? {} : { answerBy: until }),
+  };
+}
+
+/** True if the agent has gone on without an answer: its process ended, or a turn open at `position` or later broke off. */
+async function isCancelled(transaction: WriteTransaction, session: WritableSession, position: number) {
+  const broken = "kind <> 'none' AND state IN ('failed', 'interrupted')";
+  const { rows } = await transaction.execute({
+    sql: `WITH around AS (
+            SELECT id, position, kind, state FROM turns
+            WHERE session_id = ?1 AND kind <> 'none' AND position <= ?2 ORDER BY position DESC LIMIT 1
+          )
+          SELECT EXISTS (
+              SELECT 1 FROM events WHERE session_id = ?1 AND position > ?2
+                AND type = 'CUSTOM' AND name = 'session:ended'
+            ) OR EXISTS (
+              SELECT 1 FROM turns WHERE session_id = ?1 AND position > ?2 AND ${broken}
+            ) OR EXISTS (
+              SELECT 1 FROM around WHERE ${broken} AND NOT EXISTS (
+                SELECT 1 FROM events AS e WHERE e.session_id = ?1 AND e.position > around.position AND e.position < ?2
+                  AND (e.turn_id = around.id AND e.type IN ('RUN_FINISHED', 'RUN_ERROR')
+                    OR e.type = 'CUSTOM' AND e.name = 'session:ended')
+              )
+            ) AS is_cancelled`,
+    args: [session.id, position],
+  });
+  return Number(rows[0]?.is_cancelled) === 1;
 }

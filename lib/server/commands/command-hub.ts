@@ -1,120 +1,87 @@
 import { AppError, inShort } from '@interlude/protocol/errors';
-import { HEARTBEAT_MS, RUNNER_AWAY_MS, UNDELIVERED_MS } from '@interlude/protocol/limits';
+import { idSchema } from '@interlude/protocol/field-schemas';
+import { HEARTBEAT_MS, RUNNER_AWAY_MS } from '@interlude/protocol/limits';
+import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { SSE_HEADERS } from '@interlude/protocol/sse';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
+import { columnText } from '@/db/column-text';
 import { databaseErrorCode } from '@/db/database-error';
-import type { Lease } from '@/db/lease';
-import { pause } from '@/db/next-turn';
-import { hasDue, isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
+import { isAnyDue } from '@/db/row-sweep';
 import type { AboutJob } from '@/db/writes';
-import { ClockTrust, ClockWatch, newestReceivedAt } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/request-context';
-import type { OpenStream, OpenStreams } from '@/lib/server/access/streamed-response';
-import { claimCommands } from './claim-commands';
-import { CommandStream } from './command-stream';
-import { cutTerms } from './cut-terms';
-import { renewLevel } from './desire-level';
-import { dueWork } from './due-work';
-import type { Hour } from './expire-commands';
-import { REPLY_OVERDUE_MS } from './reply-settings';
-import { connectRunner, disconnectMute, disconnectRunner, type RunnerRef, renewRunners } from './runner-connection';
-import { renewRules } from './wake-rule';
+import type { Asked } from '@/lib/server/access/asked';
+import type { OpenStreams } from '@/lib/server/access/open-streams';
+import { type Opener, StreamAnswer } from '@/lib/server/access/stream-answer';
+import type { CommandServer } from './accept-command';
+import { CommandStream, claimCommands } from './command-stream';
+import { renewLogLevel, renewWakeRules } from './desired-state';
+import { type DueContext, DueWork } from './due-work';
+import {
+  connectRunner,
+  disconnectRunner,
+  disconnectUnresponsive,
+  type RunnerRef,
+  renewRunners,
+  runnerIn,
+} from './runner-connection';
 
-/** How often to look for what another process queued, for leases that ran out, and for what has expired. */
-const POLL_MS = 1000;
-/** How often to renew the term of the runners that listen here: three times per term. */
+/** Interval of looking for commands of other processes, expired leases and due work. */
+const POLL_MS = 1_000;
+/** Connected runners renew three times in their term. */
 const RENEW_MS = RUNNER_AWAY_MS / 3;
-/** A process that has not looked for longer was asleep or held up: meanwhile it heard no runner. */
-const DEAF_AFTER_MS = 3 * POLL_MS;
 
-/** How long to wait for another process that does what is due, and how often to look whether it has. */
-const MOST_WAIT_MS = 6_000;
-const LOOK_AGAIN_MS = 250;
-
-/** How often to look up when the newest record came. */
-const NEWEST_EVERY_MS = 10_000;
-
-/** What the handlers of this folder get. */
-export interface CommandServer extends ServerContext {
-  commands: CommandHub;
-}
+/** Repeated jobs. A failure is logged once, until the job succeeds. */
+type Job = 'look' | 'renew' | 'end';
 
 /**
- * The process's streams of commands, one per agent.
+ * This process's streams of commands, one an agent, and the due work.
  *
- * Ordering: a command wakes its agent's stream when it is on disk, in this process at once and in others by their poll.
- * Failure: nothing is remembered here that the database does not hold; a process that dies loses only wakes.
+ * Ordering: a stored command wakes its agent's stream, at once in this process and by poll in others.
+ * Failure: the database holds everything the hub knows; a process that dies loses only wakes.
  */
 export class CommandHub {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #rows: RowSweep;
-  readonly #lease: Lease;
-  readonly #clock: ClockWatch;
-  readonly #steady: () => number;
-  readonly #replyOverdueMs: number;
-  readonly #undeliveredMs: number;
-  /** Whether this process lives on between two requests. */
+  readonly #due: DueWork;
+  /** True if the process outlives its requests. */
   readonly #lasts: boolean;
   readonly #openStreams: OpenStreams | undefined;
-  readonly #trust: ClockTrust;
-  /** When the newest record came, as last looked up: the search goes through all outboxes there ever were. */
-  #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
-  /** When it looked last, and since when it has looked without a break, on the steady clock. */
-  #looked = { at: Number.NEGATIVE_INFINITY, since: 0 };
-  /** How far the clock has moved since terms were last cut to it; null before the first time. */
-  #step: number | null = null;
-  #cutting: Promise<void> = Promise.resolve();
   readonly #streams = new Map<string, CommandStream>();
-  /** How to say of a stream that it has ended. */
-  readonly #endings = new Map<CommandStream, () => void>();
-  #poll: ReturnType<typeof setInterval> | undefined;
-  #heartbeat: ReturnType<typeof setInterval> | undefined;
-  #renewal: ReturnType<typeof setInterval> | undefined;
+  readonly #cleanups = new Map<CommandStream, () => void>();
+  #timers: ReturnType<typeof setInterval>[] | null = null;
   #isPolling = false;
-  #isHearing = false;
+  #isWaking = false;
   #hasMoved = false;
   #unfollow: (() => void) | null = null;
-  /** What failed last time: logged once, until it succeeds. */
-  readonly #failing = new Set<Work>();
+  readonly #failing = new Set<Job>();
   #isClosed = false;
 
-  constructor(
-    context: Pick<
-      ServerContext,
-      'database' | 'now' | 'steady' | 'replyOverdueMs' | 'undeliveredMs' | 'kind' | 'streams'
-    >,
-  ) {
-    const { database, now, steady, kind = 'shared', streams } = context;
-    const { replyOverdueMs = REPLY_OVERDUE_MS, undeliveredMs = UNDELIVERED_MS } = context;
-    this.#lasts = kind === 'shared';
-    this.#openStreams = streams;
-    this.#replyOverdueMs = replyOverdueMs;
-    this.#undeliveredMs = undeliveredMs;
-    this.#database = database;
-    this.#lease = database.lease('sweep');
-    this.#rows = new RowSweep(database.reader);
-    this.#now = now;
-    this.#clock = new ClockWatch(now, steady);
-    this.#steady = steady ?? (() => performance.now());
-    this.#trust = new ClockTrust(now, steady);
+  constructor(context: DueContext) {
+    this.#database = context.database;
+    this.#now = context.now;
+    this.#due = new DueWork(context);
+    this.#lasts = (context.kind ?? 'shared') === 'shared';
+    this.#openStreams = context.streams;
   }
 
-  /** Watches for expired commands and silent runners, even while no runner is connected here. */
+  /** Starts the timers, which also do the due work while no runner is connected. */
   keep(): void {
-    if (this.#poll !== undefined || this.#isClosed) return;
-    this.#poll = setInterval(() => void this.#look(), POLL_MS);
-    this.#heartbeat = setInterval(() => {
+    if (this.#timers !== null || this.#isClosed) return;
+    const beat = () => {
       for (const stream of this.#streams.values()) stream.beat();
-    }, HEARTBEAT_MS);
-    this.#renewal = setInterval(() => void this.#renew(), RENEW_MS);
-    for (const timer of [this.#poll, this.#heartbeat, this.#renewal]) if (typeof timer === 'object') timer.unref?.();
+    };
+    this.#timers = [
+      setInterval(() => void this.#look(), POLL_MS),
+      setInterval(beat, HEARTBEAT_MS),
+      setInterval(() => void this.#renew(), RENEW_MS),
+    ];
+    for (const timer of this.#timers) if (typeof timer === 'object') timer.unref?.();
     void this.#look();
   }
 
-  /** There is a new command for the agent. */
+  /** Sends an agent's new commands. */
   wake(agentId: string): void {
     this.#streams.get(agentId)?.wake();
   }
@@ -122,11 +89,11 @@ export class CommandHub {
   /**
    * Opens an agent's stream and ends its previous one.
    *
-   * @param after the last command the runner has; 0 for none
-   * @param signal aborted when the runner is gone
-   * @param maxMs when to say `bye` and end; null for never
-   * @param by what the runner may know, and how it is heard of that it may not listen any more
-   * @throws AppError `unavailable` while shutting down, and what the database throws
+   * @param after the position of the last command the runner has; 0 for none
+   * @param signal aborted when the runner hangs up
+   * @param maxMs when to say `bye`; null for never
+   * @param by the credential's scope, and a callback for its end
+   * @throws AppError `unavailable` while shutting down, and errors of the database
    */
   async open(
     agentId: string,
@@ -134,25 +101,25 @@ export class CommandHub {
     after: number,
     signal: AbortSignal,
     maxMs: number | null,
-    by: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
-  ): Promise<OpenStream> {
-    const { whenOver, scope } = by;
+    { whenOver, scope }: { whenOver: (onEnd: () => void) => () => void; scope: Scope },
+  ): Promise<Opener> {
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
       });
     }
-    // where processes may freeze, what is due is done while a stream is open, and nothing after a refusal
+    // Where processes may freeze, due work is done while a stream is open.
     if (this.#lasts) this.keep();
-    // to a runner with a scope, the counter would tell how busy others are
-    const newest = scope.kind === 'everything' ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
+    // The counter shows how busy others are, so a runner with a scope gets its own newest position.
+    const showsCounter = scope.kind === 'everything';
+    const newest = showsCounter ? 'SELECT position FROM counter' : { sql: OWN_NEWEST, args: [agentId] };
     const { rows } = await this.#database.reader.execute(newest);
     const isBeyond = after > Number(rows[0]?.position ?? 0);
     const stream = new CommandStream({
       agentId,
       runner,
-      tellsCounter: scope.kind === 'everything',
-      // A position of another database says nothing about what the runner has: its memory of ids does.
+      showsCounter,
+      // A position of another database means nothing here. The runner deduplicates by id.
       after: isBeyond ? 0 : after,
       claim: (self, from) => this.#claim(self, from),
       onEnd: (self, isGone) => this.#ended(self, isGone),
@@ -162,12 +129,12 @@ export class CommandHub {
     const outcome = await this.#database.writes.run(async (transaction) => {
       const connection = await connectRunner(transaction, agentId, runner, stream.id, this.#now());
       if (connection.kind === 'connected') {
-        await renewLevel(transaction, agentId, runner.id, this.#now());
-        isMore = await renewRules(transaction, agentId, this.#now());
+        await renewLogLevel(transaction, agentId, runner.id, this.#now());
+        isMore = await renewWakeRules(transaction, agentId, this.#now());
       }
       return connection;
     }, about);
-    while (isMore) isMore = await this.#database.writes.run((again) => renewRules(again, agentId, this.#now()), about);
+    while (isMore) isMore = await this.#database.writes.run((tx) => renewWakeRules(tx, agentId, this.#now()), about);
     if (outcome.kind === 'fenced') {
       stream.fence(outcome.by);
       return stream.open;
@@ -177,98 +144,36 @@ export class CommandHub {
     const timer = maxMs === null ? undefined : setTimeout(() => stream.close('planned'), maxMs);
     if (typeof timer === 'object') timer.unref?.();
     const ended = this.#openStreams?.begin();
-    this.#endings.set(stream, () => {
+    this.#cleanups.set(stream, () => {
       clearTimeout(timer);
       ended?.();
     });
-    this.#followIfHeard();
+    this.#followWhileStreaming();
     if (before !== undefined && before.runner.id !== runner.id) before.fence(runner);
     else before?.close('replaced');
     signal.addEventListener('abort', () => stream.abandon(), { once: true });
     stream.whenOver(whenOver);
     stream.greet(isBeyond ? 'gap' : 'ok');
-    // it may have been closed while the runner was connected
+    // The hub may have been closed during the write.
     if (this.#isClosed) stream.close('shutdown');
     if (signal.aborted) stream.abandon();
     stream.wake();
     return stream.open;
   }
 
-  /** Says `bye` to every runner, so that a server can stop without cutting one off. */
+  /** Says `bye` to every runner. */
   close(): void {
     this.#isClosed = true;
-    clearInterval(this.#poll);
-    clearInterval(this.#heartbeat);
-    clearInterval(this.#renewal);
+    for (const timer of this.#timers ?? []) clearInterval(timer);
     for (const stream of [...this.#streams.values()]) stream.close('shutdown');
   }
 
-  /** Does all that is due, now: tells who has gone, and ends commands, requests and log levels whose time is over. */
-  async sweep(): Promise<void> {
-    await this.#minded();
-    for (const work of this.#sweeps(await this.#hour())) await this.#rows.run(work);
+  sweep(): Promise<void> {
+    return this.#due.sweep();
   }
 
-  /**
-   * As `sweep`, if anything is due and nobody else is at it; otherwise waits until that is done. For who is about to show
-   * it, where nobody has looked since the last request.
-   */
-  async sweepDue(): Promise<void> {
-    const due = this.#sweeps(await this.#hour()).map((work) => work.due);
-    const since = this.#steady();
-    while (await hasDue(this.#database.reader, due)) {
-      if (await this.#lease.isHeld()) return this.#sweepAndLetGo();
-      if (this.#steady() - since > MOST_WAIT_MS) return;
-      await pause(LOOK_AGAIN_MS);
-      // what is due still, somebody has tried in vain since this was asked
-      const begunMs = await this.#lease.doneSinceMs();
-      if (begunMs !== null && begunMs <= this.#steady() - since) return;
-    }
-  }
-
-  async #sweepAndLetGo(): Promise<void> {
-    const since = this.#steady();
-    // if it can't be let go, its term runs out
-    await this.sweep().finally(() => this.#lease.letGo(this.#steady() - since).catch(() => {}));
-  }
-
-  #sweeps(hour: Hour): RowWork[] {
-    // where no process lasts, any request is answered by somebody
-    const hearsSince = this.#lasts ? Math.ceil(hour.now - (this.#looked.at - this.#looked.since)) : 0;
-    const server = { database: this.#database, rows: this.#rows, hearsSince };
-    const terms = { replyOverdueMs: this.#replyOverdueMs, undeliveredMs: this.#undeliveredMs };
-    return dueWork({ ...server, ...terms }, hour);
-  }
-
-  /** The time is read first: a clock moved before or after the check is not trusted. */
-  async #hour(): Promise<Hour> {
-    const now = this.#now();
-    // where no process lasts, the host keeps the clock
-    if (!this.#lasts) return { now, isSure: true };
-    const steady = this.#steady();
-    if (steady - this.#looked.at > DEAF_AFTER_MS) this.#looked.since = steady;
-    this.#looked.at = steady;
-    if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
-      this.#newest = { at: await newestReceivedAt(this.#database.reader), readAt: steady };
-    }
-    return { now, isSure: this.#trust.look(this.#newest.at) };
-  }
-
-  /** Comes before anything that uses the clock: at the start, and when it was moved, terms are cut to it. */
-  #minded(): Promise<void> {
-    if (!this.#lasts) return Promise.resolve();
-    this.#cutting = this.#cutting.catch(() => {}).then(() => this.#cut());
-    return this.#cutting;
-  }
-
-  async #cut(): Promise<void> {
-    const moved = this.#clock.step();
-    if (moved === 0 && this.#step === 0) return;
-    // kept until done: if the database is held up, terms are cut later
-    const step = (this.#step ?? 0) + moved;
-    this.#step = step;
-    await this.#database.writes.run((transaction) => cutTerms(transaction, this.#now(), step));
-    this.#step = 0;
+  sweepDue(): Promise<void> {
+    return this.#due.sweepDue();
   }
 
   #claim({ id, agentId, runner }: CommandStream, after: number) {
@@ -279,29 +184,24 @@ export class CommandHub {
   }
 
   #ended(stream: CommandStream, isGone: boolean): void {
-    this.#disconnect(stream, isGone);
-    this.#endings.get(stream)?.();
-    this.#endings.delete(stream);
+    const { agentId } = stream;
+    if (this.#streams.get(agentId) === stream) this.#streams.delete(agentId);
+    this.#followWhileStreaming();
+    // A runner that was sent away reconnects at once; if it does not, its term runs out.
+    if (isGone) {
+      this.#database.writes
+        .run((transaction) => disconnectRunner(transaction, agentId, stream.id, this.#now()), aboutAgent(agentId))
+        .then(() => void this.#failing.delete('end'))
+        .catch((error) => this.#failed('end', error));
+    }
+    this.#cleanups.get(stream)?.();
+    this.#cleanups.delete(stream);
   }
 
-  #disconnect(stream: CommandStream, isGone: boolean): void {
-    if (this.#streams.get(stream.agentId) === stream) this.#streams.delete(stream.agentId);
-    this.#followIfHeard();
-    // A runner that was sent away comes back at once; if it does not, its term runs out.
-    if (!isGone) return;
-    this.#database.writes
-      .run(
-        (transaction) => disconnectRunner(transaction, stream.agentId, stream.id, this.#now()),
-        aboutAgent(stream.agentId),
-      )
-      .then(() => void this.#failing.delete('end'))
-      .catch((error) => this.#failed('end', error));
-  }
-
-  /** What others commit matters here only to runners that listen. Each stream looks once itself after it has begun. */
-  #followIfHeard(): void {
+  /** Follows the commits of other processes while a runner is connected here. */
+  #followWhileStreaming(): void {
     if (this.#streams.size > 0) {
-      this.#unfollow ??= this.#database.follow(() => void this.#hear(), POLL_MS);
+      this.#unfollow ??= this.#database.follow(() => void this.#wakeQueued(), POLL_MS);
       return;
     }
     this.#unfollow?.();
@@ -312,13 +212,12 @@ export class CommandHub {
     if (this.#isPolling) return;
     this.#isPolling = true;
     try {
-      await this.#minded();
-      const hour = await this.#hour();
-      const { now } = hour;
-      const [overdue, due, current] = await this.#database.reader.batch(
+      await this.#due.clamp();
+      const clock = await this.#due.readClock();
+      const [overdue, queued, current] = await this.#database.reader.batch(
         [
-          isAnyDue(this.#sweeps(hour).map(({ due }) => due)),
-          this.#queued(now),
+          isAnyDue(this.#due.all(clock).map(({ due }) => due)),
+          this.#queued(clock.now),
           {
             sql: `SELECT stream_id, alive_until FROM runners WHERE stream_id IN (SELECT value FROM json_each(?))`,
             args: [JSON.stringify([...this.#streams.values()].map(({ id }) => id))],
@@ -328,15 +227,15 @@ export class CommandHub {
       );
       const newest = new Map((current?.rows ?? []).map((row) => [String(row.stream_id), row.alive_until]));
       for (const stream of [...this.#streams.values()]) {
-        // The next wake finds out that another stream has taken over.
+        // Another stream has taken over; the next claim finds out.
         if (!newest.has(stream.id)) stream.wake();
-        // Its term ran out while the database was held up. The runner is there, and shows it by connecting again.
+        // The term ran out while the database was blocked. A live runner shows it by reconnecting.
         else if (newest.get(stream.id) === null) stream.close('slow');
       }
-      for (const row of due?.rows ?? []) this.wake(String(row.agent_id));
-      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#lease.isHeld())) {
-        // where processes don't last, this one may be the next to freeze
-        await (this.#lasts ? this.sweep() : this.#sweepAndLetGo());
+      for (const row of queued?.rows ?? []) this.wake(String(row.agent_id));
+      if (Number(overdue?.rows[0]?.is_any_due) === 1 && (await this.#due.lease.isHeld())) {
+        // Where processes don't last, this one may be the next to freeze.
+        await (this.#lasts ? this.sweep() : this.#due.sweepAndRelease());
       }
       this.#failing.delete('look');
     } catch (error) {
@@ -346,7 +245,7 @@ export class CommandHub {
     }
   }
 
-  /** The agents that listen here and have commands which nobody holds. */
+  /** Agents with a stream here that have unleased commands. */
   #queued(now: number): InStatement {
     return {
       sql: `SELECT wanted.value AS agent_id FROM json_each(?1) AS wanted WHERE EXISTS (
@@ -356,11 +255,11 @@ export class CommandHub {
     };
   }
 
-  /** Another process may have queued something: looked at while anybody listens here, one look at a time. */
-  async #hear(): Promise<void> {
+  /** One query at a time, repeated if another process committed during it. */
+  async #wakeQueued(): Promise<void> {
     this.#hasMoved = true;
-    if (this.#isHearing) return;
-    this.#isHearing = true;
+    if (this.#isWaking) return;
+    this.#isWaking = true;
     try {
       while (this.#hasMoved && this.#streams.size > 0) {
         this.#hasMoved = false;
@@ -368,9 +267,9 @@ export class CommandHub {
         for (const row of rows) this.wake(String(row.agent_id));
       }
     } catch {
-      // the next look tells what is wrong, if it still is
+      // The next look reports a failure that lasts.
     } finally {
-      this.#isHearing = false;
+      this.#isWaking = false;
     }
   }
 
@@ -378,39 +277,72 @@ export class CommandHub {
     const ids = [...this.#streams.values()].map(({ id }) => id);
     if (ids.length === 0) return;
     try {
-      await this.#minded();
-      const mute = await this.#database.writes.run(async (transaction) => {
-        const gone = await disconnectMute(transaction, ids, this.#now());
+      await this.#due.clamp();
+      const unresponsive = await this.#database.writes.run(async (transaction) => {
+        const gone = await disconnectUnresponsive(transaction, ids, this.#now());
         await renewRunners(transaction, ids, this.#now());
         return new Set(gone);
       });
-      // A runner that only slept finds its stream ended and reconnects at once.
-      for (const stream of [...this.#streams.values()]) if (mute.has(stream.id)) stream.close('slow');
+      // A runner that only slept reconnects at once.
+      for (const stream of [...this.#streams.values()]) if (unresponsive.has(stream.id)) stream.close('slow');
       this.#failing.delete('renew');
     } catch (error) {
       this.#failed('renew', error);
     }
   }
 
-  #failed(work: Work, error: unknown): void {
-    // while the database fails, signs of life of runners may be missing in it
-    this.#looked.since = this.#steady();
-    // Once the hub or its database is closed, there is nothing left to watch.
+  #failed(job: Job, error: unknown): void {
+    this.#due.databaseFailed();
     const isClosed = this.#isClosed || databaseErrorCode(error) === 'CLIENT_CLOSED';
     if (isClosed) this.close();
-    // damage has been logged already
-    const isSaid = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
-    if (!isSaid) serverLog('error', 'commands are held up:', { error: inShort(error) });
-    this.#failing.add(work);
+    // A damaged database has been logged already.
+    const isLogged = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
+    if (!isLogged) serverLog('error', 'commands: delivery is delayed:', { error: inShort(error) });
+    this.#failing.add(job);
   }
 }
 
-type Work = 'look' | 'renew' | 'end';
-
-/** Its last command may be gone by its age: its row has changed since, when its runner went. */
+/** Retention may have removed its last command, but its row has changed since, when its runner left. */
 const OWN_NEWEST = `SELECT max(position) AS position FROM (
   SELECT position FROM commands WHERE agent_id = ?1 UNION ALL SELECT updated_position FROM agents WHERE id = ?1)`;
 
 function aboutAgent(agentId: string): AboutJob {
   return { keys: [`agent:${agentId}`] };
+}
+
+/**
+ * `GET /agents/:id/commands?runner=<id>&startedAt=<ms>&after=<position>`: a runner's stream of commands. An unknown
+ * agent is created.
+ *
+ * @throws AppError `invalid_argument`, `unavailable` while shutting down
+ */
+export async function getCommands(
+  { request, ids: { agentId }, principal, whenOver }: Asked<'agentId'>,
+  server: CommandServer & { commands: CommandHub },
+): Promise<Response> {
+  if (!idSchema.safeParse(agentId).success) {
+    throw new AppError(
+      'invalid_argument',
+      'An agent’s id has 1 to 256 UTF-16 code units, none of them NUL, and is not . or ..',
+    );
+  }
+  const after = request.headers.get('last-event-id') || new URL(request.url).searchParams.get('after') || '0';
+  if (!isPosition(after)) {
+    throw new AppError(
+      'invalid_argument',
+      `${JSON.stringify(after)} is not a position. Send the id of the last command you have, or leave it out to get all open ones.`,
+      { details: { after } },
+    );
+  }
+  // An unnamed runner is a new one at each connection. It yields to any named one, so that watching shuts no runner out.
+  const runner = runnerIn(request) ?? { id: `${server.now()}-${crypto.randomUUID()}`, startedAt: 0 };
+  const open = await server.commands.open(
+    columnText(agentId),
+    runner,
+    positionToNumber(after),
+    request.signal,
+    server.streamMaxMs,
+    { whenOver, scope: principal.scope },
+  );
+  return new StreamAnswer(open, SSE_HEADERS);
 }

@@ -1,26 +1,91 @@
 import type { CommandFrameData } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { type CommandFrame, encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
-import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
-import type { ClaimOutcome } from './claim-commands';
-import { MAX_CLAIMED } from './claim-commands';
-import type { RunnerRef } from './runner-connection';
+import type { Row } from '@libsql/client';
+import type { WriteTransaction } from '@/db/writes';
+import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import { withTimeLeft } from './desired-state';
+import { commandFromRow, type StoredCommand } from './queue-command';
+import { type RunnerRef, readRunner } from './runner-connection';
+
+/** Most commands of one claim. */
+const MAX_CLAIMED = 200;
+
+type ClaimOutcome =
+  | { kind: 'claimed'; commands: StoredCommand[]; counter: number }
+  | { kind: 'fenced'; by: RunnerRef }
+  /** A newer stream of the same runner has taken over. */
+  | { kind: 'replaced' };
+
+export interface Claim {
+  agentId: string;
+  runner: RunnerRef;
+  streamId: string;
+  /** Open commands after this position are claimed despite a lease, because this stream has not sent them. */
+  after: number;
+  now: number;
+}
+
+/**
+ * Leases an agent's commands to a stream: those it has not sent yet, and those whose lease ran out unacknowledged.
+ *
+ * Ordering: by position, new and repeated ones alike.
+ * Failure: a claimed command that never reaches the runner is sent again when its lease runs out, or when the runner
+ * reconnects with an earlier position.
+ */
+export async function claimCommands(transaction: WriteTransaction, claim: Claim): Promise<ClaimOutcome> {
+  const { agentId, runner, streamId, after, now } = claim;
+  const stored = await readRunner(transaction, agentId);
+  if (stored !== null && stored.streamId !== streamId) {
+    return stored.id !== runner.id
+      ? { kind: 'fenced', by: { id: stored.id, startedAt: stored.startedAt } }
+      : { kind: 'replaced' };
+  }
+  const [counter, due] = await transaction.batch([
+    'SELECT position FROM counter',
+    {
+      sql: `SELECT commands.*, (SELECT alias FROM session_aliases AS a WHERE a.session_id = commands.session_id) AS alias
+            FROM commands WHERE agent_id = ?1 AND state IN ('queued', 'delivered') AND expires_at > ?2
+              AND (position > ?3 OR (state = 'queued' AND ifnull(lease_until, 0) <= ?2))
+            ORDER BY position LIMIT ${MAX_CLAIMED}`,
+      args: [agentId, now, after],
+    },
+  ]);
+  const commands = (due?.rows ?? []).map((row) => withTimeLeft(withRunnersSessionId(row), now));
+  if (commands.length > 0) {
+    await transaction.execute({
+      sql: `UPDATE commands SET lease_until = ?, claimed_by = ?, delivery_count = delivery_count + 1
+            WHERE id IN (SELECT value FROM json_each(?))`,
+      args: [now + COMMAND_LEASE_MS, runner.id, JSON.stringify(commands.map(({ command }) => command.id))],
+    });
+  }
+  return { kind: 'claimed', commands, counter: Number(counter?.rows[0]?.position ?? 0) };
+}
+
+/** The runner may know a session by an alias. */
+function withRunnersSessionId(row: Row): StoredCommand {
+  const stored = commandFromRow(row);
+  const { command } = stored;
+  if (row.alias === null || !('sessionId' in command)) return stored;
+  return { ...stored, command: { ...command, sessionId: String(row.alias) } as typeof command };
+}
 
 const READ_AHEAD_BYTES = 64 * 1024;
-/** How long a runner may take to read its `bye` or `fenced` before its connection is broken. */
+/** Time for a runner to read its `bye` or `fenced` before its connection is broken. */
 const LINGER_MS = 10_000;
 
 const encoder = new TextEncoder();
 
 /**
- * The server's end of one runner's stream of commands.
+ * One runner's stream of commands, on the server's side.
  *
- * Ordering: `hello`, commands by position, `up-to-date`, then commands as they are queued. One claim at a time; a wake
- * during a claim runs it once more.
- * Failure: nothing is claimed while the runner does not read, so a runner that hangs holds no leases. However the
- * stream ends, what it did not send is still queued.
+ * Ordering: `hello`, open commands by position, `up-to-date`, then commands as they are queued. One claim runs at a
+ * time; a wake during a claim repeats it.
+ * Failure: nothing is claimed while the runner does not read, so a hanging runner holds no leases. Commands the stream
+ * did not send stay queued, however it ends.
  */
 export class CommandStream {
   readonly id = crypto.randomUUID();
@@ -29,7 +94,7 @@ export class CommandStream {
   readonly #claim: (after: number) => Promise<ClaimOutcome>;
   readonly #onEnd: (isGone: boolean) => void;
   readonly #lingerMs: number;
-  readonly #tellsCounter: boolean;
+  readonly #showsCounter: boolean;
   #unwatch: () => void = () => {};
   #linger: ReturnType<typeof setTimeout> | undefined;
   #sink: Sink | null = null;
@@ -41,8 +106,8 @@ export class CommandStream {
   #isClaiming = false;
 
   /**
-   * @param after the last position the runner has: everything open after it is sent at once
-   * @param onEnd called once; `isGone` if the runner went away, and not if this side ended the stream
+   * @param options `after`: the last position the runner has; `onEnd` fires once, with `isGone` if the runner hung up;
+   *   `showsCounter`: false for a runner that may not see how busy the server is
    */
   constructor(options: {
     agentId: string;
@@ -51,10 +116,9 @@ export class CommandStream {
     claim: (stream: CommandStream, after: number) => Promise<ClaimOutcome>;
     onEnd: (stream: CommandStream, isGone: boolean) => void;
     lingerMs?: number;
-    /** Whether the runner may know how far the server's counter is; by default it may. */
-    tellsCounter?: boolean;
+    showsCounter?: boolean;
   }) {
-    this.#tellsCounter = options.tellsCounter ?? true;
+    this.#showsCounter = options.showsCounter ?? true;
     this.agentId = options.agentId;
     this.runner = options.runner;
     this.#after = options.after;
@@ -63,8 +127,8 @@ export class CommandStream {
     this.#lingerMs = options.lingerMs ?? LINGER_MS;
   }
 
-  /** Begins to write, first what came before there was a sink. */
-  readonly open: OpenStream = (sink) => {
+  /** Attaches the response, and flushes the frames written before it. */
+  readonly open: Opener = (sink) => {
     this.#sink = sink;
     for (const chunk of this.#early.splice(0)) sink.write(chunk);
     if (this.#isEnded) sink.end();
@@ -81,12 +145,11 @@ export class CommandStream {
     this.#send({ event: 'hello', data: { resume, position: positionFromNumber(this.#after) } });
   }
 
-  /** Ends once its runner may not listen any more. */
+  /** Closes the stream when its credential loses access. */
   whenOver(watch: (onEnd: () => void) => () => void): void {
     if (!this.#isEnded) this.#unwatch = watch(() => this.close('unauthorized'));
   }
 
-  /** There may be something to send. */
   wake(): void {
     this.#isAwake = true;
     if (!this.#isClaiming) void this.#pump();
@@ -97,7 +160,7 @@ export class CommandStream {
   }
 
   fence(by: RunnerRef): void {
-    const message = `A runner of this agent that came later has taken over (${by.id}). This one ends.`;
+    const message = `A newer runner of this agent has taken over (${by.id}). Stop this one.`;
     this.#send({ event: 'fenced', data: { runnerId: by.id, startedAt: by.startedAt, message } });
     this.#close();
   }
@@ -107,7 +170,7 @@ export class CommandStream {
     this.#close();
   }
 
-  /** The request was aborted: nobody reads any more. */
+  /** The request was aborted. */
   abandon(): void {
     clearTimeout(this.#linger);
     if (this.#isEnded) return;
@@ -124,35 +187,29 @@ export class CommandStream {
     try {
       while (this.#isAwake && !this.#isEnded && this.#hasRoom) {
         this.#isAwake = false;
-        this.#take(await this.#claim(this.#isLive ? Number.MAX_SAFE_INTEGER : this.#after));
+        const outcome = await this.#claim(this.#isLive ? Number.MAX_SAFE_INTEGER : this.#after);
+        if (outcome.kind === 'fenced') this.fence(outcome.by);
+        else if (outcome.kind === 'replaced') this.close('replaced');
+        else this.#sendClaimed(outcome);
       }
     } catch (error) {
-      // The poll wakes it again: what it could not claim is still queued. The hub meets the same database failure, and
-      // logs it once for all streams.
-      if (!(error instanceof AppError)) serverLog('error', 'commands are held up:', { error });
+      // The hub's poll wakes the stream again. The hub logs a database failure once for all streams.
+      if (!(error instanceof AppError)) serverLog('error', 'commands: delivery is delayed:', { error });
     } finally {
       this.#isClaiming = false;
     }
   }
 
-  #take(outcome: ClaimOutcome): void {
-    if (outcome.kind === 'fenced') this.fence(outcome.by);
-    else if (outcome.kind === 'replaced') this.close('replaced');
-    else this.#carry(outcome);
-  }
-
-  #carry(outcome: ClaimOutcome & { kind: 'claimed' }): void {
-    for (const { command, position } of outcome.commands) {
+  #sendClaimed({ commands, counter }: ClaimOutcome & { kind: 'claimed' }): void {
+    for (const { command, position } of commands) {
       this.#after = Math.max(this.#after, position);
       this.#send({ event: 'command', id: positionFromNumber(position), data: command });
     }
-    if (outcome.commands.length === MAX_CLAIMED) this.#isAwake = true;
+    if (commands.length === MAX_CLAIMED) this.#isAwake = true;
     else if (!this.#isLive) {
       this.#isLive = true;
-      this.#send({
-        event: 'up-to-date',
-        data: { position: positionFromNumber(this.#tellsCounter ? outcome.counter : this.#after) },
-      });
+      const position = positionFromNumber(this.#showsCounter ? counter : this.#after);
+      this.#send({ event: 'up-to-date', data: { position } });
     }
   }
 
@@ -168,7 +225,7 @@ export class CommandStream {
   #close(): void {
     if (this.#isEnded) return;
     this.#sink?.end();
-    const hangUp = () => this.#sink?.hangUp('the runner did not read that it was sent away');
+    const hangUp = () => this.#sink?.hangUp('the runner did not read its last frame');
     this.#linger = setTimeout(hangUp, this.#lingerMs);
     if (typeof this.#linger === 'object') this.#linger.unref?.();
     this.#end(false);

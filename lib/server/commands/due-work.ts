@@ -1,121 +1,216 @@
+import { UNDELIVERED_MS } from '@interlude/protocol/limits';
 import type { Database } from '@/db/client';
-import { type DueRows, type RowChoice, type RowSweep, type RowWork, selectDue } from '@/db/row-sweep';
+import type { Lease } from '@/db/lease';
+import { pause } from '@/db/next-turn';
+import { type DueRows, hasDue, type RowChoice, RowSweep, type RowWork, selectDue } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/writes';
-import { forgottenAttachments, removeAttachments } from './attachment-rows';
-import { expiredLevels, expireLevels } from './desire-level';
-import { dueStates, resolveDueStates } from './due-states';
-import { expireCommands, expiredCommands, type Hour } from './expire-commands';
-import { expireRequests, forsakenSessions, giveUpRequests, overdueSessions } from './expire-requests';
-import { judgeReplies, overdueReplies } from './overdue-replies';
-import { oldActivity, removeActivity } from './remove-activity';
-import { missedRunners, openSessions, silentAgents, tellAbsence, tellSilence } from './runner-absence';
-import { disconnectSilent, silentRunners } from './runner-connection';
-import { tellUndelivered, undeliveredResults } from './undelivered-results';
+import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
+import { ClockWatch } from '@/lib/server/access/clock-watch';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { removeUploads, unnamedUploads } from './attachments';
+import { clampDeadlines } from './clamp-deadlines';
+import { expiredLogLevels, expireLogLevels } from './desired-state';
+import * as overdue from './overdue';
+import { markAbsent, markSilent, missedRunners, openSessions, silentAgents } from './runner-absence';
+import { disconnectExpired, silentRunners } from './runner-connection';
+import { type ClockReading, expireCommands, expiredCommands } from './settle-command';
 
-export interface DueServer {
-  database: Database;
-  rows: RowSweep;
-  replyOverdueMs: number;
-  undeliveredMs: number;
-  /** Since when a runner that had lost its server would have been noticed here. */
-  hearsSince: number;
-}
+/** A process that has not read the clock for longer was asleep or blocked, and received no sign of life meanwhile. */
+const DEAF_AFTER_MS = 3_000;
+
+/** Longest wait for another process that does the due work, and the pause between two looks. */
+const MOST_WAIT_MS = 6_000;
+const LOOK_AGAIN_MS = 250;
+
+/** Interval of reading the newest record's time, which covers every outbox there ever was. */
+const NEWEST_EVERY_MS = 10_000;
+
+export type DueContext = Pick<
+  ServerContext,
+  'database' | 'now' | 'steady' | 'replyOverdueMs' | 'undeliveredMs' | 'kind' | 'streams'
+>;
 
 /**
- * All that time alone changes, in the order in which it is done: who is gone, and which commands, requests and log levels
- * are over. When each is due follows from times that were recorded, so it is the same however late it is done.
+ * Everything that time alone changes: absent runners, expired commands, requests and log levels, overdue replies.
+ *
+ * Ordering: the rows of each kind settle in the order of `all`.
+ * Failure: due times are in the database, so the outcome is the same however late, and on any instance.
  */
-export function dueWork(server: DueServer, hour: Hour): RowWork[] {
-  const { database, rows, replyOverdueMs: overdueMs, undeliveredMs: waitsMs, hearsSince } = server;
-  const { now, isSure } = hour;
-  const written = (work: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>) => {
-    return (choice: RowChoice) => database.writes.run((transaction) => work(transaction, choice));
-  };
-  /** Half of what gets on is left to others. A server may be far away: no agent has to wait for the answers of another. */
-  const atOnce = Math.ceil(database.writes.atOnce / 2);
-  const tellAll = async (due: DueRows, choice: RowChoice, tell: typeof tellAbsence) => {
-    const { rows: agents } = await database.reader.execute(selectDue(due, choice, due.key, atOnce));
-    const outcomes = await Promise.allSettled(
-      agents.map((row) => {
-        const id = String(row[due.key]);
-        const whose = { only: id, except: [] };
-        return database.writes.run((transaction) => tell(transaction, now, whose), { keys: [`agent:${id}`] });
-      }),
-    );
-    const failed = outcomes.find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') throw failed.reason;
-    return outcomes.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0);
-  };
-  /** One agent's sessions; one by one if they can't be told together. */
-  const tellSessions = async (agent: RowChoice, tell: typeof tellAbsence) => {
-    const agentId = agent.only ?? '';
-    await rows.run({
-      kind: `of the missed agent ${JSON.stringify(agentId)} the session`,
-      due: openSessions(agentId),
-      work: (sessions) => database.writes.run((transaction) => tell(transaction, now, agent, sessions)),
+export class DueWork {
+  readonly lease: Lease;
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #rows: RowSweep;
+  readonly #clock: ClockWatch;
+  readonly #trust: ClockTrust;
+  readonly #steady: () => number;
+  readonly #replyOverdueMs: number;
+  readonly #undeliveredMs: number;
+  /** True if the process outlives its requests. */
+  readonly #lasts: boolean;
+  #newest: { at: number | null; readAt: number } = { at: null, readAt: Number.NEGATIVE_INFINITY };
+  /** The last reading, and the start of uninterrupted readings, on the steady clock. */
+  #read = { at: Number.NEGATIVE_INFINITY, since: 0 };
+  /** Milliseconds the clock has moved since deadlines were last clamped; null before the first time. */
+  #step: number | null = null;
+  #clamping: Promise<void> = Promise.resolve();
+
+  constructor(context: DueContext) {
+    const { database, now, steady, kind = 'shared' } = context;
+    const { replyOverdueMs = overdue.REPLY_OVERDUE_MS, undeliveredMs = UNDELIVERED_MS } = context;
+    this.lease = database.lease('sweep');
+    this.#database = database;
+    this.#now = now;
+    this.#rows = new RowSweep(database.reader);
+    this.#clock = new ClockWatch(now, steady);
+    this.#trust = new ClockTrust(now, steady);
+    this.#steady = steady ?? (() => performance.now());
+    this.#replyOverdueMs = replyOverdueMs;
+    this.#undeliveredMs = undeliveredMs;
+    this.#lasts = kind === 'shared';
+  }
+
+  /** Does all due work now. */
+  async sweep(): Promise<void> {
+    await this.clamp();
+    for (const work of this.all(await this.readClock())) await this.#rows.run(work);
+  }
+
+  /** Like `sweep`, but only if anything is due; joins a sweep of another process. For requests that show the result. */
+  async sweepDue(): Promise<void> {
+    const due = this.all(await this.readClock()).map((work) => work.due);
+    const since = this.#steady();
+    while (await hasDue(this.#database.reader, due)) {
+      if (await this.lease.isHeld()) return this.sweepAndRelease();
+      if (this.#steady() - since > MOST_WAIT_MS) return;
+      await pause(LOOK_AGAIN_MS);
+      // Whatever is still due, a sweep that started after this call has failed on.
+      const startedMs = await this.lease.doneSinceMs();
+      if (startedMs !== null && startedMs <= this.#steady() - since) return;
+    }
+  }
+
+  async sweepAndRelease(): Promise<void> {
+    const since = this.#steady();
+    // A lease that can't be released expires.
+    await this.sweep().finally(() => this.lease.letGo(this.#steady() - since).catch(() => {}));
+  }
+
+  /** Reads the time first: a clock that moves during the check is not trusted. */
+  async readClock(): Promise<ClockReading> {
+    const now = this.#now();
+    // Where no process lasts, the host keeps the clock.
+    if (!this.#lasts) return { now, isTrusted: true };
+    const steady = this.#steady();
+    if (steady - this.#read.at > DEAF_AFTER_MS) this.#read.since = steady;
+    this.#read.at = steady;
+    if (steady - this.#newest.readAt >= NEWEST_EVERY_MS) {
+      this.#newest = { at: await newestReceived(this.#database.reader), readAt: steady };
+    }
+    return { now, isTrusted: this.#trust.look(this.#newest.at) };
+  }
+
+  /** Signs of life may be missing in a failing database, so the time until now counts for no runner's absence. */
+  databaseFailed(): void {
+    this.#read.since = this.#steady();
+  }
+
+  /** Clamps deadlines at the start and after the clock was moved. Call it before anything that uses the clock. */
+  clamp(): Promise<void> {
+    if (!this.#lasts) return Promise.resolve();
+    this.#clamping = this.#clamping.catch(() => {}).then(() => this.#clampNow());
+    return this.#clamping;
+  }
+
+  async #clampNow(): Promise<void> {
+    const moved = this.#clock.step();
+    if (moved === 0 && this.#step === 0) return;
+    // Kept until the write succeeds.
+    const step = (this.#step ?? 0) + moved;
+    this.#step = step;
+    await this.#database.writes.run((transaction) => clampDeadlines(transaction, this.#now(), step));
+    this.#step = 0;
+  }
+
+  all(clock: ClockReading): RowWork[] {
+    const { now, isTrusted } = clock;
+    // Where no process lasts, another instance accepts any sign of life.
+    const listeningSince = this.#lasts ? Math.ceil(now - (this.#read.at - this.#read.since)) : 0;
+    const replies = { now, overdueMs: this.#replyOverdueMs };
+    const results = { now, waitsMs: this.#undeliveredMs };
+    const work = (
+      kind: string,
+      due: DueRows,
+      run: (transaction: WriteTransaction, choice: RowChoice) => Promise<number>,
+    ): RowWork => ({
+      kind,
+      due,
+      work: (choice) => this.#database.writes.run((transaction) => run(transaction, choice)),
     });
-    return 0;
-  };
-  const told = (kind: string, due: DueRows, tell: typeof tellAbsence): RowWork => ({
-    kind,
-    due,
-    work: (choice) => (choice.only === null ? tellAll(due, choice, tell) : tellSessions(choice, tell)),
-  });
-  // What this says about an agent can't be taken back, so it needs a clock that can be trusted.
-  const requests: RowWork = {
-    kind: 'what expired in the session',
-    due: overdueSessions(now),
-    work: written((transaction, choice) => expireRequests(transaction, now, choice)),
-  };
-  // nor can what is removed be brought back
-  const attachments: RowWork = {
-    kind: 'the attachment',
-    due: forgottenAttachments(now),
-    work: written((transaction, choice) => removeAttachments(transaction, now, choice)),
-  };
-  return [
-    {
-      kind: 'the log level of',
-      due: expiredLevels(now),
-      work: written((transaction, choice) => expireLevels(transaction, now, choice)),
-    },
-    {
-      kind: 'the command',
-      due: expiredCommands(hour),
-      work: written((transaction, choice) => expireCommands(transaction, hour, choice)),
-    },
-    ...(isSure ? [requests, attachments] : []),
-    {
-      kind: 'the silent runner of',
-      due: silentRunners(now),
-      work: written((transaction, choice) => disconnectSilent(transaction, now, choice, hearsSince)),
-    },
-    told('the missed runner of', missedRunners(now), tellAbsence),
-    told('the silent agent', silentAgents(now), tellSilence),
-    {
-      kind: 'what was asked in the session',
-      due: forsakenSessions(now),
-      work: written((transaction, choice) => giveUpRequests(transaction, now, choice)),
-    },
-    {
-      kind: 'the state of the session',
-      due: dueStates(now),
-      work: written((transaction, choice) => resolveDueStates(transaction, now, choice)),
-    },
-    {
-      kind: 'the activity of',
-      due: oldActivity(now),
-      work: written((transaction) => removeActivity(transaction, now)),
-    },
-    {
-      kind: 'the overdue reply',
-      due: overdueReplies(now, overdueMs),
-      work: written((transaction, choice) => judgeReplies(transaction, { now, overdueMs }, choice)),
-    },
-    {
-      kind: 'the result of the task',
-      due: undeliveredResults(now, waitsMs),
-      work: written((transaction, choice) => tellUndelivered(transaction, { now, waitsMs }, choice)),
-    },
-  ];
+    return [
+      work('the log level of', expiredLogLevels(now), (tx, choice) => expireLogLevels(tx, now, choice)),
+      work('the command', expiredCommands(clock), (tx, choice) => expireCommands(tx, clock, choice)),
+      // Neither can be undone, so both need a trusted clock.
+      ...(isTrusted
+        ? [
+            work('the expired requests of the session', overdue.expiredRequests(now), (tx, choice) =>
+              overdue.expireRequests(tx, now, choice),
+            ),
+            work('the attachment', unnamedUploads(now), (tx, choice) => removeUploads(tx, now, choice)),
+          ]
+        : []),
+      work('the silent runner of', silentRunners(now), (tx, choice) =>
+        disconnectExpired(tx, now, choice, listeningSince),
+      ),
+      this.#agentWork('the missing runner of', missedRunners(now), markAbsent, now),
+      this.#agentWork('the silent agent', silentAgents(now), markSilent, now),
+      work('the abandoned requests of the session', overdue.abandonedSessions(now), (tx, choice) =>
+        overdue.abandonRequests(tx, now, choice),
+      ),
+      work('the state of the session', overdue.dueStates(now), (tx, choice) =>
+        overdue.resolveDueStates(tx, now, choice),
+      ),
+      work('the activity of', overdue.oldActivity(now), (tx) => overdue.removeActivity(tx, now)),
+      work('the overdue reply', overdue.overdueReplies(replies), (tx, choice) =>
+        overdue.markOverdueReplies(tx, replies, choice),
+      ),
+      work('the result of the task', overdue.undeliveredResults(results), (tx, choice) =>
+        overdue.markUndelivered(tx, results, choice),
+      ),
+    ];
+  }
+
+  /** Marks agents side by side; an agent that fails is retried session by session. */
+  #agentWork(kind: string, due: DueRows, mark: typeof markAbsent, now: number): RowWork {
+    const { reader, writes } = this.#database;
+    const markAgents = async (choice: RowChoice) => {
+      // Half of the write slots stay free for requests. With a remote database, no agent waits for another's round trips.
+      const atOnce = Math.ceil(writes.atOnce / 2);
+      const { rows: agents } = await reader.execute(selectDue(due, choice, due.key, atOnce));
+      const outcomes = await Promise.allSettled(
+        agents.map((row) => {
+          const id = String(row[due.key]);
+          return writes.run((transaction) => mark(transaction, now, { only: id, except: [] }), {
+            keys: [`agent:${id}`],
+          });
+        }),
+      );
+      let count = 0;
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') throw outcome.reason;
+        count += outcome.value;
+      }
+      return count;
+    };
+    const markSessions = async (agent: RowChoice) => {
+      const agentId = agent.only ?? '';
+      await this.#rows.run({
+        kind: `of the missing agent ${JSON.stringify(agentId)} the session`,
+        due: openSessions(agentId),
+        work: (sessions) => writes.run((transaction) => mark(transaction, now, agent, sessions)),
+      });
+      return 0;
+    };
+    return { kind, due, work: (choice) => (choice.only === null ? markAgents(choice) : markSessions(choice)) };
+  }
 }

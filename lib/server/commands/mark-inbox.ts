@@ -1,4 +1,4 @@
-import type { MarkInbox } from '@interlude/protocol/commands';
+import type { MarkInbox, SeeInsights } from '@interlude/protocol/commands';
 import {
   DONE_ONCE_SEEN,
   type InboxItem,
@@ -7,29 +7,35 @@ import {
   type InboxPerson,
 } from '@interlude/protocol/inbox';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
+import type { InsightsSeen } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
 import { standsSince } from '@interlude/protocol/session-standing';
+import { HOOK_FATAL } from '@interlude/protocol/signals';
+import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow, INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
-import type { WriteTransaction } from '@/db/writes';
-import { inboxPerson } from '@/lib/server/access/principal';
-import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
+import type { Writes, WriteTransaction } from '@/db/writes';
+import type { Asked } from '@/lib/server/access/asked';
+import { inboxPersonOf } from '@/lib/server/access/person-of';
+import type { ServerContext } from '@/lib/server/access/server-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { AgentFact } from '@/lib/server/ingest/facts';
-import { seeFailures } from './see-failures';
+import { NO_FAILURES } from '@/lib/server/ingest/failure-tally';
+import type { FailureTally } from '@/lib/server/ingest/session-batch';
+import { missing } from './accept-command';
 
 /** Items of one transaction: others write in between. */
 const AT_ONCE = 50;
 
 /**
- * `POST /inbox/marks`: people have seen items, put them off, or take care of them.
+ * `POST /inbox/marks`: marks inbox items as seen, snoozed or claimed, or reverts that.
  *
- * A mark is for what was shown: an item that has come up again since is left as it is, and of the failures around an
- * agent only those count as seen that were there. A failure that was seen is done, and its session or agent shows the
- * same. An item that somebody else has claimed stays theirs, unless it is taken over.
+ * A mark applies to the item as it was shown: an item that changed since stays unmarked, and only the failures that were
+ * shown become seen. A seen failure is done, and its session or agent shows the same. A claim stays with its owner unless
+ * `takeOver` is set.
  *
- * Failure: many are marked some at a time. Whatever ends it half-way, the same again does the rest.
+ * Failure: many items take several transactions. After an interruption, the same request does the rest.
  *
  * @returns the items as they are now; the same again changes nothing
  */
@@ -46,7 +52,7 @@ export async function postMarks(
     const some = new Map(shown.slice(at, at + AT_ONCE));
     const made = await writes.run((transaction) => markSome(transaction, some, body, by, scope, now));
     changed.push(...made.changed);
-    await seeFailures(writes, made.failures, now);
+    await markFailuresSeen(writes, made.failures, now);
   }
   return writes.run(async (transaction) => {
     const { rows } = await transaction.execute(positionIn(scope));
@@ -59,7 +65,7 @@ export async function postMarks(
   });
 }
 
-/** @returns those that have changed, and up to where people have seen the failures around agents */
+/** @returns `changed`: items that changed since they were shown; `failures`: the last position seen, by agent */
 async function markSome(
   transaction: WriteTransaction,
   shown: ReadonlyMap<string, Position | undefined>,
@@ -78,7 +84,7 @@ async function markSome(
     const upTo = shown.get(item.id) ?? item.updatedPosition;
     const isChanged = comparePositions(item.openedPosition, upTo) > 0;
     if (isChanged) changed.push(item.id);
-    // it has changed with each failure that it counts
+    // The item changes with each failure it counts, so its position limits those that were shown.
     const isSeen = body.mark === 'seen';
     if (isSeen && item.kind === 'hook-failure') failures.set(columnText(item.agentId), positionToNumber(upTo));
     if (isChanged) continue;
@@ -94,13 +100,13 @@ async function markSome(
   return { changed, failures };
 }
 
-/** What is marked, each with the position at which it was shown; undefined: as it is now. */
+/** The items to mark, with the position at which each was shown; undefined means its current one. */
 function shownBy({ items, ids = [] }: MarkInbox): Map<string, Position | undefined> {
   if (items === undefined) return new Map(ids.map((id) => [id, undefined]));
   return new Map(items.map(({ id, updatedPosition }) => [id, updatedPosition]));
 }
 
-/** What a mark makes of an item; null if nothing changes. */
+/** @returns null if the mark changes nothing */
 function marked(
   item: InboxItem,
   { mark, until, takeOver }: MarkInbox,
@@ -111,7 +117,7 @@ function marked(
   const marks = { seenAt, snoozedUntil, claim, doneAt };
   switch (mark) {
     case 'seen':
-      // it follows from other rows, which the same transaction has changed
+      // Derived from other rows, which the same transaction changes.
       if (item.kind === 'failure' || item.kind === 'hook-failure') return null;
       return seenAt === null
         ? { ...marks, seenAt: now, doneAt: DONE_ONCE_SEEN.includes(item.kind) ? now : null }
@@ -133,7 +139,7 @@ function marked(
   }
 }
 
-/** Their sessions show as seen too, and the failures are done by that. */
+/** Marks the sessions as seen, which also closes their failures. */
 async function seenFailures(transaction: WriteTransaction, failed: readonly InboxItem[]): Promise<AgentFact[]> {
   if (failed.length === 0) return [];
   const { rows } = await transaction.execute({
@@ -147,7 +153,6 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
   });
 }
 
-/** Those that are there, for whoever has the scope. */
 async function readItems(transaction: WriteTransaction, ids: Iterable<string>, scope: Scope): Promise<InboxItem[]> {
   const { rows } = await transaction.execute({
     sql: `SELECT ${INBOX_ROW.columns('i')} FROM json_each(?) AS wanted JOIN inbox AS i ON i.id = wanted.value
@@ -156,4 +161,167 @@ async function readItems(transaction: WriteTransaction, ids: Iterable<string>, s
     args: [JSON.stringify([...ids].map(columnText))],
   });
   return rows.map(inboxItemFromRow);
+}
+
+/** Most sessions that one transaction recounts, and most failures that it marks. */
+const MOST_SESSIONS = 50;
+const MOST_FAILURES = 2_000;
+
+/** The failures of one agent to mark. */
+interface Range {
+  agentId: string;
+  upTo: number;
+  /** Its sessions up to this number are recounted. */
+  countedTo: number;
+}
+
+/**
+ * Marks agents' failures as seen, each up to a position.
+ *
+ * Ordering: first the agents' sessions are recounted, then the failures are marked, the oldest of each agent first, and
+ * in the last of these transactions the agents are recounted. So the seen failures of an agent are older than the unseen ones.
+ * Failure: there may be any number of both, so it takes several transactions. After an interruption the newest failures
+ * are still unseen, and the same call does the rest.
+ *
+ * @param upTo by agent, ids as their column has them
+ * @returns the number of newly seen failures by agent
+ */
+async function markFailuresSeen(
+  writes: Writes,
+  upTo: ReadonlyMap<string, number>,
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const seen = new Map<string, number>();
+  let ranges = [...upTo].map(([agentId, at]): Range => ({ agentId, upTo: at, countedTo: 0 }));
+  while (ranges.length > 0) {
+    const current = ranges;
+    const keys = current.map(({ agentId }) => `agent:${agentId}` as const);
+    const { left, marked } = await writes.run((transaction) => markStep(transaction, current, now), { keys });
+    for (const agentId of marked) seen.set(agentId, (seen.get(agentId) ?? 0) + 1);
+    ranges = left;
+  }
+  return seen;
+}
+
+/** @returns the remaining ranges, and the agent of each failure that was marked */
+async function markStep(
+  transaction: WriteTransaction,
+  ranges: readonly Range[],
+  now: number,
+): Promise<{ left: Range[]; marked: string[] }> {
+  const open = await unseenIn(transaction, ranges);
+  const facts: AgentFact[] = [];
+  const found = await batchEach(transaction, open, MARKED, ({ agentId, countedTo }) => [agentId, countedTo]);
+  const { left, recounted } = takeSessions(open, found);
+  const counts = await batchEach(transaction, recounted, UNSEEN, ({ agentId, upTo, sessionIds }) => [
+    ...[HOOK_FATAL, agentId, upTo],
+    JSON.stringify(sessionIds),
+  ]);
+  for (const [at, { agentId, upTo, sessionIds }] of recounted.entries()) {
+    const textOrNull = (value: unknown) => (value === null ? null : String(value));
+    const unseen = new Map((counts[at] ?? []).map((row) => [textOrNull(row.session_id), tallyOf(row)]));
+    facts.push({ kind: 'marks-seen', agentId, upTo, unseen, sessionIds });
+  }
+  if (left.length > 0) {
+    await appendFacts(transaction, now, facts);
+    return { left, marked: [] };
+  }
+  const wanted = JSON.stringify(open.map(({ agentId, upTo }) => [agentId, upTo]));
+  const { rows } = await transaction.execute({ sql: MARK, args: [wanted, now, MOST_FAILURES] });
+  const rest = await unseenIn(transaction, open);
+  const done = open.filter((range) => !rest.includes(range));
+  const remaining = await batchEach(transaction, done, LEFT, ({ agentId, upTo }) => [HOOK_FATAL, agentId, upTo]);
+  for (const [at, { agentId }] of done.entries()) {
+    facts.push({ kind: 'failures-seen', agentId, left: tallyOf(remaining[at]?.[0]) });
+  }
+  await appendFacts(transaction, now, facts);
+  return {
+    left: rest.map((range) => ({ ...range, countedTo: Number.MAX_SAFE_INTEGER })),
+    marked: rows.map(({ agent_id }) => String(agent_id)),
+  };
+}
+
+/** The ranges with an unseen failure. */
+async function unseenIn(transaction: WriteTransaction, ranges: readonly Range[]): Promise<Range[]> {
+  const newest = await batchEach(transaction, ranges, NEWEST, ({ agentId, upTo }) => [agentId, upTo]);
+  return ranges.filter((_, at) => newest[at]?.[0]?.seen_at === null);
+}
+
+/** Takes as many sessions as one transaction may recount. */
+function takeSessions(ranges: readonly Range[], found: readonly Row[][]) {
+  const left: Range[] = [];
+  const recounted: (Range & { sessionIds: string[] })[] = [];
+  let room = MOST_SESSIONS;
+  let isMore = false;
+  for (const [at, range] of ranges.entries()) {
+    const all = found[at] ?? [];
+    const rows = all.slice(0, room);
+    room -= rows.length;
+    isMore ||= all.length > rows.length;
+    if (rows.length > 0) recounted.push({ ...range, sessionIds: rows.map(({ id }) => String(id)) });
+    left.push({ ...range, countedTo: Number(rows.at(-1)?.number ?? range.countedTo) });
+  }
+  return { left: isMore ? left : [], recounted };
+}
+
+/** Runs a statement for each item, in one round trip. */
+async function batchEach<T>(
+  transaction: WriteTransaction,
+  items: readonly T[],
+  sql: string,
+  argsOf: (item: T) => (string | number)[],
+): Promise<Row[][]> {
+  if (items.length === 0) return [];
+  const results = await transaction.batch(items.map((item) => ({ sql, args: argsOf(item) })));
+  return results.map(({ rows }) => rows);
+}
+
+function tallyOf(row: Row | undefined): FailureTally {
+  return row === undefined ? NO_FAILURES : { all: Number(row.failures), other: Number(row.other ?? 0) };
+}
+
+const FAILURES = 'insights INDEXED BY insights_by_agent';
+
+/** If the newest is seen, so are all before it. */
+const NEWEST = `SELECT seen_at FROM ${FAILURES} WHERE agent_id = ? AND is_failure = 1 AND position <= ?
+  ORDER BY position DESC LIMIT 1`;
+
+const MARKED = `SELECT id, number FROM sessions INDEXED BY sessions_with_insights
+  WHERE agent_id = ? AND insight_count > 0 AND number > ? ORDER BY number LIMIT ${MOST_SESSIONS + 1}`;
+
+const TALLY = 'count(*) AS failures, sum(signal <> ?1) AS other';
+const LATER = 'agent_id = ?2 AND is_failure = 1 AND position > ?3 AND seen_at IS NULL';
+
+/** Counted in the database, because there may be tens of thousands. */
+const UNSEEN = `SELECT session_id, ${TALLY} FROM ${FAILURES}
+  WHERE ${LATER} AND (session_id IS NULL OR session_id IN (SELECT value FROM json_each(?4))) GROUP BY session_id`;
+const LEFT = `SELECT ${TALLY} FROM ${FAILURES} WHERE ${LATER}`;
+
+/** Skips the seen failures, which all precede the unseen ones. */
+const MARK = `UPDATE insights SET seen_at = ?2 WHERE position IN (
+    SELECT one.position FROM json_each(?1) AS wanted CROSS JOIN insights AS one INDEXED BY insights_by_agent
+      ON one.agent_id = wanted.value->>0 AND one.is_failure = 1 AND one.position <= wanted.value->>1
+        AND one.position > ifnull((SELECT seen.position FROM insights AS seen INDEXED BY insights_by_agent
+          WHERE seen.agent_id = wanted.value->>0 AND seen.is_failure = 1 AND seen.position <= wanted.value->>1
+            AND seen.seen_at IS NOT NULL ORDER BY seen.position DESC LIMIT 1), -1)
+    ORDER BY wanted.key, one.position LIMIT ?3) RETURNING agent_id`;
+
+/**
+ * `POST /agents/:id/insights/seen` `{"upTo"}`: marks an agent's failures as seen up to a position.
+ *
+ * @returns the number of newly seen and of unseen failures
+ * @throws AppError `not_found`
+ */
+export async function postInsightsSeen(
+  { ids: { agentId }, body: { upTo } }: Asked<'agentId', { body: SeeInsights }>,
+  { database: { writes }, now }: ServerContext,
+): Promise<InsightsSeen> {
+  const id = columnText(agentId);
+  const seen = (await markFailuresSeen(writes, new Map([[id, positionToNumber(upTo)]]), now())).get(id) ?? 0;
+  const { rows } = await writes.run((transaction) =>
+    transaction.execute({ sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`, args: [id] }),
+  );
+  if (rows[0] === undefined) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+  const { insightCount, updatedPosition } = agentFromRow(rows[0]);
+  return { seen, unseen: insightCount, position: updatedPosition };
 }

@@ -1,98 +1,114 @@
-import type { Command, CommandBodies, CommandType } from '@interlude/protocol/commands';
+import type { Command, CommandBodies, CommandState, CommandType } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
-import {
-  COMMAND_EXPIRY_MS,
-  INTERRUPT_EXPIRY_MS,
-  MAX_RECORD_BYTES,
-  MESSAGE_EXPIRY_MS,
-} from '@interlude/protocol/limits';
+import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
 import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import type { Row } from '@libsql/client';
+import { commands } from '@/db/schema';
+import { shapeWithout } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { messageEvents, momentEvent } from './command-events';
-import { commandFromRow, type StoredCommand } from './command-row';
-import { takePosition } from './take-position';
+import { COMMANDS, type Transition, transcriptEvents } from './command-table';
 
-export interface NewCommand<Type extends CommandType> {
-  id: string;
+/** A row of `commands`. */
+export interface StoredCommand {
+  command: Command;
+  position: number;
   agentId: string;
-  sessionId: string | null;
-  type: Type;
-  body: CommandBodies[Type];
-  /** The `clientId` of a message, which carries it. */
-  clientId?: string;
-  /** Of a message: no runner listens for it now. */
-  waits?: boolean;
-  now: number;
-  /** When it is given up, if sooner than other commands of its type. */
-  expiresAt?: number | null;
+  state: CommandState;
+  reason: string | null;
+  /** The runner that received it last. */
+  claimedBy: string | null;
+}
+
+const COMMAND = shapeWithout(commands, 'leaseUntil', 'deliveryCount');
+
+export function commandFromRow(row: Row): StoredCommand {
+  const { position, agentId, state, reason, claimedBy, ...command } = COMMAND.read(row);
+  return { command: command as Command, position, agentId, state, reason, claimedBy };
 }
 
 /**
- * Writes a command and what its session shows of it.
+ * Writes a command and its events in the session.
  *
- * Ordering: the command comes after its session's events; commands are sent in order of position.
- * Failure: runs in the caller's transaction, so there is no command without its line in the transcript.
+ * Ordering: the command's position follows its events; runners receive commands in order of position.
+ * Failure: both are in the caller's transaction, so no command lacks its line in the transcript.
  *
+ * @param fields `expiresAt` shortens the term of its kind
  * @throws AppError `too_large`
  */
 export async function queueCommand<Type extends CommandType>(
   transaction: WriteTransaction,
-  fields: NewCommand<Type>,
+  fields: {
+    id: string;
+    agentId: string;
+    sessionId: string | null;
+    type: Type;
+    body: CommandBodies[Type];
+    now: number;
+    clientId?: string;
+    waits?: boolean;
+    expiresAt?: number | null;
+  },
 ): Promise<Command> {
   const { id, agentId, sessionId, type, body, clientId = null, waits = false, now } = fields;
-  const latest = now + expiryMs(type);
+  const latest = now + COMMANDS[type].termMs;
   const expiresAt = Math.min(latest, fields.expiresAt ?? latest);
   const command = { id, type, sessionId, createdAt: now, expiresAt, body } as unknown as Command;
-  if (sessionId !== null) {
-    const queued = momentEvent(command, 'queued', null);
-    const events =
-      command.type === 'message' ? messageEvents(command, clientId, waits) : queued === null ? [] : [queued];
-    await appendFacts(
-      transaction,
-      now,
-      events.map((event) => ({ agentId, sessionId, event })),
-    );
-  }
+  const transition = { from: null, to: 'queued', reason: null, clientId, waits } as const;
+  await appendTransition(transaction, agentId, command, transition, now);
   await transaction.execute({
     sql: `INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at)
           VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)`,
-    args: [id, await takePosition(transaction), agentId, sessionId, type, bodyJson(body), now, expiresAt],
+    args: [id, await allocatePosition(transaction), agentId, sessionId, type, bodyJson(body), now, expiresAt],
   });
   return command;
 }
 
-/** No longer than a record, so that every database can hold it. */
+/** Appends a command's step to its session, if it has one. */
+export async function appendTransition(
+  transaction: WriteTransaction,
+  agentId: string,
+  command: Command,
+  transition: Transition,
+  now: number,
+): Promise<void> {
+  const { sessionId } = command;
+  if (sessionId === null) return;
+  const facts = transcriptEvents(command, transition).map((event) => ({ agentId, sessionId, event }));
+  await appendFacts(transaction, now, facts);
+}
+
+/** Limited to the size of a record, so that every database can store it. */
 function bodyJson(body: object): string {
   const json = stringifyWellFormed(body);
-  // a UTF-16 unit takes at most three bytes
+  // A UTF-16 unit takes at most three bytes.
   if (json.length * 3 <= MAX_RECORD_BYTES || utf8Length(json) <= MAX_RECORD_BYTES) return json;
-  throw new AppError('too_large', `A command may hold ${MAX_RECORD_BYTES} bytes as JSON. Send less of it.`, {
+  throw new AppError('too_large', `A command may hold ${MAX_RECORD_BYTES} bytes as JSON. Shorten it.`, {
     details: { maxBytes: MAX_RECORD_BYTES },
   });
 }
 
-function expiryMs(type: CommandType): number {
-  if (type === 'message') return MESSAGE_EXPIRY_MS;
-  // Both are meant for what is there now, and for no runner that comes later.
-  return type === 'interrupt' || type === 'session.end' ? INTERRUPT_EXPIRY_MS : COMMAND_EXPIRY_MS;
-}
-
-/** The newest command of a session and type that asks for this and can still have its effect. */
-export async function findEffective<Type extends CommandType>(
+/** The newest open command of a session and type whose body matches. */
+export async function findOpenCommand<Type extends CommandType>(
   transaction: WriteTransaction,
   agentId: string,
   sessionId: string,
   type: Type,
-  asksForIt: (body: CommandBodies[Type]) => boolean,
+  matches: (body: CommandBodies[Type]) => boolean,
 ): Promise<StoredCommand | null> {
-  // An agent has few open commands, and they have their own index.
   const { rows } = await transaction.execute({
     sql: `SELECT * FROM commands
           WHERE agent_id = ? AND session_id = ? AND type = ? AND state IN ('queued', 'delivered') ORDER BY position`,
     args: [agentId, sessionId, type],
   });
   const stored = rows.map(commandFromRow);
-  return stored.findLast(({ command }) => asksForIt(command.body as CommandBodies[Type])) ?? null;
+  return stored.findLast(({ command }) => matches(command.body as CommandBodies[Type])) ?? null;
+}
+
+/** Advances the server's position counter, for a row that is not an event. */
+export async function allocatePosition(transaction: WriteTransaction): Promise<number> {
+  const position = (await transaction.position()) + 1;
+  await transaction.moveTo(position);
+  return position;
 }

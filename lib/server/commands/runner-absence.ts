@@ -10,21 +10,20 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { EventFact } from '@/lib/server/ingest/facts';
-import { takePosition } from './take-position';
+import { allocatePosition } from './queue-command';
 
 /**
- * What it means for an agent's sessions that its runner is gone, or that an agent without one is silent: nothing is
- * known of them any more until they are heard of again. Where something was under way, the transcript says so.
+ * Marks the sessions of a missing runner, and of a silent agent without one, as away: their state is unknown until they
+ * report again. The transcript shows it where something was in progress.
  *
- * Ordering: told in the sessions' own logs, so that transcript, session list and every client say the same.
- * Failure: what has to be told, and when, is in the runner's row. It survives any server, and only one of two servers
- * tells it.
+ * Ordering: the change goes through the session's own log, so transcript, session list and clients agree.
+ * Failure: the runner's row stores the due time. It outlives any server, and only one of two servers marks it.
  */
 
 /** Most sessions of one transaction. */
-const MAX_TOLD = 50;
-/** A runner's last batch may be stored a moment after its stream was seen to end. */
-const LAST_BREATH_MS = 1_000;
+const MAX_MARKED = 50;
+/** A runner's last batch may be stored shortly after its stream ended. */
+const LAST_BATCH_MS = 1_000;
 
 const MISSABLE = 'agent_id = ?1 AND NOT has_ended AND NOT is_away';
 const SEEN_AT = 'ifnull(seen_at, last_event_at)';
@@ -32,23 +31,22 @@ const SEEN_AT = 'ifnull(seen_at, last_event_at)';
 const RUNNER = shapeOf(runners);
 const AWAY = shapeOf(sessions, 'id', 'state', 'body');
 
-/** Nothing has come from it since the runner was missed, or only a last breath. */
+/** No record since the runner was missed, except its last batch. */
 const MISSED = `(seen_position < ?2 OR ${SEEN_AT} BETWEEN ?3 AND ?4)`;
 
-/** The runners that have been missed for long enough. */
+/** Runners whose grace is over. */
 export function missedRunners(now: number): DueRows {
   return { table: 'runners', key: 'agent_id', where: 'absence_due_at <= ?1', args: [now], order: 'absence_due_at' };
 }
 
 /**
- * Tells the sessions of one runner that has been missed for long enough, except those that a record has come from
- * since.
+ * Marks the sessions of one missing runner, except those that have sent a record since.
  *
- * @param whose of which agents
- * @param which of their sessions
- * @returns how many runners were dealt with, at most one; call again until it is 0
+ * @param whose limits the agents
+ * @param which limits their sessions
+ * @returns the number of runners, at most one; call again until it is 0
  */
-export async function tellAbsence(
+export async function markAbsent(
   transaction: WriteTransaction,
   now: number,
   whose: RowChoice = EVERY_ROW,
@@ -58,17 +56,17 @@ export async function tellAbsence(
   const runner = RUNNER.first(due);
   if (runner === undefined) return 0;
   const { agentId, missedAt, missedPosition, firstConnectedAt, firstConnectedPosition } = runner;
-  // it may just be coming back
+  // It may be reconnecting.
   transaction.touch(`agent:${agentId}`);
   const since = missedAt ?? now;
-  // no position was noted when it was missed: nothing has come from it since
+  // Rows of earlier versions have no position.
   const lastPosition = missedPosition ?? Number.MAX_SAFE_INTEGER;
   const isAway = runner.aliveUntil === null;
-  const known = [agentId, lastPosition, since, since + LAST_BREATH_MS];
+  const known = [agentId, lastPosition, since, since + LAST_BATCH_MS];
   const [missed, others, agents] = await transaction.batch([
     {
       sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${MISSED}
-            AND ${isChosen('id', 5)} ORDER BY id LIMIT ${MAX_TOLD}`,
+            AND ${isChosen('id', 5)} ORDER BY id LIMIT ${MAX_MARKED}`,
       args: [...known, ...choiceArgs(which)],
     },
     {
@@ -83,16 +81,15 @@ export async function tellAbsence(
   const position = missedPosition === null ? {} : { since_position: missedPosition };
   const facts = rows.map((row) => awayFact(agentId, row, { since, ...position, agent_goes_on: goesOn }));
   await appendFacts(transaction, now, facts);
-  // a single session says nothing about all of them
+  // Other sessions may still have to be marked.
   if (which.only !== null) return rows.length;
-  if (rows.length === MAX_TOLD) return 1;
+  if (rows.length === MAX_MARKED) return 1;
   const again = (others?.rows.length ?? 0) > 0;
   const at = isAway ? now : firstConnectedAt;
-  await settle(transaction, agentId, again ? { at, position: isAway ? null : firstConnectedPosition } : null);
+  await endAbsence(transaction, agentId, again ? { at, position: isAway ? null : firstConnectedPosition } : null);
   return 1;
 }
 
-/** @param row of a session, with `seen_at` */
 function awayFact(agentId: string, row: Row, about: Omit<RunnerAwayValue, 'last_heard_at' | 'at_rest'>): EventFact {
   const { id: sessionId, body } = AWAY.read(row);
   const rest = isUnderWay(body) ? {} : { at_rest: true };
@@ -100,21 +97,18 @@ function awayFact(agentId: string, row: Row, about: Omit<RunnerAwayValue, 'last_
   return { agentId, sessionId, event: { type: 'CUSTOM', name: CUSTOM.runnerAway, value } };
 }
 
-/** An agent's sessions that may have to be told. */
 export function openSessions(agentId: string): DueRows {
   return { table: 'sessions', key: 'id', where: 'agent_id = ?1 AND NOT has_ended', args: [agentId] };
 }
 
-/** The agent promised a report interval, and not through a runner that is over. */
+/** The agent promised a report interval, through a runner that has not ended. */
 const HAS_PROMISED = `(reports_every_ms IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM runners WHERE agent_id = agents.id AND is_over AND runner_id = agents.reported_by))`;
-/** Sessions whose end is still to be reported: as `isUnderWay`, or at work by another rule. */
+/** `isUnderWay` in SQL, and the states that count as work. */
 const IS_AT_WORK = `(state IN ('working', 'needs-input', 'waiting-on-background') OR body->>'$.openTurnId' IS NOT NULL
   OR body->>'$.runningTaskCount' > 0 OR body->>'$.pendingRequestCount' > 0)`;
 
-/**
- * Agents that have sent nothing for longer than they promised, or may. Those with a runner are looked at only once.
- */
+/** Agents that sent nothing for longer than they promised or, without a promise, for SILENT_MS. */
 export function silentAgents(now: number): DueRows {
   return {
     table: 'agents',
@@ -127,15 +121,14 @@ export function silentAgents(now: number): DueRows {
 }
 
 /**
- * Tells the sessions of one silent agent that nothing is heard of it. Without a promised interval, silence is normal for an
- * idle session, which keeps its state. With a runner it is not silent as long as the
- * runner's stream lasts, whose end is told by `tellAbsence`.
+ * Marks the sessions of one silent agent. Without a promised interval, silence is normal for an idle session, which
+ * keeps its state. While a runner is connected, its stream decides instead: see `markAbsent`.
  *
- * @param whose of which agents
- * @param which of their sessions
- * @returns how many agents were dealt with, at most one; call again until it is 0
+ * @param whose limits the agents
+ * @param which limits their sessions
+ * @returns the number of agents, at most one; call again until it is 0
  */
-export async function tellSilence(
+export async function markSilent(
   transaction: WriteTransaction,
   now: number,
   whose: RowChoice = EVERY_ROW,
@@ -150,7 +143,7 @@ export async function tellSilence(
   transaction.touch(`agent:${agentId}`);
   const { rows } = await transaction.execute({
     sql: `SELECT id, state, body, ${SEEN_AT} AS seen_at FROM sessions WHERE ${MISSABLE} AND ${isChosen('id', 2)}
-            AND (?4 OR ${IS_AT_WORK}) AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_TOLD}`,
+            AND (?4 OR ${IS_AT_WORK}) AND NOT EXISTS (SELECT 1 FROM runners WHERE agent_id = ?1 AND NOT is_over) ORDER BY id LIMIT ${MAX_MARKED}`,
     args: [agentId, ...choiceArgs(which), agent.has_promised ?? 0],
   });
   const about = { since: Number(agent.last_seen_at), agent_goes_on: false, is_silent: true };
@@ -160,19 +153,19 @@ export async function tellSilence(
     rows.map((row) => awayFact(agentId, row, about)),
   );
   if (rows.length > 0) return 1;
-  // a single session says nothing about all of them
+  // Other sessions may still have to be marked.
   if (which.only !== null) return 0;
   await transaction.execute({ sql: 'UPDATE agents SET is_silent = 1 WHERE id = ?', args: [agentId] });
   return 1;
 }
 
 /**
- * All are told. Sessions that were spoken of since, while nobody listened for them, are looked at once more; so are
- * those of a runner that came and went while there was still to be told of the one before it.
+ * Ends an absence once all its sessions are marked. Sessions that sent records meanwhile are checked again later, and so
+ * are those of a runner that came and went before this absence ended.
  *
- * @param again when and where those were missed, a position of null being this one; null if there are none
+ * @param again start of the next absence, with null for the current position; null if there is none
  */
-async function settle(
+async function endAbsence(
   transaction: WriteTransaction,
   agentId: string,
   again: { at: number; position: number | null } | null,
@@ -181,7 +174,7 @@ async function settle(
     await transaction.execute({ sql: 'UPDATE runners SET absence_due_at = NULL WHERE agent_id = ?', args: [agentId] });
     return;
   }
-  const position = again.position ?? (await takePosition(transaction));
+  const position = again.position ?? (await allocatePosition(transaction));
   await transaction.execute({
     sql: 'UPDATE runners SET missed_at = ?, missed_position = ?, absence_due_at = ? WHERE agent_id = ?',
     args: [again.at, position, again.at + RUNNER_GRACE_MS, agentId],
@@ -189,12 +182,11 @@ async function settle(
 }
 
 /**
- * The process that was missed is back: it goes on with everything it had.
+ * The missing process is back and resumes all its sessions.
  *
- * @param firstConnectedPosition where it first connected: what was missed until then it never had, and takes up by
- *   speaking of it
+ * @param firstConnectedPosition sessions lost before it were another process's; this one resumes them by reporting them
  */
-export async function tellReturn(
+export async function markReturned(
   transaction: WriteTransaction,
   agentId: string,
   firstConnectedPosition: number | null,
@@ -211,7 +203,7 @@ export async function tellReturn(
     const value = { away_since: body.away?.since ?? now, ...rest };
     return { agentId, sessionId: id, event: { type: 'CUSTOM', name: CUSTOM.runnerBack, value } as const };
   });
-  for (let at = 0; at < events.length; at += MAX_TOLD) {
-    await appendFacts(transaction, now, events.slice(at, at + MAX_TOLD));
+  for (let at = 0; at < events.length; at += MAX_MARKED) {
+    await appendFacts(transaction, now, events.slice(at, at + MAX_MARKED));
   }
 }

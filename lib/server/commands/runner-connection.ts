@@ -1,3 +1,5 @@
+import { AppError } from '@interlude/protocol/errors';
+import { idSchema, timeSchema } from '@interlude/protocol/field-schemas';
 import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import type { Row } from '@libsql/client';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice } from '@/db/row-sweep';
@@ -5,24 +7,23 @@ import { runners } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
-import { tellReturn } from './runner-absence';
+import { markReturned } from './runner-absence';
 
 /**
- * Which runner an agent's commands go to.
+ * The runner that receives an agent's commands.
  *
- * Ordering: of two runners of one agent the one that came later wins, as the server saw them come: at its first
- * connection each is allotted a generation, which it keeps. Of two streams of one runner the later wins. What a runner
- * says of its own start decides nothing.
- * Failure: a runner whose stream ended is away at once; one whose server died is away when its term runs out. What that
- * means for its sessions is told a grace later. @see runner-absence.ts
+ * Ordering: of two runners of an agent, the one that first connected later wins: its first connection gives each runner
+ * a generation, which it keeps. Of two streams of one runner the later wins. `startedAt` decides nothing.
+ * Failure: a runner is away when its stream ends or, if its server died, when its term runs out. Its sessions follow
+ * after a grace. @see runner-absence.ts
  */
 export interface RunnerRef {
   id: string;
-  /** When its process was started, by its own word: shown, and 0 for a runner that does not name itself. */
+  /** Start of its process, as it reports it; 0 for an unnamed runner. */
   startedAt: number;
 }
 
-export type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
+type ConnectOutcome = { kind: 'connected' } | { kind: 'fenced'; by: RunnerRef };
 
 const RUNNER = shapeOf(runners);
 const RUNNERS = new RowWriter(runners, { keeps: [] });
@@ -37,63 +38,44 @@ export async function readRunner(transaction: WriteTransaction, agentId: string)
   return found === undefined ? null : { id: found.runnerId, ...found };
 }
 
-/** Generations that are remembered of one agent, the newest. A runner that is forgotten comes back as a new one. */
+/** Generations kept per agent. A runner with an older one counts as new. */
 const MOST_GENERATIONS = 100;
 
-/** In which order its runners came. */
-interface Generations {
-  /** Null for one that never connected; 0 for one that does not name itself. */
-  of(runner: RunnerRef): number | null;
-  newest: number;
+/** A runner's generation: null if it never connected, 0 for an unnamed one. */
+async function generationOf(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<number | null> {
+  if (isUnnamed(runner)) return 0;
+  const { rows } = await transaction.execute({
+    sql: 'SELECT generation FROM runner_generations WHERE agent_id = ? AND runner_id = ?',
+    args: [agentId, runner.id],
+  });
+  return rows[0] === undefined ? null : Number(rows[0].generation);
 }
 
-async function readGenerations(
-  transaction: WriteTransaction,
-  agentId: string,
-  runners: readonly RunnerRef[],
-): Promise<Generations> {
-  const [newest, known] = await transaction.batch([
-    { sql: 'SELECT max(generation) AS newest FROM runner_generations WHERE agent_id = ?', args: [agentId] },
-    {
-      sql: `SELECT runner_id, generation FROM runner_generations
-        WHERE agent_id = ? AND runner_id IN (SELECT value FROM json_each(?))`,
-      args: [agentId, JSON.stringify(runners.map(({ id }) => id))],
-    },
-  ]);
-  const found = new Map((known?.rows ?? []).map((row) => [String(row.runner_id), Number(row.generation)]));
-  return {
-    of: (runner) => (isUnnamed(runner) ? 0 : (found.get(runner.id) ?? null)),
-    newest: Number(newest?.rows[0]?.newest ?? 0),
-  };
-}
-
-/** Whether a newer runner has taken over from `runner`. One that never connected is not known to be older. */
-export async function isOlder(
+/** True if `stored` is newer than `runner`. A runner that never connected is never superseded. */
+export async function isSuperseded(
   transaction: WriteTransaction,
   agentId: string,
   runner: RunnerRef,
   stored: RunnerRef,
 ): Promise<boolean> {
   if (runner.id === stored.id) return false;
-  const generations = await readGenerations(transaction, agentId, [runner, stored]);
-  const own = generations.of(runner);
-  return own !== null && own < (generations.of(stored) ?? 0);
+  const generation = await generationOf(transaction, agentId, runner);
+  return generation !== null && generation < ((await generationOf(transaction, agentId, stored)) ?? 0);
 }
 
-/** Gives a runner that comes for the first time the next generation. */
+/** Gives a new runner the next generation. */
 async function allotGeneration(transaction: WriteTransaction, agentId: string, runner: RunnerRef): Promise<void> {
-  if (isUnnamed(runner)) return;
-  const generations = await readGenerations(transaction, agentId, [runner]);
-  if (generations.of(runner) !== null) return;
-  const generation = generations.newest + 1;
+  if ((await generationOf(transaction, agentId, runner)) !== null) return;
   await transaction.batch([
     {
-      sql: 'INSERT INTO runner_generations (agent_id, runner_id, generation) VALUES (?, ?, ?)',
-      args: [agentId, runner.id, generation],
+      sql: `INSERT INTO runner_generations (agent_id, runner_id, generation)
+            SELECT ?1, ?2, ifnull(max(generation), 0) + 1 FROM runner_generations WHERE agent_id = ?1`,
+      args: [agentId, runner.id],
     },
     {
-      sql: 'DELETE FROM runner_generations WHERE agent_id = ? AND generation <= ?',
-      args: [agentId, generation - MOST_GENERATIONS],
+      sql: `DELETE FROM runner_generations WHERE agent_id = ?1 AND generation <=
+            (SELECT max(generation) FROM runner_generations WHERE agent_id = ?1) - ${MOST_GENERATIONS}`,
+      args: [agentId],
     },
   ]);
 }
@@ -106,15 +88,14 @@ export async function connectRunner(
   now: number,
 ): Promise<ConnectOutcome> {
   const stored = await readRunner(transaction, agentId);
-  // A runner that has gone fences nobody: otherwise, after a clock was set back, the only runner would be shut out for
-  // ever.
+  // An absent runner fences none. Otherwise a clock set back could shut out the only runner for ever.
   const isAlive = stored?.aliveUntil != null && stored.aliveUntil > now;
-  if (stored !== null && isAlive && (await isOlder(transaction, agentId, runner, stored))) {
+  if (stored !== null && isAlive && (await isSuperseded(transaction, agentId, runner, stored))) {
     return { kind: 'fenced', by: stored };
   }
   await allotGeneration(transaction, agentId, runner);
   const isSame = stored === null || stored.id === runner.id || (isUnnamed(stored) && isUnnamed(runner));
-  // every earlier batch ended before it
+  // Every earlier batch ended before this position.
   const position = (await transaction.position()) + 1;
   const { missedAt, missedPosition, absenceDueAt } = absenceOf(stored, isSame, position, now);
   const first = isSame && stored !== null ? stored : { firstConnectedAt: now, firstConnectedPosition: position };
@@ -133,13 +114,13 @@ export async function connectRunner(
       firstConnectedPosition: first.firstConnectedPosition,
     }),
   );
-  if (isSame) await tellReturn(transaction, agentId, stored?.firstConnectedPosition ?? null, now);
-  // An agent exists as soon as its runner connects, before it has said anything.
+  if (isSame) await markReturned(transaction, agentId, stored?.firstConnectedPosition ?? null, now);
+  // The agent exists once its runner connects, before its first record.
   await appendFacts(transaction, now, [{ kind: 'runner-connected', agentId, runnerId: runner.id }]);
   return { kind: 'connected' };
 }
 
-/** What is still to be told about the previous process. */
+/** The absence of an earlier process that its sessions have yet to learn of. */
 function absenceOf(
   before: RunnerRow | null,
   isSame: boolean,
@@ -148,39 +129,38 @@ function absenceOf(
 ): Pick<RunnerRow, 'missedAt' | 'missedPosition' | 'absenceDueAt'> {
   const nothing = { missedAt: null, missedPosition: null, absenceDueAt: null };
   if (before === null) return nothing;
-  // A runner back within its grace has not gone. The process before it has, whatever happens to its streams.
+  // A runner that returns within its grace was never absent. The process before it was, whatever its streams do.
   if (isSame && before.aliveUntil === null && !isOfEarlier(before)) return nothing;
   if (isSame || (before.aliveUntil === null && before.missedAt !== null)) return before;
-  // Another process has come: which sessions it takes up it says by speaking of them. The others are missed.
-  // This concerns the time before it came; its own absence comes later.
+  // A new process resumes sessions by reporting them. The others are absent as of now.
   return { missedAt: now, missedPosition: position, absenceDueAt: now + RUNNER_GRACE_MS };
 }
 
-/** What is still to be told concerns a process before this one. */
+/** True if the open absence belongs to a process before this one. */
 function isOfEarlier({ missedPosition, absenceDueAt, firstConnectedPosition }: RunnerRow): boolean {
   return absenceDueAt !== null && missedPosition !== null && missedPosition <= firstConnectedPosition;
 }
 
-/** A runner that does not name itself has a new id each time it connects. */
+/** An unnamed runner has a new id at each connection. */
 function isUnnamed({ startedAt }: RunnerRef): boolean {
   return startedAt === 0;
 }
 
 const NEXT_POSITION = 'ifnull((SELECT position FROM counter), 0) + 1';
 
-/** Missed from a time on, to be told a grace later; this never delays what is to be told of an earlier runner. */
+/** Opens an absence that takes effect after the grace, unless an earlier one is still open. */
 const missedFrom = (at: string, graceFrom = at) => `alive_until = NULL,
   missed_at = iif(absence_due_at IS NULL, ${at}, missed_at),
   missed_position = iif(absence_due_at IS NULL, ${NEXT_POSITION}, missed_position),
   absence_due_at = ifnull(absence_due_at, ${graceFrom} + ${RUNNER_GRACE_MS})`;
 
-/** No earlier than ?2, no later than ?1. */
-const whileHeard = (at: string) => `min(?1, max(?2, ${at}))`;
-/** When its term was renewed last, or its agent heard of since. */
+/** Clamps to the time from ?2 to ?1. */
+const whileListening = (at: string) => `min(?1, max(?2, ${at}))`;
+/** The last renewal of its term or, if later, the last record of its agent. */
 const LAST_SIGN = `max(alive_until - ${RUNNER_AWAY_MS},
   ifnull((SELECT last_seen_at FROM agents WHERE id = runners.agent_id), 0))`;
 
-/** The stream has ended, unless a newer one has taken its place. */
+/** Does nothing if a newer stream has taken over. */
 export async function disconnectRunner(
   transaction: WriteTransaction,
   agentId: string,
@@ -192,7 +172,7 @@ export async function disconnectRunner(
           RETURNING agent_id`,
     args: [now, agentId, streamId],
   });
-  await tellAway(transaction, rows, now);
+  await appendAway(transaction, rows, now);
 }
 
 /** Runners whose term has run out. */
@@ -201,33 +181,33 @@ export function silentRunners(now: number): DueRows {
 }
 
 /**
- * Runners whose server died with their streams. Their grace begins with their last sign of life, so that it ends with
- * their term: a runner that lives has come to another server by then.
+ * Disconnects runners whose server died. Their grace starts at their last sign of life, so it ends with their term: a
+ * live runner has reached another server by then.
  *
- * @param hearsSince since when it could have; the time before that does not count
- * @returns how many
+ * @param listeningSince time before it does not count, because no server could receive a sign of life
+ * @returns the number of runners
  */
-export async function disconnectSilent(
+export async function disconnectExpired(
   transaction: WriteTransaction,
   now: number,
   choice: RowChoice = EVERY_ROW,
-  hearsSince = now,
+  listeningSince = now,
 ): Promise<number> {
   const { rows } = await transaction.execute({
-    sql: `UPDATE runners SET ${missedFrom(whileHeard('alive_until'), whileHeard(LAST_SIGN))}
+    sql: `UPDATE runners SET ${missedFrom(whileListening('alive_until'), whileListening(LAST_SIGN))}
           WHERE alive_until <= ?1 AND ${isChosen('agent_id', 3)} RETURNING agent_id`,
-    args: [now, hearsSince, ...choiceArgs(choice)],
+    args: [now, listeningSince, ...choiceArgs(choice)],
   });
-  await tellAway(transaction, rows, now);
+  await appendAway(transaction, rows, now);
   return rows.length;
 }
 
 /**
- * Runners whose stream is open but that have not reported as promised: a machine that lost power and a process that
- * hangs leave their connections open.
- * @returns the streams to end
+ * Disconnects runners that missed their promised reports although their stream is open: a machine without power and a
+ * hanging process leave connections open.
+ * @returns the streams to close
  */
-export async function disconnectMute(
+export async function disconnectUnresponsive(
   transaction: WriteTransaction,
   streamIds: readonly string[],
   now: number,
@@ -241,17 +221,17 @@ export async function disconnectMute(
           RETURNING agent_id, stream_id`,
     args: [now, JSON.stringify(streamIds)],
   });
-  await tellAway(transaction, rows, now);
+  await appendAway(transaction, rows, now);
   return rows.map((row) => String(row.stream_id));
 }
 
-/** Renews the term of every stream open here. Nothing that is shown changes, so nobody is told. */
+/** Renews the terms of this process's streams. Nothing visible changes, so no fact is appended. */
 export async function renewRunners(
   transaction: WriteTransaction,
   streamIds: readonly string[],
   now: number,
 ): Promise<void> {
-  // of one whose term has run out, somebody may just be saying that it is away
+  // Another transaction may be disconnecting a runner whose term has run out.
   const late = await transaction.execute({
     sql: `SELECT agent_id FROM runners WHERE stream_id IN (SELECT value FROM json_each(?)) AND alive_until <= ?`,
     args: [JSON.stringify(streamIds), now],
@@ -264,7 +244,7 @@ export async function renewRunners(
   });
 }
 
-async function tellAway(transaction: WriteTransaction, runners: readonly Row[], now: number): Promise<void> {
+async function appendAway(transaction: WriteTransaction, runners: readonly Row[], now: number): Promise<void> {
   touchAll(transaction, runners);
   const facts = runners.map((row) => ({ kind: 'runner-away', agentId: String(row.agent_id) }) as const);
   await appendFacts(transaction, now, facts);
@@ -272,4 +252,22 @@ async function tellAway(transaction: WriteTransaction, runners: readonly Row[], 
 
 function touchAll(transaction: WriteTransaction, runners: readonly Row[]): void {
   transaction.touch(...runners.map((row) => `agent:${String(row.agent_id)}` as const));
+}
+
+/**
+ * The runner that sends a request, from `?runner=<id>&startedAt=<ms>` or the same fields of its body.
+ *
+ * @returns null for an unnamed runner
+ * @throws AppError `invalid_argument`
+ */
+export function runnerIn(request: Request, body: { runner?: string; startedAt?: number } = {}): RunnerRef | null {
+  const query = new URL(request.url).searchParams;
+  const id = body.runner ?? query.get('runner');
+  const startedAt = body.startedAt ?? query.get('startedAt');
+  if (id === null && startedAt === null) return null;
+  const number = typeof startedAt === 'string' && /^\d{1,16}$/.test(startedAt) ? Number(startedAt) : startedAt;
+  if (!idSchema.safeParse(id).success || !timeSchema.safeParse(number).success) {
+    throw new AppError('invalid_argument', 'Send both runner=<id> and startedAt=<epoch milliseconds>, or neither.');
+  }
+  return { id: id as string, startedAt: number as number };
 }

@@ -10,7 +10,7 @@ import type * as model from '@interlude/protocol/read-models';
 import type { ServedEvent } from '@interlude/protocol/served-event';
 import type { Storage } from '@interlude/protocol/storage';
 import type { WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/webhook';
-import type { LogLevelDetail } from '@/lib/server/queries/read-log-level';
+import type { LogLevelDetail } from '@/lib/server/queries/read-logs';
 
 /**
  * What each route answers that answers JSON. From these types, and the words that stand beside them, `npm run schemas`

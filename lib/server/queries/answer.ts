@@ -1,15 +1,18 @@
+import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
+import { redactModel } from '@interlude/protocol/redaction/redact-model';
 import { Pace } from '@/db/next-turn';
+import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 
 /** Lists longer than this are written entry by entry. */
 const LONG = 32;
 
-/** A read model as the body of an answer. A large one is written in pieces, and others get their turns between. */
+/** A JSON response. Serializing a large model yields to other requests. */
 export async function answer(model: object, status = 200): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   return new Response(await jsonText(model, new Pace()), { status, headers });
 }
 
-/** The result of `JSON.stringify`, for JSON values. */
+/** `JSON.stringify` in pieces, for JSON values. */
 export async function jsonText(value: unknown, pace: Pace): Promise<string> {
   if (pace.isDue) await pace.rest();
   if (Array.isArray(value)) {
@@ -28,13 +31,13 @@ export async function jsonText(value: unknown, pace: Pace): Promise<string> {
   return `{${fields.join(',')}}`;
 }
 
-/** Whether it holds a list worth writing in pieces: a page, or a turn of it. */
+/** True for a page and for a turn. */
 function isLarge(value: unknown): boolean {
   if (!isObject(value) || 'toJSON' in value) return false;
   return Object.values(value).some(isLongList);
 }
 
-/** A few objects are enough: each may be as large as a record. */
+/** Few objects suffice, because each may be as large as a record. */
 function isLongList(value: unknown): boolean {
   return Array.isArray(value) && (value.length > LONG || value.some(isObject));
 }
@@ -45,4 +48,17 @@ function isObject(value: unknown): value is object {
 
 function text(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
+}
+
+/** Removes secrets from a read model for a redacted reader, and replaces digests by those that the reader may see. */
+export async function redactResponse<Model>(
+  model: Model,
+  { redacts }: { redacts: boolean },
+  digests: ShownDigests,
+): Promise<Model> {
+  if (typeof model !== 'object' || model === null) return model;
+  const pace = new Pace();
+  const shown = redacts ? await redactModel(model, pace.restIfDue) : model;
+  // Most readers see everything, and cost no walk.
+  return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);
 }

@@ -5,48 +5,44 @@ import type { ServerContext } from '@/lib/server/access/request-context';
 
 const UNCACHED = { 'cache-control': 'no-store' };
 
-/** `GET /healthz`: this process answers. Open to everybody, and says nothing else. */
+/** `GET /healthz`: this process answers. Needs no credential. */
 export async function healthz(): Promise<Response> {
   return Response.json({ status: 'ok' }, { headers: UNCACHED });
 }
 
-/** One check serves everybody who asks within this time: the route is open, and a check costs a write. */
+/** Lifetime of a check. The route is open, and a check costs a write. */
 const FRESH_MS = 2_000;
-/** A check that found it not ready serves for less: people wait for that to end. */
+/** Shorter after a failure, because people wait for its end. */
 const AGAIN_MS = 200;
-/** A database that takes longer counts as not ready. */
-const PATIENCE_MS = 5_000;
+/** A slower database counts as not ready. */
+const TIMEOUT_MS = 5_000;
 
-/**
- * Whether the database can be written to, looked at now and then. Changes are told in the server's own log, once each.
- */
+/** Checks at most every few seconds whether the database can be written to, and logs each change once. */
 export class Readiness {
   readonly #freshMs: number;
-  readonly #patienceMs: number;
   readonly #kept: KeptAnswer<boolean>;
   #wasReady = true;
 
   /** @param isShared as for `KeptAnswer` */
-  constructor({ freshMs = FRESH_MS, patienceMs = PATIENCE_MS, isShared = true } = {}) {
+  constructor({ freshMs = FRESH_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
-    this.#patienceMs = patienceMs;
     this.#kept = new KeptAnswer(isShared);
   }
 
   isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
     return this.#kept.get(
       () => performance.now(),
-      () => this.#look(context),
+      () => this.#check(context),
       (isReady) => (isReady ? this.#freshMs : Math.min(this.#freshMs, AGAIN_MS)),
     );
   }
 
-  async #look(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
+  async #check(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(`it did not answer within ${this.#patienceMs / 1_000} s`), this.#patienceMs);
+      timer = setTimeout(() => resolve(`it did not answer within ${TIMEOUT_MS / 1_000} s`), TIMEOUT_MS);
     });
-    const trouble = await Promise.race([troubleOf(context), late]);
+    const trouble = await Promise.race([findTrouble(context), late]);
     clearTimeout(timer);
     const isReady = trouble === null;
     if (isReady === this.#wasReady) return isReady;
@@ -57,10 +53,10 @@ export class Readiness {
   }
 }
 
-async function troubleOf(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<string | null> {
+async function findTrouble(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<string | null> {
   try {
     const { database } = await context();
-    // first, because it knows the cause of what a read would fail at
+    // First, because it knows the cause of a failing read.
     const trouble = await database.trouble();
     if (trouble === null) await database.reader.execute('SELECT position FROM counter');
     return trouble;
@@ -70,7 +66,7 @@ async function troubleOf(context: () => Promise<Pick<ServerContext, 'database'>>
 }
 
 /**
- * `GET /readyz`: the database can be written to. Open to everybody, so the cause of a failure goes to our own log only.
+ * `GET /readyz`: the database can be written to. Needs no credential, so only the server's log names the cause.
  *
  * @throws AppError `unavailable`
  */
@@ -79,7 +75,7 @@ export async function readyz(
   readiness: Readiness,
 ): Promise<Response> {
   if (!(await readiness.isReady(context))) {
-    const message = 'The database can’t be written to; the server’s own log says why.';
+    const message = 'The database can’t be written to. See the server’s log for the cause.';
     throw new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
   }
   return Response.json({ status: 'ready' }, { headers: UNCACHED });

@@ -1,12 +1,12 @@
 import { type LogFilter, levelsOf, requiredText } from '@interlude/protocol/projections/log-filter';
-import type { InStatement } from '@libsql/client';
+import type { InStatement, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import { chunkId, LOG_CHUNK, type LogChunk, levelBits } from '@/db/log-chunks';
-import { allOf, type Condition, condition } from './log-condition';
-import { matchOf } from './log-match';
+import { LOG_COLUMNS } from '@/db/log-rows';
+import { allOf, type Condition, condition, trigramQuery } from './log-conditions';
 
-/** The chunks of an agent, from its first to its last, as they are when a scan begins. */
+/** An agent's chunks at the start of a scan. */
 export interface ChunkRegion {
   agentNumber: number;
   first: LogChunk;
@@ -31,7 +31,7 @@ export async function readChunkRegion(reader: Database['reader'], agentId: strin
   return { agentNumber: Number(agent?.rows[0]?.number), first: firstChunk, last: lastChunk };
 }
 
-/** The chunk that has the line next to a position, on the side that is scanned. */
+/** The id of the chunk with the line next to a position, in the direction of the scan. */
 export async function chunkNear(
   reader: Database['reader'],
   agentId: string,
@@ -51,10 +51,10 @@ export async function chunkNear(
 }
 
 /**
- * Of the line with this number, or the next one there is. Lines are numbered densely, so it is counted off from the
- * beginning of its chunk, in the index alone; a line in no chunk yet, from that of the last.
+ * The position of the line with this number, or of the next one that exists. Numbers are dense, so the line is counted
+ * off from the start of its chunk, or of the last chunk, in the index alone.
  *
- * @returns null when all lines have lower numbers
+ * @returns null if all lines have lower numbers
  */
 export async function readLinePosition(
   reader: Database['reader'],
@@ -74,25 +74,21 @@ export async function readLinePosition(
   return rows[0] === undefined ? null : Number(rows[0].position);
 }
 
-/** How many lines' worth of chunks one statement may look through. */
+/** Most lines whose chunks one statement covers. */
 const WINDOW_LINES = 64 * 1024;
-/** Most chunks of one answer. */
+/** Most chunks of one window. */
 const MAX_FOUND = 64;
 
-export interface ChunkWindow {
-  /** Chunks that may have a line that matches, in the order of the scan. */
+interface ChunkWindow {
+  /** Chunks that may hold a match, in the order of the scan. */
   found: LogChunk[];
-  /** Where to go on; null when the region ends here. */
+  /** The next id to read; null at the end of the region. */
   next: number | null;
-  /** Chunks up to here, in the order of the scan, are in `found` or have nothing. */
+  /** The last chunk that was examined. */
   edge: LogChunk | null;
 }
 
-/**
- * The next chunks that may have a line that matches.
- *
- * @param from the id of the first chunk to look at
- */
+/** @param from the id of the first chunk to examine */
 export async function readChunkWindow(
   reader: Database['reader'],
   region: ChunkRegion,
@@ -126,7 +122,7 @@ export async function readChunkWindow(
 
 function candidates(filter: LogFilter, low: number, high: number, isOlder: boolean): InStatement {
   const required = requiredText(filter);
-  const match = required === null ? null : matchOf(required);
+  const match = required === null ? null : trigramQuery(required);
   const which = chunkCondition(filter);
   const order = isOlder ? 'DESC' : 'ASC';
   const columns = LOG_CHUNK.columns('c');
@@ -145,7 +141,7 @@ function candidates(filter: LogFilter, low: number, high: number, isOlder: boole
   };
 }
 
-/** What a chunk must say for a line in it to match. */
+/** The condition on a chunk that may hold a match. */
 function chunkCondition(filter: LogFilter): Condition {
   const { level, components, from, to } = filter;
   const bits = level === null && components.length === 0 ? null : levelBits(levelsOf(filter));
@@ -158,4 +154,89 @@ function chunkCondition(filter: LogFilter): Condition {
     condition('c.to_at >= ?', from),
     condition('c.from_at <= ?', to),
   );
+}
+
+/** A part of a log to read in one statement. Its rows come in the order of the scan, with the `size` of their messages. */
+export interface Slice {
+  agentId: string;
+  direction: 'older' | 'newer';
+  /** Reads only lines after this position, in the direction of the scan. */
+  edge: number;
+  /** Both included. */
+  low: number;
+  high: number;
+  condition: Condition;
+  limit: number;
+}
+
+/** Limits the rows of one statement: a line may have 64 KiB. */
+export const SLICE_BYTES = 1024 * 1024;
+
+/** The next `span` lines: their extent (`edge`, `seen`), and those that may match, up to SLICE_BYTES. */
+export function selectSpan(slice: Slice, span: number): InStatement[] {
+  const { agentId, condition, limit } = slice;
+  const isOlder = slice.direction === 'older';
+  const order = isOlder ? 'DESC' : 'ASC';
+  const [low, high] = boundsOf(slice);
+  const range = 'agent_id = ? AND position BETWEEN ? AND ?';
+  const scanned = `SELECT position FROM log_lines WHERE ${range} ORDER BY position ${order} LIMIT ?`;
+  const scannedArgs = [agentId, low, high, span];
+  const reach = `SELECT ${isOlder ? 'min' : 'max'}(position) AS edge, count(*) AS seen FROM (${scanned})`;
+  const edge = `(SELECT edge FROM (${reach}))`;
+  const reached = isOlder ? `${edge} AND ?` : `? AND ${edge}`;
+  const reachedArgs = isOlder ? [...scannedArgs, high] : [low, ...scannedArgs];
+  return [
+    { sql: reach, args: scannedArgs },
+    {
+      sql: limitBytes(
+        `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines
+          WHERE agent_id = ? AND position BETWEEN ${reached} AND ${condition.sql}
+          ORDER BY position ${order} LIMIT ?`,
+        order,
+      ),
+      args: [agentId, ...reachedArgs, ...condition.args, limit],
+    },
+  ];
+}
+
+/** Lines of some chunks that may match, up to SLICE_BYTES. Sorts row numbers only; `+` keeps SQLite on the chunks. */
+export function selectInChunks(slice: Slice, chunks: readonly LogChunk[]): InStatement {
+  const { agentId, condition, limit } = slice;
+  const [low, high] = boundsOf(slice);
+  const order = slice.direction === 'older' ? 'DESC' : 'ASC';
+  return {
+    sql: limitBytes(
+      `SELECT ${LOG_COLUMNS}, octet_length(message) AS size FROM log_lines WHERE position IN (
+          SELECT position FROM json_each(?) AS chunk CROSS JOIN log_lines INDEXED BY log_lines_by_agent
+            ON agent_id = ? AND position BETWEEN chunk.value->>0 AND chunk.value->>1
+          WHERE +position BETWEEN ? AND ? AND ${condition.sql})
+        ORDER BY position ${order} LIMIT ?`,
+      order,
+    ),
+    args: [
+      JSON.stringify(chunks.map(({ firstPosition, lastPosition }) => [firstPosition, lastPosition])),
+      agentId,
+      low,
+      high,
+      ...condition.args,
+      limit,
+    ],
+  };
+}
+
+/** The rows that fit SLICE_BYTES, with their running total as `size_so_far`. */
+function limitBytes(rows: string, order: 'ASC' | 'DESC'): string {
+  return `SELECT * FROM (
+      SELECT *, SUM(size) OVER (ORDER BY position ${order} ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (${rows})
+    ) WHERE size_so_far - size < ${SLICE_BYTES}`;
+}
+
+/** True if the statement may have left rows out. */
+export function isCut(rows: readonly Row[], limit: number): boolean {
+  return rows.length >= limit || Number(rows.at(-1)?.size_so_far ?? 0) >= SLICE_BYTES;
+}
+
+/** One bound a side: of two lower bounds, SQLite seeks by one and scans to the other. */
+function boundsOf({ direction, edge, low, high }: Slice): [low: number, high: number] {
+  return direction === 'older' ? [low, Math.min(high, edge - 1)] : [Math.max(low, edge + 1), high];
 }

@@ -1,14 +1,14 @@
 import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { query, readTogether } from './read-together';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, readSnapshot } from './read-snapshot';
 
-/** What the fleet did in the last minutes, and how long its last tasks and replies took. */
-export async function readActivity(sight: ReadScope, now: number, minutes: number): Promise<Activity> {
+/** Events per minute, and the durations of the newest tasks and replies. */
+export async function readActivity(sight: Sight, now: number, minutes: number): Promise<Activity> {
   const which = sessionsIn(sight.scope, 'session_id');
   const first = Math.floor(now / MINUTE_MS) - minutes + 1;
-  const { position, found } = await readTogether<[{ minute: number; events: number }, number, number]>(sight, [
+  const { position, found } = await readSnapshot<[{ minute: number; events: number }, number, number]>(sight, [
     query(
       (row) => ({ minute: Number(row.minute), events: Number(row.events) }),
       `SELECT minute, sum(events) AS events FROM activity
@@ -18,14 +18,14 @@ export async function readActivity(sight: ReadScope, now: number, minutes: numbe
     ),
     query(
       (row) => Number(row.ms),
-      // by when the server heard: a runner whose clock is ahead would have the last word for as long
+      // By the server's order, because a runner's clock may be ahead.
       `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
         WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       MOST_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
-      // both on the server's clock
+      // Both times are the server's.
       `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
         WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
       MOST_MEASURED,

@@ -16,42 +16,35 @@ import { Pace } from '@/db/next-turn';
 import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { shapeWithout } from '@/db/table-rows';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { cursorText, type ListCursor } from './list-cursor';
+import type { Sight } from '@/lib/server/access/sight';
 import { agentPageOf, ofAgent } from './read-sessions';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { LOOKED_AT_ONCE, searchShown } from './search-shown';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-/** How many of an agent's quarantined records are shown, newest first, settled ones too. */
+/** Newest first, settled ones too. */
 const QUARANTINE_SHOWN = 50;
 const PARKED_SHOWN = 50;
 const INSIGHTS_SHOWN = 50;
-/**
- * Quarantined records may be as large as a request: up to this many bytes they are shown whole, longer ones only begin.
- */
+/** Longer quarantined records are cut to an excerpt. */
 const RECORD_SHOWN_BYTES = 2_048;
 
 const QUARANTINED = shapeWithout(quarantine, 'record');
-/** Cut by the database, so that no megabytes are read to show a line. JSON escapes what would be unreadable. */
+/** SQL cuts the records, so that no megabytes are read to show a line. */
 const QUARANTINE_COLUMNS = `${QUARANTINED.columns()}, octet_length(record) AS size,
   CASE WHEN octet_length(record) <= ${RECORD_SHOWN_BYTES} THEN record END AS record,
   CASE WHEN octet_length(record) > ${RECORD_SHOWN_BYTES} THEN substr(record, 1, ${RECORD_SHOWN_BYTES}) END AS excerpt`;
 
-/** How many come with a page of the dashboard. */
+/** Rows of a dashboard page. */
 export const AGENTS_IN_PAGE = 100;
-/** The cursor group of the list of agents. */
 export const AGENTS_GROUP = 'agents';
 const SESSIONS_SHOWN = 100;
 const PRODUCERS_SHOWN = 100;
 const MOST_COUNTED = 100_000;
 
-/** What agents say about themselves may be as large as a record: a page ends when it grows beyond this. */
+/** Ends a page early: an agent's status may be as large as a record. */
 const PAGE_BYTES = 2 * 1024 * 1024;
 
-/**
- * One page of the agents, by id, so that each is found where it was before. Fewer than asked for if they say much about
- * themselves.
- */
+/** One page of the agents by id, cut short at PAGE_BYTES. */
 export async function readAgents(
   sight: ReadScope,
   { after, limit, words = [] }: { after: ListCursor | null; limit: number; words?: readonly string[] },
@@ -61,14 +54,14 @@ export async function readAgents(
   );
   const looked = words.map(columnText);
   const place = after === null ? '' : 'AND id > ?';
-  const { position, found: answers } = await readTogether(sight, [
+  const { position, found: answers } = await readSnapshot(sight, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM (SELECT 1 FROM agents WHERE ${found} LIMIT ${MOST_COUNTED})`,
       ...looked,
     ),
     query(
-      asRead,
+      rawRow,
       `SELECT ${AGENT_ROW.columns('a')}, size_so_far FROM (
           SELECT id_of_row, size, SUM(size) OVER (ROWS UNBOUNDED PRECEDING) AS size_so_far
           FROM (SELECT rowid AS id_of_row, octet_length(body) AS size FROM agents WHERE +${found} ${place} ORDER BY id LIMIT ?)
@@ -89,7 +82,7 @@ function cursorBehind({ id }: AgentSummary): string {
   return cursorText({ group: AGENTS_GROUP, at: 0, id });
 }
 
-/** `readAgents` with words. For a redacted reader in what it is shown, and the count is of what is listed. */
+/** `readAgents` with words. A redacted reader searches the redacted rows, and `count` is that of the page. */
 export async function searchAgents(
   sight: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -97,28 +90,27 @@ export async function searchAgents(
 ): Promise<AgentList> {
   if (!sight.redacts || words.length === 0) return readAgents(sight, { ...place, words });
   const listing = {
-    read: (after: ListCursor | null) => readAgents(sight, { after, limit: LOOKED_AT_ONCE }),
+    read: (after: ListCursor | null) => readAgents(sight, { after, limit: SEARCH_PAGE_ROWS }),
     rowsOf: ({ agents }: AgentList) => agents,
     textOf: agentText,
     cursorBehind,
     groups: [AGENTS_GROUP],
   };
-  const { page, rows: agents, next } = await searchShown<AgentList, AgentSummary>(listing, words, place);
+  const { page, rows: agents, next } = await searchRedacted<AgentList, AgentSummary>(listing, words, place);
   return { position: page.position, agents, next, count: agents.length };
 }
 
 /**
- * One agent with its 100 outboxes last heard of, its newest 100 sessions (newest event first) and its newest
- * quarantined records (newest first).
+ * One agent with its most recent outboxes, sessions, insights and quarantined records, newest first.
  *
- * @returns null when there is no such agent
+ * @returns null for an unknown agent
  */
 export async function readAgent(sight: ReadScope, agentId: string): Promise<AgentDetail | null> {
   const id = columnText(agentId);
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     selectAgent(agentId, agentsIn(sight.scope, 'id')),
     query(
-      asRead,
+      rawRow,
       `SELECT *, count(*) OVER () AS producer_count FROM producers
         WHERE agent_id = ? ORDER BY last_seen_at DESC, id LIMIT ?`,
       id,
@@ -154,21 +146,17 @@ export async function readAgent(sight: ReadScope, agentId: string): Promise<Agen
   };
 }
 
-/** One agent's row. @returns null when there is no such agent */
-export async function readAgentRow(
-  sight: ReadScope,
-  agentId: string,
-): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> {
-  const { position, found } = await readTogether(sight, [selectAgent(agentId, agentsIn(sight.scope, 'id'))]);
-  const [agent] = found[0];
-  return agent === undefined ? null : { position, agent };
-}
+/** Reads one agent's row. @returns null for an unknown agent */
+export const readAgentRow = rowReader(agentsIn);
+/** The same for readers of its log. */
+export const readLogAgent = rowReader(logsIn);
 
-/** The same for whoever may at least read its log. */
-export async function readLogAgent(sight: ReadScope, agentId: string): ReturnType<typeof readAgentRow> {
-  const { position, found } = await readTogether(sight, [selectAgent(agentId, logsIn(sight.scope, 'id'))]);
-  const [agent] = found[0];
-  return agent === undefined ? null : { position, agent };
+function rowReader(within: typeof agentsIn) {
+  return async (sight: Sight, agentId: string): Promise<Pick<AgentDetail, 'position' | 'agent'> | null> => {
+    const { position, found } = await readSnapshot(sight, [selectAgent(agentId, within(sight.scope, 'id'))]);
+    const [agent] = found[0];
+    return agent === undefined ? null : { position, agent };
+  };
 }
 
 function selectAgent(agentId: string, which: string): Query<AgentSummary> {
@@ -178,20 +166,17 @@ function selectAgent(agentId: string, which: string): Query<AgentSummary> {
 
 export interface ParkedPage {
   state: ParkedState['state'];
-  /** The position of the last one before the page. */
   after: number;
   limit: number;
 }
 
-/**
- * An agent's records about tasks that can't be traced to one session, of one state, oldest first.
- */
+/** One page of an agent's parked records, oldest first. */
 export async function readParked(
   sight: ReadScope,
   agentId: string,
   { state, after, limit }: ParkedPage,
 ): Promise<ParkedList> {
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     selectParked(agentId, state, after, limit + 1, agentsIn(sight.scope)),
   ]);
   const [records] = found;
@@ -212,7 +197,7 @@ function selectParked(
 
 const INSIGHT = shapeWithout(insights, 'sessionId');
 
-/** Separate from failures, so that many other signals never push failures out. */
+/** Failures are selected apart, so that other signals never push them out. */
 function newestInsights(isFailure: 0 | 1): string {
   return `SELECT ${INSIGHT.columns()},
       (SELECT id FROM sessions AS s WHERE s.id = i.session_id AND s.agent_id = i.agent_id) AS own_session_id
@@ -222,7 +207,7 @@ function newestInsights(isFailure: 0 | 1): string {
 
 function insightFromRow(row: Row): Insight {
   const { position, ...insight } = INSIGHT.read(row);
-  // whichever session it names: another agent's, or one nobody knows, is not mentioned
+  // Another agent's or an unknown session is left out.
   const sessionId = row.own_session_id === null ? null : String(row.own_session_id);
   return { ...insight, sessionId, position: positionFromNumber(position) };
 }

@@ -15,12 +15,12 @@ import { storedAttachment } from '@/lib/server/attachments/stored-attachment';
 const ATTACHMENT = shapeOf(attachments, 'name', 'mediaType', 'bytes');
 
 /**
- * `GET /attachments/:hash?session=&name=`: the bytes, to whoever may read the session that has them.
+ * `GET /attachments/:hash?session=&name=`: the bytes of a session's attachment.
  *
- * Failure: what a person attached is as hostile as anything. A browser is told one of a few types and, as in every answer
- * (`response-headers.mjs`), never to guess and to run nothing; it shows nothing but images, and saves everything else.
+ * Attachments may be hostile. The answer has one of a few types, forbids sniffing and scripts (`response-headers.mjs`),
+ * shows only images in the browser and downloads everything else.
  *
- * @throws AppError `not_found`, also for bytes that another session has
+ * @throws AppError `not_found`, also for bytes of another session; `forbidden` for a redacted reader's file
  */
 export async function getAttachment(
   {
@@ -46,17 +46,17 @@ export async function getAttachment(
         });
   const attachment = ATTACHMENT.first(found);
   if (attachment === undefined) {
-    const message = `The session ${JSON.stringify(session)} has no attachment ${JSON.stringify(given)}. One that no message names is removed after a day.`;
+    const message = `The session ${JSON.stringify(session)} has no attachment ${JSON.stringify(given)}. Unused uploads are removed after a day.`;
     throw new AppError('not_found', message);
   }
   const { name, mediaType, bytes } = attachment;
   if (principal.redacts && !isImageType(mediaType)) {
     throw new AppError(
       'forbidden',
-      'Nobody takes secrets out of files, and this credential is told none. Ask with one that may see them.',
+      'This credential gets redacted responses, and files can’t be redacted. Use a credential that may see secrets.',
     );
   }
-  // Asked for each time, so that nobody sees it who has signed out; sent once.
+  // Revalidated each time, so that it is not shown after signing out.
   const kept = { etag: `"${given}"`, 'cache-control': 'private, no-cache, no-transform' };
   if (request.headers.get('if-none-match')?.includes(kept.etag))
     return markRedacted(new Response(null, { status: 304, headers: kept }));
@@ -90,7 +90,7 @@ export async function getAttachment(
   );
 }
 
-/** The session that a runner knows by this id and that has the attachment. */
+/** Resolves a runner's alias of a session that has the attachment. */
 async function sessionOf(
   reader: Pick<Reader, 'execute'>,
   { scope }: Principal,
@@ -105,13 +105,13 @@ async function sessionOf(
   return rows[0] === undefined ? id : String(rows[0].session_id);
 }
 
-/** HTML, XML and scripts are text here. */
+/** HTML, XML and scripts are served as plain text. */
 function shownType(mediaType: string): string {
   if (isTextType(mediaType)) return 'text/plain; charset=utf-8';
   return isImageType(mediaType) || mediaType === 'application/pdf' ? mediaType : 'application/octet-stream';
 }
 
-/** Short enough for a header, and without what can't be seen and turns a name around. @see RFC 6266 */
+/** Limits the length and removes invisible and bidirectional characters. @see RFC 6266 */
 function fileName(given: string): string {
   const name = given
     .slice(0, MAX_ATTACHMENT_NAME)

@@ -9,8 +9,8 @@ import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow }
 import { events, quarantine } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { query, readTogether } from './read-together';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, readSnapshot } from './read-snapshot';
 
 const EVENT = shapeOf(events, 'position', 'receivedAt', 'payload');
 const QUARANTINED = shapeOf(quarantine, 'position', 'receivedAt', 'seq', 'message');
@@ -19,28 +19,27 @@ const MOST_MISSING = 100;
 const MOST_COUNTED = 100_000;
 
 const AGENT_ID = '(SELECT agent_id FROM sessions WHERE id = ?1)';
-/** The outboxes that have written to a session. */
+/** The outboxes that wrote to a session. */
 const producersOf = (columns: string, which: string) => `SELECT ${columns} FROM producer_sessions AS s
   CROSS JOIN producers AS p ON p.id = s.producer_id
   WHERE s.session_id = ?1 AND p.agent_id IS NOT NULL AND ${which} ORDER BY p.last_seen_at DESC LIMIT ${MOST_PRODUCERS}`;
-/** What is in quarantine of a session. Nobody misses what somebody has settled. */
+/** A session's quarantined records that are not settled. */
 const quarantinedOf = (columns: string) => `SELECT ${columns} FROM quarantine INDEXED BY quarantine_missing
   WHERE session_id = ?1 AND agent_id = ${AGENT_ID} AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'`;
 const countOf = (rows: string) => `SELECT count(*) AS count FROM (${rows} LIMIT ${MOST_COUNTED})`;
 const asCount = (row: Row) => Number(row.count);
 
 /**
- * Whether everything that was told of a session is there. An outbox numbers its records without a hole and the server
- * takes none beyond the next one, so all that can be missing is what an outbox declared lost, or what is in quarantine. A
- * record there that names no session may be of any that its outbox writes to.
+ * A session's missing records. Sequence numbers are dense and the server accepts no gap, so only declared losses and
+ * quarantined records can be missing. A quarantined record without a session may belong to any session of its outbox.
  *
- * @returns null when there is no such session
+ * @returns null for an unknown session
  */
 export async function readDelivery(sight: ReadScope, sessionId: string): Promise<SessionDelivery | null> {
   const id = columnText(sessionId);
-  // They tell of all sessions of their agent.
+  // Agents and outboxes reveal all sessions of the agent.
   const [ofAgent, ofProducer] = [agentsIn(sight.scope, 'id'), agentsIn(sight.scope, 'p.agent_id')];
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     query(
       sessionFromRow,
       `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`,
@@ -49,13 +48,13 @@ export async function readDelivery(sight: ReadScope, sessionId: string): Promise
     query(agentFromRow, `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ${AGENT_ID} AND ${ofAgent}`, id),
     query(producerFromRow, producersOf('p.*', ofProducer), id),
     query(
-      (row) => lostIn(EVENT.read(row)),
+      (row) => lostRecords(EVENT.read(row)),
       `SELECT ${EVENT.columns()} FROM events INDEXED BY events_lost
         WHERE session_id = ?1 AND name = '${CUSTOM.lost}' ORDER BY position DESC LIMIT ${MOST_MISSING}`,
       id,
     ),
     query(
-      (row) => quarantinedIn(QUARANTINED.read(row)),
+      (row) => quarantinedRecord(QUARANTINED.read(row)),
       `${quarantinedOf(QUARANTINED.columns())} ORDER BY position DESC LIMIT ${MOST_MISSING}`,
       id,
     ),
@@ -78,13 +77,18 @@ export async function readDelivery(sight: ReadScope, sessionId: string): Promise
   return { position, producers, missing, lostCount, quarantinedCount, unnamedCount, waiting };
 }
 
-function lostIn({ position, receivedAt, payload }: ReturnType<typeof EVENT.read>): MissingRecords {
+function lostRecords({ position, receivedAt, payload }: ReturnType<typeof EVENT.read>): MissingRecords {
   const value = customValue(payload);
   const count = Math.max(1, pickNumber(value, 'count') ?? 1);
   const reason = pickText(value, 'reason') ?? 'no reason given';
   return { kind: 'lost', position: String(position), at: receivedAt, count, seq: null, reason };
 }
 
-function quarantinedIn({ position, receivedAt, seq, message }: ReturnType<typeof QUARANTINED.read>): MissingRecords {
+function quarantinedRecord({
+  position,
+  receivedAt,
+  seq,
+  message,
+}: ReturnType<typeof QUARANTINED.read>): MissingRecords {
   return { kind: 'quarantined', position: String(position), at: receivedAt, count: 1, seq, reason: message };
 }

@@ -5,30 +5,28 @@ import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { cursorText, type ListCursor } from './list-cursor';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
+import type { Sight } from '@/lib/server/access/sight';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
-/** What items must match. */
-export interface InboxFilter {
-  /** Any of them, or all. */
+interface InboxFilter {
+  /** Any of these; all kinds if empty. */
   kinds: readonly InboxKind[];
   agentId: string | null;
   sessionId: string | null;
-  /** In lower case: the item has all of them, or its session's names and texts do. */
+  /** In lower case. Each must occur in the item or in its session's names and texts. */
   words: readonly string[];
 }
 
 export const WHOLE_INBOX: InboxFilter = { kinds: [], agentId: null, sessionId: null, words: [] };
 
-/** How many come with a page of the dashboard. */
+/** Rows of a dashboard page. */
 export const ITEMS_IN_PAGE = 100;
 const MOST_COUNTED = 100_000;
 
 const COLUMNS = INBOX_ROW.columns('i');
 
-/** One page of what is not done: in the order of INBOX_KINDS, of each kind the oldest first. */
+/** One page of open items, in the order of INBOX_KINDS and the oldest first. */
 export async function readInbox(
   sight: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
@@ -38,7 +36,7 @@ export async function readInbox(
   const from = after === null ? 0 : INBOX_KINDS.indexOf(after.group as InboxKind);
   const which = sessionsIn(sight.scope, 'i.session_id', 'i.agent_id');
   const wanted = kinds.filter((kind) => INBOX_KINDS.indexOf(kind) >= from);
-  const { position, found } = await readTogether<(number | Row)[]>(sight, [
+  const { position, found } = await readSnapshot<(number | Row)[]>(sight, [
     ...kinds.map((kind) => countOf(kind, filter, which)),
     ...wanted.map((kind) => oldest(kind, filter, which, kind === after?.group ? after : null, limit + 1)),
   ]);
@@ -55,7 +53,7 @@ function cursorBehind({ kind, since, id }: InboxItem): string {
   return cursorText({ group: kind, at: since, id });
 }
 
-/** `readInbox` with words. For a redacted reader in what the items show, and the counts are of what is listed. */
+/** `readInbox` with words. A redacted reader searches the redacted items, and `counts` are those of the page. */
 export async function searchInbox(
   sight: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -64,13 +62,13 @@ export async function searchInbox(
   const { words } = filter;
   if (!sight.redacts || words.length === 0) return readInbox(sight, place, filter);
   const listing = {
-    read: (after: ListCursor | null) => readInbox(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+    read: (after: ListCursor | null) => readInbox(sight, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ items }: InboxList) => items,
     textOf: inboxText,
     cursorBehind,
     groups: INBOX_KINDS,
   };
-  const { page, rows: items, next } = await searchShown<InboxList, InboxItem>(listing, words, place);
+  const { page, rows: items, next } = await searchRedacted<InboxList, InboxItem>(listing, words, place);
   return { position: page.position, items, next, counts: countsOf(page.counts, items, ({ kind }) => kind) };
 }
 
@@ -84,7 +82,7 @@ function oldest(
   const { sql, args } = conditionOf(kind, filter);
   const place = after === null ? '' : 'AND (i.since, i.id) > (?, ?)';
   const text = `SELECT ${COLUMNS} FROM inbox AS i WHERE ${sql} AND ${which} ${place} ORDER BY i.since, i.id LIMIT ?`;
-  return query(asRead, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
+  return query(rawRow, text, ...args, ...(after === null ? [] : [after.at, columnText(after.id)]), limit);
 }
 
 function countOf(kind: InboxKind, filter: InboxFilter, which: string): Query<number> {

@@ -3,177 +3,144 @@ import { AppError } from '@interlude/protocol/errors';
 import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
-import { readScope } from '@/lib/server/access/request-context';
-import { abortableBody } from '@/lib/server/access/streamed-response';
-import { downloadLog } from './download-log';
-import { cursorOf, LIST_START } from './list-cursor';
-import { logFilterOf, logPlaceOf } from './log-query';
+import type { Asked } from '@/lib/server/access/asked';
+import { cutShort } from '@/lib/server/access/cut-short';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { type Sight, sightOf } from '@/lib/server/access/sight';
 import { readActivity } from './read-activity';
 import { AGENTS_GROUP, type ParkedPage, readAgent, readParked, searchAgents } from './read-agents';
 import { readDelivery } from './read-delivery';
 import { searchInbox } from './read-inbox';
-import { readLogComponents } from './read-log-components';
-import { readLogLevel } from './read-log-level';
-import { readLogLines } from './read-log-lines';
-import { readObligations, readSessionObligations } from './read-obligations';
-import { readRequest } from './read-request';
+import { downloadLog, logFilterOf, logPlaceOf, readLogComponents, readLogLevel, readLogLines } from './read-logs';
+import { readObligations, readRequest, readSessionObligations } from './read-pending';
 import { AGENT_GROUP, readAgentSessions, readSession, readSessions, searchSessions } from './read-sessions';
-import { type RunAsked, readTaskOutput } from './read-task-output';
-import { readTask, readTasks } from './read-tasks';
-import { readTranscript, type TranscriptRange } from './read-transcript';
-import { readTurnAt } from './read-turn-at';
+import { readTask, readTaskOutput, readTasks, type TaskRunQuery } from './read-tasks';
+import { readTranscript, readTurnAt, type TranscriptRange } from './read-transcript';
 import { readWebhook, readWebhookDeliveries } from './read-webhook';
+import { cursorOf, LIST_START } from './search-pages';
 
-/**
- * The GET routes of the read models: the model, or 404. Reads of many rows wait for their turn.
- */
+/** The GET routes of the read models. Each answers a model or `not_found`. */
+
+type Read<Request extends Asked, Model> = (asked: Request, sight: Sight, server: ServerContext) => Promise<Model>;
+
+/** A handler that reads through the sender's scope. */
+function direct<Request extends Asked, Model>(read: Read<Request, Model>) {
+  return (asked: Request, server: ServerContext): Promise<Model> => {
+    const { scope, redacts } = asked.principal;
+    return read(asked, sightOf(server.database, scope, redacts), server);
+  };
+}
+
+/** The same for reads of many rows, which wait in the sender's queue. */
+function queued<Request extends Asked, Model>(read: Read<Request, Model>) {
+  return (asked: Request, server: ServerContext): Promise<Model> => {
+    const { request, principal } = asked;
+    return server.database.reads.run(principal.credentialId, () => direct(read)(asked, server), {
+      signal: request.signal,
+    });
+  };
+}
+
+async function found<Model>(kind: string, id: string, reading: Promise<Model | null>): Promise<Model> {
+  const model = await reading;
+  if (model !== null) return model;
+  throw new AppError(
+    'not_found',
+    `There is no ${kind} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
+  );
+}
+
+type OfSession<Query = unknown> = Asked<'sessionId', { query: Query }>;
+type OfAgent<Query = unknown> = Asked<'agentId', { query: Query }>;
+type OfTask = Asked<'sessionId' | 'taskId', { query: TaskRunQuery }>;
 
 /**
  * Without `after` or a filter: the first page, newest event first. Otherwise a page of the matches in the order of
  * SESSION_STATES.
  */
-export async function getSessions(asked: RequestContext<never, { query: SessionsQuery }>, server: ServerContext) {
-  const sight = seen(asked, server);
-  const { agent: agentId, state: states, q: words, limit } = asked.query;
+export const getSessions = queued(async ({ query }: Asked<never, { query: SessionsQuery }>, sight) => {
+  const { agent: agentId, state: states, q: words, limit } = query;
   const isFiltered = states.length > 0 || words.length > 0;
-  const after = asked.query.after ?? (agentId === null && !isFiltered ? null : LIST_START);
-  return inTurn(asked, server, async () => {
-    if (after === null) return readSessions(sight, limit);
-    if (agentId !== null && !isFiltered) {
-      return readAgentSessions(sight, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
-    }
-    const page = { after: cursorOf(after, SESSION_STATES), limit };
-    return searchSessions(sight, page, { agentId, states, words });
-  });
-}
+  const after = query.after ?? (agentId === null && !isFiltered ? null : LIST_START);
+  if (after === null) return readSessions(sight, limit);
+  if (agentId !== null && !isFiltered) {
+    return readAgentSessions(sight, agentId, { after: cursorOf(after, [AGENT_GROUP]), limit });
+  }
+  return searchSessions(sight, { after: cursorOf(after, SESSION_STATES), limit }, { agentId, states, words });
+});
 
-export function getSession(asked: RequestContext<'sessionId'>, server: ServerContext) {
-  const { sessionId } = asked.ids;
-  return found('session', sessionId, readSession(seen(asked, server), sessionId));
-}
+export const getSession = direct(({ ids: { sessionId } }: OfSession, sight) =>
+  found('session', sessionId, readSession(sight, sessionId)),
+);
+export const getTranscript = queued(({ ids: { sessionId }, query }: OfSession<TranscriptRange>, sight) =>
+  found('session', sessionId, readTranscript(sight, sessionId, query)),
+);
+export const getDelivery = direct(({ ids: { sessionId } }: OfSession, sight) =>
+  found('session', sessionId, readDelivery(sight, sessionId)),
+);
+export const getTurnAt = direct(({ ids: { sessionId }, query }: OfSession<{ at: number }>, sight) =>
+  found('session', sessionId, readTurnAt(sight, sessionId, query.at)),
+);
+export const getTasks = queued(({ ids: { sessionId } }: OfSession, sight) =>
+  found('session', sessionId, readTasks(sight, sessionId)),
+);
+export const getTask = queued(({ ids: { sessionId, taskId }, query }: OfTask, sight) =>
+  found('task', taskId, readTask(sight, sessionId, taskId, query)),
+);
+export const getTaskOutput = queued(({ ids: { sessionId, taskId }, query }: OfTask, sight) =>
+  found('task', taskId, readTaskOutput(sight, sessionId, taskId, query)),
+);
+export const getRequest = queued(({ ids: { sessionId, requestId } }: Asked<'sessionId' | 'requestId'>, sight) =>
+  found('request', requestId, readRequest(sight, sessionId, requestId)),
+);
+export const getSessionObligations = direct(({ ids }: OfSession, sight) =>
+  readSessionObligations(sight, ids.sessionId),
+);
 
-export function getTranscript(asked: RequestContext<'sessionId', { query: TranscriptRange }>, server: ServerContext) {
-  const { sessionId } = asked.ids;
-  return inTurn(asked, server, () =>
-    found('session', sessionId, readTranscript(seen(asked, server), sessionId, asked.query)),
-  );
-}
-
-/** The inbox, or what of it matches, page by page. */
-export async function getInbox(asked: RequestContext<never, { query: InboxQuery }>, server: ServerContext) {
-  const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = asked.query;
+export const getInbox = queued(async ({ query }: Asked<never, { query: InboxQuery }>, sight) => {
+  const { agent: agentId, session: sessionId, kind: kinds, q: words, limit, after } = query;
   const page = { after: cursorOf(after ?? LIST_START, INBOX_KINDS), limit };
-  const sight = seen(asked, server);
-  const filter = { kinds, agentId, sessionId, words };
-  return inTurn(asked, server, () => searchInbox(sight, page, filter));
-}
+  return searchInbox(sight, page, { kinds, agentId, sessionId, words });
+});
+export const getActivity = queued(({ query }: Asked<never, { query: { minutes: number } }>, sight, server) =>
+  readActivity(sight, server.now(), query.minutes),
+);
 
-export function getRequest(asked: RequestContext<'sessionId' | 'requestId'>, server: ServerContext) {
-  const { sessionId, requestId } = asked.ids;
-  return inTurn(asked, server, () =>
-    found('request', requestId, readRequest(seen(asked, server), sessionId, requestId)),
-  );
-}
+export const getAgents = queued(async ({ query }: Asked<never, { query: AgentsQuery }>, sight) => {
+  const { limit, after, q: words } = query;
+  return searchAgents(sight, { after: cursorOf(after ?? LIST_START, [AGENTS_GROUP]), limit }, words);
+});
+export const getAgent = queued(({ ids: { agentId } }: OfAgent, sight) =>
+  found('agent', agentId, readAgent(sight, agentId)),
+);
+export const getParked = direct(({ ids, query }: OfAgent<ParkedPage>, sight) => readParked(sight, ids.agentId, query));
+/** A runner gets its own ids of the sessions. */
+export const getObligations = direct(({ ids, principal }: OfAgent, sight) =>
+  readObligations(sight, ids.agentId, principal.kind === 'runner'),
+);
 
-export function getDelivery(asked: RequestContext<'sessionId'>, server: ServerContext) {
-  const { sessionId } = asked.ids;
-  return found('session', sessionId, readDelivery(seen(asked, server), sessionId));
-}
+export const getWebhook = direct((_asked: Asked, sight, server) => readWebhook(sight, server));
+export const getWebhookDeliveries = direct(
+  ({ query }: Asked<never, { query: { before: number | null; limit: number } }>, sight) =>
+    readWebhookDeliveries(sight, query),
+);
 
-export function getTurnAt(asked: RequestContext<'sessionId', { query: { at: number } }>, server: ServerContext) {
-  const { sessionId } = asked.ids;
-  return found('session', sessionId, readTurnAt(seen(asked, server), sessionId, asked.query.at));
-}
-
-export function getTasks(asked: RequestContext<'sessionId'>, server: ServerContext) {
-  const { sessionId } = asked.ids;
-  return inTurn(asked, server, () => found('session', sessionId, readTasks(seen(asked, server), sessionId)));
-}
-
-export function getTask(asked: RequestContext<'sessionId' | 'taskId', { query: RunAsked }>, server: ServerContext) {
-  const { sessionId, taskId } = asked.ids;
-  return inTurn(asked, server, () =>
-    found('task', taskId, readTask(seen(asked, server), sessionId, taskId, asked.query)),
-  );
-}
-
-export function getTaskOutput(
-  asked: RequestContext<'sessionId' | 'taskId', { query: RunAsked }>,
-  server: ServerContext,
-) {
-  const { sessionId, taskId } = asked.ids;
-  return inTurn(asked, server, () =>
-    found('task', taskId, readTaskOutput(seen(asked, server), sessionId, taskId, asked.query)),
-  );
-}
-
-export function getAgents(asked: RequestContext<never, { query: AgentsQuery }>, server: ServerContext) {
-  const { limit, after, q: words } = asked.query;
-  const cursor = cursorOf(after ?? LIST_START, [AGENTS_GROUP]);
-  return inTurn(asked, server, () => searchAgents(seen(asked, server), { after: cursor, limit }, words));
-}
-
-export function getAgent(asked: RequestContext<'agentId'>, server: ServerContext) {
-  const { agentId } = asked.ids;
-  return inTurn(asked, server, () => found('agent', agentId, readAgent(seen(asked, server), agentId)));
-}
-
-export function getParked(asked: RequestContext<'agentId', { query: ParkedPage }>, server: ServerContext) {
-  return readParked(seen(asked, server), asked.ids.agentId, asked.query);
-}
-
-/** The level its runner last said it writes, and the level it is asked for. `PUT` asks for another. */
-export function getLogLevel(asked: RequestContext<'agentId'>, server: ServerContext) {
-  const { agentId } = asked.ids;
-  return found('agent', agentId, readLogLevel(seen(asked, server), agentId));
-}
-
-/** A runner is told sessions by the ids that it knows. */
-export function getObligations(asked: RequestContext<'agentId'>, server: ServerContext) {
-  const { agentId } = asked.ids;
-  return readObligations(seen(asked, server), agentId, asked.principal.kind === 'runner');
-}
-
-/** What the fleet did lately, in its turn: it reads many rows. */
-export function getActivity(asked: RequestContext<never, { query: { minutes: number } }>, server: ServerContext) {
-  return inTurn(asked, server, () => readActivity(seen(asked, server), server.now(), asked.query.minutes));
-}
-
-export function getWebhook(asked: RequestContext, server: ServerContext) {
-  return readWebhook(seen(asked, server), server);
-}
-
-export function getWebhookDeliveries(
-  asked: RequestContext<never, { query: { before: number | null; limit: number } }>,
-  server: ServerContext,
-) {
-  return readWebhookDeliveries(seen(asked, server), asked.query);
-}
-
-export function getSessionObligations(asked: RequestContext<'sessionId'>, server: ServerContext) {
-  const { sessionId } = asked.ids;
-  return readSessionObligations(seen(asked, server), sessionId);
-}
-
-export async function getLogLines(asked: RequestContext<'agentId', { query: LogQuery }>, server: ServerContext) {
-  const {
-    query,
-    ids: { agentId },
-  } = asked;
+/** The level that the runner last reported, and the desired one. */
+export const getLogLevel = direct(({ ids: { agentId } }: OfAgent, sight) =>
+  found('agent', agentId, readLogLevel(sight, agentId)),
+);
+export const getLogComponents = queued(({ ids: { agentId } }: OfAgent, sight) =>
+  found('agent', agentId, readLogComponents(sight, agentId)),
+);
+export const getLogLines = queued(async ({ ids: { agentId }, query }: OfAgent<LogQuery>, sight) => {
   const wanted = { filter: await logFilterOf(query), place: logPlaceOf(query), limit: query.limit };
-  return inTurn(asked, server, () => found('agent', agentId, readLogLines(seen(asked, server), agentId, wanted)));
-}
-
-/** A file. */
-export async function getLogDownload(
-  asked: RequestContext<'agentId', { query: LogFilterQuery }>,
-  server: ServerContext,
-): Promise<Response> {
-  const { principal, query } = asked;
-  const { agentId } = asked.ids;
+  return found('agent', agentId, readLogLines(sight, agentId, wanted));
+});
+export const getLogDownload = direct(async (asked: OfAgent<LogFilterQuery>, sight) => {
+  const { principal, query, ids } = asked;
+  const { agentId } = ids;
   const filter = await logFilterOf(query);
-  const body = await found('agent', agentId, downloadLog(seen(asked, server), agentId, filter, principal.credentialId));
+  const body = await found('agent', agentId, downloadLog(sight, agentId, filter, principal.credentialId));
   const name = `${agentId}.log`;
   return markRedacted(
     new Response(abortableBody(body, asked), {
@@ -184,31 +151,4 @@ export async function getLogDownload(
       },
     }),
   );
-}
-
-export function getLogComponents(asked: RequestContext<'agentId'>, server: ServerContext) {
-  const { agentId } = asked.ids;
-  return inTurn(asked, server, () => found('agent', agentId, readLogComponents(seen(asked, server), agentId)));
-}
-
-async function found<Model>(what: string, id: string, reading: Promise<Model | null>): Promise<Model> {
-  const model = await reading;
-  if (model !== null) return model;
-  throw new AppError(
-    'not_found',
-    `There is no ${what} ${JSON.stringify(id)}. GET /api/v1/sessions and /agents list what there is.`,
-  );
-}
-
-/** The database as far as the sender may see it. */
-function seen({ principal }: RequestContext, { database }: ServerContext) {
-  return readScope(database, principal.scope, principal.redacts);
-}
-
-function inTurn<Model>(
-  { request, principal }: RequestContext,
-  { database }: ServerContext,
-  read: () => Promise<Model>,
-): Promise<Model> {
-  return database.reads.run(principal.credentialId, read, { signal: request.signal });
-}
+});

@@ -4,39 +4,32 @@ import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
-import type { InValue, Row } from '@libsql/client';
+import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { cursorText, type ListCursor } from './list-cursor';
-import { matchOf } from './log-match';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { countsOf, LOOKED_AT_ONCE, searchShown } from './search-shown';
+import type { Sight } from '@/lib/server/access/sight';
+import { allOf, type Condition, trigramQuery } from './log-conditions';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { countsOf, cursorText, type ListCursor, SEARCH_PAGE_ROWS, searchRedacted } from './search-pages';
 
 const COLUMNS = SESSION_ROW.columns();
-/** Sessions of one state are counted up to here: counting takes a millisecond for ten thousand. */
+/** Counts stop here: counting takes a millisecond for ten thousand sessions. */
 const MOST_COUNTED = 100_000;
-/** The same for a search, which has to read each of them. */
+/** A search reads each session that it counts. */
 const MOST_FOUND_COUNTED = 1_000;
 
-/** How many come with a page of the dashboard. */
+/** Rows of a dashboard page. */
 export const SESSIONS_IN_PAGE = 100;
 
-/**
- * The first page of the sessions, newest event first. If there are more, those are kept whose state comes first in
- * SESSION_STATES, of each state the newest.
- */
-export async function readSessions(sight: ReadScope, limit = LIST_LIMIT): Promise<SessionList> {
+/** The first page by SESSION_STATES, sorted by newest event. */
+export async function readSessions(sight: Sight, limit = LIST_LIMIT): Promise<SessionList> {
   const { sessions, ...page } = await readSessionPage(sight, { after: null, limit });
   return { ...page, sessions: newestFirst(sessions) };
 }
 
-/**
- * One page of the sessions that match: in the order of SESSION_STATES, within a state those with the newest event
- * first.
- */
+/** One page of the matching sessions, in the order of SESSION_STATES and by newest event. */
 export async function readSessionPage(
   sight: ReadScope,
   { after, limit }: { after: ListCursor | null; limit: number },
@@ -49,10 +42,10 @@ export async function readSessionPage(
       : newest([inState(state), ...scopeOf(sight), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
   );
   const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
-  return { position, counts, ...pageOf(found, limit, nextAfter) };
+  return { position, counts, ...pageOf(found, limit, cursorBehind) };
 }
 
-/** `readSessionPage` with words. For a redacted reader in what it is shown, and the counts are of what is listed. */
+/** `readSessionPage` with words. A redacted reader searches the redacted rows, and `counts` are those of the page. */
 export async function searchSessions(
   sight: ReadScope,
   place: { after: ListCursor | null; limit: number },
@@ -62,18 +55,17 @@ export async function searchSessions(
   if (!sight.redacts || words.length === 0) return readSessionPage(sight, place, filter);
   const listing = {
     read: (after: ListCursor | null) =>
-      readSessionPage(sight, { after, limit: LOOKED_AT_ONCE }, { ...filter, words: [] }),
+      readSessionPage(sight, { after, limit: SEARCH_PAGE_ROWS }, { ...filter, words: [] }),
     rowsOf: ({ sessions }: SessionList) => sessions,
     textOf: sessionText,
     cursorBehind,
     groups: SESSION_STATES,
   };
-  const { page, rows: sessions, next } = await searchShown<SessionList, SessionSummary>(listing, words, place);
+  const { page, rows: sessions, next } = await searchRedacted<SessionList, SessionSummary>(listing, words, place);
   const counts = countsOf(page.counts, sessions, ({ state }) => state);
   return { position: page.position, counts, sessions, hasMore: next !== null, next };
 }
 
-/** @returns the rows of each matching state, and how many there are in all */
 async function readByState(
   sight: ReadScope,
   filter: SessionFilter,
@@ -82,20 +74,20 @@ async function readByState(
   const passing = SESSION_STATES.filter((state) => filter.states.length === 0 || filter.states.includes(state));
   const wanted = passing.map((state) => ofEach(state, SESSION_STATES.indexOf(state))).filter((one) => one !== null);
   const counted = SESSION_STATES.map((state) => countOf([inState(state), ...scopeOf(sight)], conditionsOf(filter)));
-  const { position, found } = await readTogether<(number | Row)[]>(sight, [...counted, ...wanted]);
+  const { position, found } = await readSnapshot<(number | Row)[]>(sight, [...counted, ...wanted]);
   const counts = noSessions();
   for (const [at, state] of SESSION_STATES.entries()) counts[state] = (found[at]?.[0] as number | undefined) ?? 0;
   return { position, counts, states: found.slice(counted.length) as Row[][] };
 }
 
-/** One page of an agent's sessions, the one with the newest event first. */
+/** One page of an agent's sessions by newest event. */
 export async function readAgentSessions(
   sight: ReadScope,
   agentId: string,
   { after, limit }: { after: ListCursor | null; limit: number },
 ): Promise<SessionList> {
   const rows = ofAgent(sight, agentId, after, limit + 1);
-  const { position, found } = await readTogether(sight, [rows, ...countsOfAgent(sight, agentId)]);
+  const { position, found } = await readSnapshot(sight, [rows, ...countsOfAgent(sight, agentId)]);
   const [listed, ...counted] = found;
   const counts = noSessions();
   for (const [state, count] of counted.flat()) counts[state] += count;
@@ -104,23 +96,22 @@ export async function readAgentSessions(
 
 type StateCount = [state: SessionState, count: number];
 
-/** Sessions of an agent by state: from its row for readers of the whole agent, else counted. */
-function countsOfAgent(sight: ReadScope, agentId: string): Query<StateCount>[] {
+/** Counts by state: from the agent's row for readers of the whole agent, else counted here. */
+function countsOfAgent(sight: Sight, agentId: string): Query<StateCount>[] {
   const toCount = (row: Row): StateCount => [String(row.state) as SessionState, Number(row.count)];
   if (reachesAgent(sight.scope, agentId)) {
     const sql = `SELECT key AS state, value AS count FROM agents AS a, json_each(a.body, '$.sessionStates') WHERE a.id = ?`;
     return [query(toCount, sql, columnText(agentId))];
   }
-  const { sql, args } = together([inAgent(agentId), ...scopeOf(sight)]);
+  const { sql, args } = allOf(inAgent(agentId), ...scopeOf(sight));
   return [query(toCount, `SELECT state, count(*) AS count FROM sessions WHERE ${sql} GROUP BY state`, ...args)];
 }
 
-/** The cursor group of an agent's sessions. */
 export const AGENT_GROUP = 'agent';
 
-/** @param rows up to one more than the page holds, to know whether there are more */
+/** @param rows one more than the page holds, if there are more */
 export function agentPageOf(rows: readonly SessionSummary[], limit: number) {
-  return pageOf(rows, limit, (last) => last && cursorText({ group: AGENT_GROUP, at: last.lastEventAt, id: last.id }));
+  return pageOf(rows, limit, (last) => cursorText({ group: AGENT_GROUP, at: last.lastEventAt, id: last.id }));
 }
 
 export function ofAgent(
@@ -132,8 +123,8 @@ export function ofAgent(
   return newest([inAgent(agentId), ...scopeOf(sight)], after, limit);
 }
 
-/** What sessions must match: states (any of them, or all), an agent, words. */
 export interface SessionFilter {
+  /** Any of these; all states if empty. */
   states: readonly SessionState[];
   agentId: string | null;
   /** In lower case. */
@@ -142,26 +133,19 @@ export interface SessionFilter {
 
 const EVERY_SESSION: SessionFilter = { states: [], agentId: null, words: [] };
 
-/** A condition of SQL with its arguments. */
-interface Condition {
-  sql: string;
-  args: InValue[];
-}
-
-/** What is out of it is not listed, nor counted. */
-const scopeOf = ({ scope }: Pick<ReadScope, 'scope'>): Condition[] =>
+const scopeOf = ({ scope }: Pick<Sight, 'scope'>): Condition[] =>
   listedScope(scope).kind === 'everything' ? [] : [{ sql: listedSessionsIn(scope), args: [] }];
 const inState = (state: SessionState): Condition => ({ sql: 'state = ?', args: [state] });
 const inAgent = (agentId: string): Condition => ({ sql: 'agent_id = ?', args: [columnText(agentId)] });
 
 /**
- * The full-text table tells which sessions may have the words, and the text itself whether they do. Sessions that are
- * being written to are not in that table: they are few, and change with every word.
+ * The full-text table narrows the search to sessions that may match. It leaves out working sessions, which are few and
+ * change all the time.
  */
 function conditionsOf({ agentId, words }: SessionFilter): Condition[] {
   const conditions = agentId === null ? [] : [inAgent(agentId)];
   const parts = words.map((text) => ({ kind: 'text' as const, text }));
-  const match = parts.length === 0 ? null : matchOf({ kind: 'all', parts });
+  const match = parts.length === 0 ? null : trigramQuery({ kind: 'all', parts });
   if (match !== null) {
     const sql = `(state = 'working' OR number IN (SELECT rowid FROM session_search WHERE session_search MATCH ?))`;
     conditions.push({ sql, args: [match] });
@@ -172,34 +156,27 @@ function conditionsOf({ agentId, words }: SessionFilter): Condition[] {
 
 function newest(conditions: readonly Condition[], after: ListCursor | null, limit: number): Query<Row> {
   const place = { sql: '(last_event_at, id) < (?, ?)', args: after === null ? [] : [after.at, columnText(after.id)] };
-  const { sql, args } = together(after === null ? conditions : [...conditions, place]);
+  const { sql, args } = allOf(...conditions, after === null ? null : place);
   const text = `SELECT ${COLUMNS} FROM sessions WHERE ${sql} ORDER BY last_event_at DESC, id DESC LIMIT ?`;
-  return query(asRead, text, ...args, limit);
+  return query(rawRow, text, ...args, limit);
 }
 
 function countOf(listed: readonly Condition[], found: readonly Condition[]): Query<number> {
-  const { sql, args } = together([...listed, ...found]);
+  const { sql, args } = allOf(...listed, ...found);
   const most = found.length > 0 ? MOST_FOUND_COUNTED : MOST_COUNTED;
   const text = `SELECT count(*) AS count FROM (SELECT 1 FROM sessions WHERE ${sql} LIMIT ${most})`;
   return query((row) => Number(row.count), text, ...args);
 }
 
-function together(conditions: readonly Condition[]): Condition {
-  return { sql: conditions.map(({ sql }) => sql).join(' AND '), args: conditions.flatMap(({ args }) => args) };
-}
-
 function pageOf(
   rows: readonly SessionSummary[],
   limit: number,
-  cursorBehind: (last: SessionSummary | undefined) => string | null | undefined,
+  cursorOfRow: (last: SessionSummary) => string,
 ): Pick<SessionList, 'sessions' | 'hasMore' | 'next'> {
   const sessions = rows.slice(0, limit);
   const hasMore = rows.length > limit;
-  return { sessions, hasMore, next: hasMore ? (cursorBehind(sessions.at(-1)) ?? null) : null };
-}
-
-function nextAfter(last: SessionSummary | undefined): string | null {
-  return last === undefined ? null : cursorBehind(last);
+  const last = sessions.at(-1);
+  return { sessions, hasMore, next: hasMore && last !== undefined ? cursorOfRow(last) : null };
 }
 
 function cursorBehind({ state, lastEventAt, id }: SessionSummary): string {
@@ -210,10 +187,10 @@ function newestFirst(sessions: SessionSummary[]): SessionSummary[] {
   return sessions.sort((a, b) => b.lastEventAt - a.lastEventAt || (a.id < b.id ? 1 : -1));
 }
 
-/** @returns null when there is no such session */
-export async function readSession(sight: ReadScope, sessionId: string): Promise<SessionDetail | null> {
+/** @returns null for an unknown session */
+export async function readSession(sight: Sight, sessionId: string): Promise<SessionDetail | null> {
   const sql = `SELECT ${COLUMNS} FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`;
-  const { position, found } = await readTogether(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
+  const { position, found } = await readSnapshot(sight, [query(sessionFromRow, sql, columnText(sessionId))]);
   const [session] = found[0];
   return session === undefined ? null : { position, session };
 }

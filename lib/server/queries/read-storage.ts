@@ -5,14 +5,15 @@ import {
   type StoragePart,
   type StoragePartName,
   type StorageSizes,
+  type StorageTable,
 } from '@interlude/protocol/storage';
 import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
-import type { RequestContext, ResponseCaches } from '@/lib/server/access/request-context';
-import { estimateTables } from './estimate-tables';
-import { measureTables } from './measure-tables';
+import { treeBytes } from '@/db/tree-bytes';
+import type { Asked } from '@/lib/server/access/asked';
+import type { KeptAnswers } from '@/lib/server/access/server-context';
 
-/** Numbers are kept this long, and as many times as long as it took to take them. */
+/** Lifetime of a measurement, at least KEPT_TIMES as long as it took. */
 const KEPT_MS = 60_000;
 const KEPT_TIMES = 30;
 
@@ -29,16 +30,16 @@ export async function getStorage(_asked: RequestContext, context: StorageContext
   return { ...(await readStorage(database.reader, now, kept.storage)), retention };
 }
 
-/** What the database takes; from a while ago, if it was asked for then. */
+/** The database's sizes, cached for a while. */
 export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<StorageSizes>): Promise<StorageSizes> {
   return kept.get(
     now,
-    () => lookUp(reader, now()),
+    () => measure(reader, now()),
     (_, tookMs) => Math.max(KEPT_MS, tookMs * KEPT_TIMES),
   );
 }
 
-async function lookUp(reader: Reader, at: number): Promise<StorageSizes> {
+async function measure(reader: Reader, at: number): Promise<StorageSizes> {
   const { rows } = await reader.execute(
     'SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count',
   );
@@ -53,7 +54,7 @@ async function lookUp(reader: Reader, at: number): Promise<StorageSizes> {
     const part = parts.get(name) ?? { name, bytes: 0, tables: [] };
     parts.set(name, { name, bytes: part.bytes + table.bytes, tables: [...part.tables, table] });
   }
-  // what was written while it was looked at, and pages that say which others are free
+  // Written during the measurement, and the pages of the free list.
   const rest = bytes - freeBytes - tables.reduce((sum, one) => sum + one.bytes, 0);
   if (rest > 0) {
     const part = parts.get('rest') ?? { name: 'rest', bytes: 0, tables: [] };
@@ -82,4 +83,96 @@ const TABLES: Record<Exclude<StoragePartName, 'rest'>, RegExp> = {
 
 function partOf(table: string): StoragePartName {
   return STORAGE_PARTS.find((name) => name !== 'rest' && TABLES[name].test(table)) ?? 'rest';
+}
+
+/**
+ * Measures each table by the pages of its trees, one read a tree. The events take about a second a million, on a thread
+ * where there is one.
+ *
+ * @returns null if the database does not support it
+ */
+export async function measureTables(reader: Pick<Reader, 'execute'>): Promise<StorageTable[] | null> {
+  const trees = await reader.execute(
+    "SELECT name, tbl_name, type FROM sqlite_master WHERE rootpage > 0 UNION ALL SELECT 'sqlite_schema', 'sqlite_schema', 'table'",
+  );
+  const tables = new Map<string, StorageTable>();
+  for (const { name, tbl_name: of, type } of trees.rows) {
+    const bytes = await treeBytes(reader, String(name));
+    if (bytes === null) return null;
+    const table = tables.get(String(of)) ?? { name: String(of), bytes: 0, indexBytes: 0 };
+    const indexBytes = (table.indexBytes ?? 0) + (type === 'index' ? bytes : 0);
+    tables.set(table.name, { ...table, bytes: table.bytes + bytes, indexBytes });
+  }
+  return [...tables.values()];
+}
+
+/** Sampled places of a table, and rows at each. */
+const PLACES = 16;
+const ROWS = 25;
+/** A search index consists of blocks of a page: blocks of one count, and most counts. */
+const BLOCKS = 2_000;
+const MOST_COUNTS = 200;
+/** Overhead of a row in its table and in each index. */
+const ROW_BYTES = 10;
+const INDEX_BYTES = 40;
+
+/** Estimates each table from a sample of its rows: their lengths and the density of their rowids. Scaled to `usedBytes`. */
+export async function estimateTables(reader: Pick<Reader, 'execute'>, usedBytes: number): Promise<StorageTable[]> {
+  const { rows } = await reader.execute(
+    `SELECT name, sql, (SELECT count(*) FROM sqlite_master AS i WHERE i.type = 'index' AND i.tbl_name = t.name) AS indexes
+      FROM sqlite_master AS t WHERE type = 'table' AND rootpage > 0`,
+  );
+  const guessed: { name: string; bytes: number }[] = [];
+  for (const { name, sql, indexes } of rows) {
+    const isOfSearch = /_search_data$/.test(String(name));
+    const hasRowid = !/\bWITHOUT\s+ROWID\b/i.test(String(sql));
+    const bytes = isOfSearch
+      ? await bytesOfBlocks(reader, String(name))
+      : hasRowid
+        ? await bytesOfRows(reader, String(name), Number(indexes))
+        : 0;
+    guessed.push({ name: String(name), bytes });
+  }
+  const sum = guessed.reduce((all, { bytes }) => all + bytes, 0) || 1;
+  return guessed.map(({ name, bytes }) => ({ name, bytes: Math.round((bytes / sum) * usedBytes), indexBytes: null }));
+}
+
+async function bytesOfRows(reader: Pick<Reader, 'execute'>, table: string, indexes: number): Promise<number> {
+  const columns = await reader.execute({ sql: 'SELECT name FROM pragma_table_info(?)', args: [table] });
+  const length = columns.rows.map(({ name }) => `ifnull(octet_length("${name}"), 0)`).join(' + ');
+  // At even distances from the first to the last rowid.
+  const { rows } = await reader.execute(
+    `WITH RECURSIVE ends(least, most) AS MATERIALIZED (SELECT (SELECT min(rowid) FROM "${table}"), (SELECT max(rowid) FROM "${table}")),
+      places(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM places WHERE at < ${PLACES - 1})
+    SELECT least, most, (SELECT json_array(count(*), min(n), max(n), sum(bytes)) FROM (
+        SELECT rowid AS n, ${length} AS bytes FROM "${table}"
+          WHERE rowid >= least + (most - least) / ${PLACES} * at ORDER BY rowid LIMIT ${ROWS}
+      )) AS seen FROM ends, places`,
+  );
+  const [first] = rows;
+  if (first?.least == null) return 0;
+  const span = Number(first.most) - Number(first.least) + 1;
+  const seen = rows.map(({ seen }) => JSON.parse(String(seen)) as [number, number, number, number | null]);
+  const count = seen.reduce((sum, [rows]) => sum + rows, 0);
+  const width = seen.reduce((sum, [rows, from, to]) => sum + (rows === 0 ? 0 : to - from + 1), 0);
+  const bytes = seen.reduce((sum, [, , , bytes]) => sum + (bytes ?? 0), 0);
+  const density = Math.min(1, count / Math.max(width, 1));
+  return span * density * (bytes / Math.max(count, 1) + ROW_BYTES + indexes * INDEX_BYTES);
+}
+
+/** Counts blocks, because their ids are not dense. */
+async function bytesOfBlocks(reader: Pick<Reader, 'execute'>, table: string): Promise<number> {
+  let [bytes, after] = [0, '-1'];
+  for (let counts = 0; counts < MOST_COUNTS; counts += 1) {
+    const { rows } = await reader.execute({
+      sql: `SELECT count(*) AS count, ifnull(sum(size), 0) AS bytes, CAST(max(id) AS TEXT) AS last FROM (
+          SELECT id, octet_length(block) AS size FROM "${table}" WHERE id > CAST(? AS INTEGER) ORDER BY id LIMIT ${BLOCKS})`,
+      args: [after],
+    });
+    const [row] = rows;
+    bytes += Number(row?.bytes ?? 0);
+    if (Number(row?.count) < BLOCKS) return bytes;
+    after = String(row?.last);
+  }
+  return bytes;
 }

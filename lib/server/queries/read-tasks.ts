@@ -2,37 +2,35 @@ import { MAX_TURN_ITEMS } from '@interlude/protocol/limits';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { foldTaskItems } from '@interlude/protocol/projections/transcript';
-import type { Item, Task, TaskDetail, TaskList } from '@interlude/protocol/read-models';
+import type { Item, Task, TaskDetail, TaskList, TaskOutputDetail } from '@interlude/protocol/read-models';
+import { redactTaskOutput } from '@interlude/protocol/redaction/event-redactor';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import { OutputDraft } from '@interlude/protocol/task-output';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { sessionsIn } from '@/db/scope-sql';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import type { RunAsked } from './read-task-output';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { ShownEntries, withoutSecrets } from './shown-entries';
-import { ENTRY_COLUMNS } from './turn-row';
+import type { Sight } from '@/lib/server/access/sight';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import { ENTRY_COLUMNS, entryFromRow, RedactedEntries, withRedacted } from './read-turns';
 
 const COLUMNS = TASK_ROW.columns();
-/** Most tasks that are listed. */
 const MAX_TASKS_LISTED = 1_000;
 const READ_AT_ONCE = 100;
-/** Most events of a task that are read for what its subagent said and did. */
+/** Most events of a task's subagent. */
 const MAX_TASK_EVENTS = 2 * MAX_TURN_ITEMS;
 const FOLDED_AT_ONCE = 500;
 
 /**
- * The tasks of a session, in the order they began: those that still run, and the newest of the others. If too many run,
- * the newest of those.
+ * A session's tasks in the order they began: the running ones, then the newest others, up to MAX_TASKS_LISTED.
  *
- * @returns null when there is no such session
+ * @returns null for an unknown session
  */
 export async function readTasks(sight: ReadScope, sessionId: string): Promise<TaskList | null> {
   const id = columnText(sessionId);
   const which = sessionsIn(sight.scope, 'id');
-  const few = await readTogether(sight, [
+  const few = await readSnapshot(sight, [
     ...listed(id, which),
     query(taskFromRow, `SELECT ${COLUMNS} FROM tasks WHERE session_id = ?1 AND (${COUNT}) <= ${READ_AT_ONCE}`, id),
   ]);
@@ -41,7 +39,7 @@ export async function readTasks(sight: ReadScope, sessionId: string): Promise<Ta
   if (count <= READ_AT_ONCE) return listOf(few.position, count, all);
   const snapshot = await sight.reader.transaction('read');
   try {
-    const { position, found } = await readTogether({ ...sight, reader: snapshot }, listed(id, which));
+    const { position, found } = await readSnapshot({ ...sight, reader: snapshot }, listed(id, which));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
     const pace = new Pace();
@@ -63,12 +61,12 @@ export async function readTasks(sight: ReadScope, sessionId: string): Promise<Ta
 
 const COUNT = 'SELECT count(*) AS count FROM tasks WHERE session_id = ?1';
 
-/** Whether the session exists, which of its tasks run and which are the newest, by position, and how many it has. */
+/** The session's existence, its running and its newest tasks by position, and the count of all. */
 function listed(id: string, which: string): [Query<Row>, Query<number>, Query<number>, Query<number>] {
   const position = (row: Row) => Number(row.position);
   const newest = `ORDER BY position DESC LIMIT ${MAX_TASKS_LISTED}`;
   return [
-    query(asRead, `SELECT 1 FROM sessions WHERE id = ? AND ${which}`, id),
+    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${which}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? AND status = 'running' ${newest}`, id),
     query(position, `SELECT position FROM tasks WHERE session_id = ? ${newest}`, id),
     query((row) => Number(row.count), COUNT, id),
@@ -82,23 +80,22 @@ function listOf(position: Position, count: number, tasks: Task[]): TaskList {
 }
 
 /**
- * One task with what its subagent said and did. If the agent used the id again, the newest run unless `runId` names
- * another, with what was said between the beginning of that run and of the next.
+ * One run of a task with its subagent's items, which end where the next run of the same id begins.
  *
- * @returns null when there is no such task
+ * @returns null for an unknown task
  */
 export async function readTask(
   sight: ReadScope,
   sessionId: string,
   taskId: string,
-  { runId, position: askedAt }: RunAsked = { runId: null, position: null },
+  { runId, position: wantedAt }: TaskRunQuery = { runId: null, position: null },
 ): Promise<TaskDetail | null> {
   const session = columnText(sessionId);
-  const { position, found } = await readTogether(sight, [
+  const { position, found } = await readSnapshot(sight, [
     runsOf(session, taskId, sessionsIn(sight.scope, 'session_id')),
-    // the newest of it: bounded like a turn
+    // The newest events: bounded like a turn.
     query(
-      asRead,
+      rawRow,
       `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ? AND turn_id = ? ORDER BY position DESC LIMIT ?`,
       session,
       columnText(`task:${taskId}`),
@@ -106,13 +103,13 @@ export async function readTask(
     ),
   ]);
   const [runs, events] = found;
-  const isAsked = (run: Task) =>
-    (runId === null || run.runId === runId) && (askedAt === null || run.position === String(askedAt));
-  const at = runId === null && askedAt === null ? runs.length - 1 : runs.findIndex(isAsked);
+  const isWanted = (run: Task) =>
+    (runId === null || run.runId === runId) && (wantedAt === null || run.position === String(wantedAt));
+  const at = runId === null && wantedAt === null ? runs.length - 1 : runs.findIndex(isWanted);
   const task = runs[at];
   if (task === undefined) return null;
   const pace = new Pace();
-  const shown = new ShownEntries(sight, events.length < MAX_TASK_EVENTS);
+  const shown = new RedactedEntries(sight, events.length < MAX_TASK_EVENTS);
   const entries: EventEntry[] = [];
   await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));
   const ofRun = entries.filter((entry) => isOfRun(runs, at, entry.position));
@@ -121,19 +118,65 @@ export async function readTask(
     items = foldTaskItems(items, taskId, ofRun.slice(from, from + FOLDED_AT_ONCE));
     await pace.rest();
   }
-  const detail = await withoutSecrets(sight, { items }, { position, task }, pace);
+  const detail = await withRedacted(sight, { items }, { position, task }, pace);
   return sight.redacts ? markRedacted({ ...detail, redacted: (detail.redacted ?? 0) + shown.tally.redacted }) : detail;
 }
 
-/** The runs of a task, in the order in which they began. */
 function runsOf(session: string, taskId: string, which: string): Query<Task> {
   const sql = `SELECT ${COLUMNS} FROM tasks WHERE session_id = ? AND id = ? AND ${which} ORDER BY position`;
   return query(taskFromRow, sql, session, columnText(taskId));
 }
 
-/** What came before the first run belongs to it: a subagent may speak before its start is told. */
+/** Earlier events belong to the first run: a subagent may send events before its start is reported. */
 function isOfRun(runs: readonly Task[], at: number, position: string): boolean {
   const [run, next] = [runs[at], runs[at + 1]];
   if (at > 0 && run !== undefined && comparePositions(position, run.position) < 0) return false;
   return next === undefined || comparePositions(position, next.position) < 0;
 }
+
+/** Selects a run by its position or id; by default the newest. */
+export interface TaskRunQuery {
+  runId: string | null;
+  position: number | null;
+}
+
+/**
+ * The stored output of a task's run.
+ *
+ * @returns null for an unknown task
+ */
+export async function readTaskOutput(
+  sight: Sight,
+  sessionId: string,
+  taskId: string,
+  { runId, position: at }: TaskRunQuery,
+): Promise<TaskOutputDetail | null> {
+  const run = `${RUN} AND ${sessionsIn(sight.scope, 'session_id')} ${NEWEST}`;
+  const args = [columnText(sessionId), columnText(taskId), at, runId === null ? null : columnText(runId)];
+  const { position, found } = await readSnapshot(sight, [
+    query((row) => String(row.position), run, ...args),
+    query(
+      rawRow,
+      `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_output
+       WHERE session_id = ?1 AND entity_id = CAST((${run}) AS TEXT) AND name = 'task:output' ORDER BY position`,
+      ...args,
+    ),
+  ]);
+  const [[taskPosition], rows] = found;
+  if (taskPosition === undefined) return null;
+  const draft = new OutputDraft(null);
+  await new Pace().each(rows, (row) => {
+    const { event, occurredAt } = entryFromRow(row);
+    draft.add(event, occurredAt);
+  });
+  const output = rows.length === 0 ? null : draft.result();
+  if (!sight.redacts || output === null) return { position, taskPosition, output };
+  const tally = { redacted: 0 };
+  const pace = new Pace();
+  const redacted = await redactTaskOutput(output, tally, pace.restIfDue);
+  return markRedacted({ position, taskPosition, output: redacted, redacted: tally.redacted });
+}
+
+const RUN = `SELECT position FROM tasks WHERE session_id = ?1 AND id = ?2
+  AND position = ifnull(?3, position) AND (?4 IS NULL OR run_id = ?4)`;
+const NEWEST = 'ORDER BY position DESC LIMIT 1';

@@ -3,39 +3,44 @@ import { MAX_TURN_TEXT } from '@interlude/protocol/limits';
 import { isPosition, type Position, positionToNumber } from '@interlude/protocol/position';
 import { countRedacted } from '@interlude/protocol/projections/count-redacted';
 import { textOfItems } from '@interlude/protocol/projections/item-draft';
-import type { TranscriptPage, Turn } from '@interlude/protocol/read-models';
+import type { TranscriptPage, Turn, TurnAt } from '@interlude/protocol/read-models';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
-import { sessions } from '@/db/schema';
+import { sessions, tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { shapeOf } from '@/db/table-rows';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { asRead, type Query, query, readTogether } from './read-together';
-import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
-import { withoutSecrets } from './shown-entries';
-import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
+import type { Sight } from '@/lib/server/access/sight';
+import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
+import {
+  byTurn,
+  ENTRY_COLUMNS,
+  foldTurn,
+  headerFromRow,
+  PIECE_BYTES,
+  PIECE_EVENTS,
+  readTurns,
+  withRedacted,
+} from './read-turns';
 
 export interface TranscriptRange {
-  /** A turn's id or a position: the page ends before it. Null for the newest page. */
+  /** The page ends before this turn id or position. Null for the newest page. */
   before: string | null;
-  /** Most turns. */
   limit: number;
 }
 
 const SESSION = shapeOf(sessions, 'places', 'body');
 
-/** Approximate size of an item in a page, without its text. */
+/** Approximate size of an item without its text. */
 const ITEM_FRAME = 256;
 
 /**
- * A page of turns in ascending order, whole: a turn is never cut at the edge of a page, but shows no more than its
- * newest items. A page holds fewer turns than asked for where they say more than a turn may. Its cost is that of the
- * page, however long the session is: both the turns and their events are ranges of an index.
+ * A page of whole turns in ascending order, each with its newest items. A page with a lot of text holds fewer turns. Turns
+ * and events are index ranges, so the cost is that of the page, however long the session.
  *
- * @returns null when there is no such session
+ * @returns null for an unknown session
  * @throws AppError `invalid_argument` when `before` is neither a position nor a turn of this session
  */
 export async function readTranscript(
@@ -44,12 +49,12 @@ export async function readTranscript(
   { before, limit }: TranscriptRange,
 ): Promise<TranscriptPage | null> {
   const id = columnText(sessionId);
-  const { position, found } = await readTogether(sight, pageQueries(sight, id, before, limit));
-  // after the read: it counts from its creation
+  const { position, found } = await readSnapshot(sight, pageQueries(sight, id, before, limit));
+  // Starts here, because it counts from its creation.
   const pace = new Pace();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(sight, id, before, limit, pace);
-  const page = headOf(position, found, before, limit);
+  const page = pageHead(position, found, before, limit);
   if (page === null) return null;
   const rows = byTurn(entries);
   const turns: Turn[] = [];
@@ -57,15 +62,15 @@ export async function readTranscript(
   return pageOfTurns(sight, page, turns, pace);
 }
 
-/** The same for more than is read in one go: in one snapshot, with turns for others in between. */
-async function readLarge(sight: ReadScope, sessionId: string, before: string | null, limit: number, pace: Pace) {
+/** The same for a large page: one snapshot, many reads, with yields in between. */
+async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
   const snapshot = await sight.reader.transaction('read');
   try {
-    const { position, found } = await readTogether(
+    const { position, found } = await readSnapshot(
       { ...sight, reader: snapshot },
       headQueries(sight, sessionId, before, limit),
     );
-    const page = headOf(position, found, before, limit);
+    const page = pageHead(position, found, before, limit);
     if (page === null) return null;
     const turns: Turn[] = [];
     let text = 0;
@@ -80,28 +85,27 @@ async function readLarge(sight: ReadScope, sessionId: string, before: string | n
   }
 }
 
-/** The size of a turn without its items: it may name thousands of messages and tasks. */
+/** Size of a turn's header, which may name thousands of messages and tasks. */
 function namesIn({ userMessageIds, trigger }: TurnHeader): number {
   return JSON.stringify([userMessageIds, trigger]).length;
 }
 
-/** With how many secrets are left out of it, for a reader who is told none. */
 async function pageOfTurns(
   sight: ReadScope,
   { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
   turns: Turn[],
   pace: Pace,
 ): Promise<TranscriptPage> {
-  const page = await withoutSecrets(sight, { turns }, { ...head, hasMore }, pace);
+  const page = await withRedacted(sight, { turns }, { ...head, hasMore }, pace);
   return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;
 }
 
 type Session = Pick<TranscriptPage, 'places' | 'removed'>;
 type Head = [session: Session[], cursor: Row[], turnIds: string[], ...unknown[]];
 
-function headOf(position: Position, [[session], cursor, turnIds]: Head, before: string | null, limit: number) {
+function pageHead(position: Position, [[session], cursor, turnIds]: Head, before: string | null, limit: number) {
   if (session === undefined) return null;
-  const { places, ...told } = session;
+  const { places, ...rest } = session;
   if (before !== null && cursor.length === 0 && !isPosition(before)) {
     throw new AppError(
       'invalid_argument',
@@ -110,16 +114,16 @@ function headOf(position: Position, [[session], cursor, turnIds]: Head, before: 
     );
   }
   return {
-    head: { position, ...told, ...(before === null && { places }) },
+    head: { position, ...rest, ...(before === null && { places }) },
     hasMore: turnIds.length > limit,
-    /** The newest first. */
+    /** Newest first. */
     turnIds: turnIds.slice(0, limit),
   };
 }
 
-/** A page of turns as a subquery, and its arguments. */
+/** A subquery of a page's turns, with its arguments. */
 function pageOf(sessionId: string, before: string | null, limit: number) {
-  // Anything that is neither a position nor a turn leaves the page empty.
+  // Neither a position nor a turn: the page is empty.
   const fallback = before === null ? Number.MAX_SAFE_INTEGER : isPosition(before) ? positionToNumber(before) : 0;
   const select = (columns: string, most = '?4') => `SELECT ${columns} FROM turns
     WHERE session_id = ?1 AND position < ifnull((SELECT position FROM turns WHERE session_id = ?1 AND id = ?2), ?3)
@@ -148,12 +152,12 @@ function headQueries(
       `SELECT ${SESSION.columns()} FROM sessions WHERE id = ? AND ${sessionsIn(scope, 'id')}`,
       sessionId,
     ),
-    query(asRead, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),
+    query(rawRow, 'SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2', ...args.slice(0, 2)),
     query((row) => String(row.id), select('id'), ...args),
   ];
 }
 
-/** The same with the whole page, if it is small. */
+/** The same, with turns and events of a small page. */
 function pageQueries(
   sight: Pick<ReadScope, 'scope'>,
   sessionId: string,
@@ -171,6 +175,52 @@ function pageQueries(
     ...headQueries(sight, sessionId, before, limit),
     query((row) => Number(row.is_small) === 1, isSmall, ...args),
     query(headerFromRow, select('*', `?4 * (${isSmall})`), ...args),
-    query(asRead, entries, ...args),
+    query(rawRow, entries, ...args),
   ];
+}
+
+const TURN = shapeOf(turns, 'id', 'endedAt');
+const TASK = shapeOf(tasks, 'id');
+
+/** Turns to look back for one that overlaps later ones. */
+const MOST_TURNS = 32;
+const MOST_TASKS = 64;
+
+/**
+ * The turn and tasks that ran at a time of the agent's clock; without a running turn, the last one begun before. Items
+ * outside turns don't count: they are not work, and some have the server's time. Reads covering indexes only.
+ *
+ * @returns null for an unknown session
+ */
+export async function readTurnAt(sight: Sight, sessionId: string, at: number): Promise<TurnAt | null> {
+  const session = columnText(sessionId);
+  const { position, found } = await readSnapshot(sight, [
+    query(rawRow, `SELECT 1 FROM sessions WHERE id = ? AND ${sessionsIn(sight.scope, 'id')}`, session),
+    query(
+      TURN.read,
+      `SELECT ${TURN.columns()} FROM turns WHERE session_id = ? AND kind <> 'none' AND started_at <= ?
+        ORDER BY started_at DESC, position DESC LIMIT ?`,
+      session,
+      at,
+      MOST_TURNS,
+    ),
+    query(
+      TASK.read,
+      `SELECT ${TASK.columns()} FROM tasks WHERE session_id = ?1 AND started_at <= ?2 AND ifnull(ended_at, ?2) >= ?2
+        ORDER BY started_at DESC LIMIT ?3`,
+      session,
+      at,
+      MOST_TASKS,
+    ),
+  ]);
+  const [known, started, ran] = found;
+  if (known.length === 0) return null;
+  const running = started.find(({ endedAt }) => endedAt === null || endedAt >= at);
+  const turn = running ?? started[0];
+  return {
+    position,
+    turnId: turn?.id ?? null,
+    running: running !== undefined,
+    taskIds: ran.map(({ id }) => id),
+  };
 }

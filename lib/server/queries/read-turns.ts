@@ -1,25 +1,30 @@
+import { positionFromNumber } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { ShownFold } from '@interlude/protocol/projections/items';
 import { settleTurn } from '@interlude/protocol/projections/turn-page';
 import type { Turn } from '@interlude/protocol/read-models';
-import { redactValue } from '@interlude/protocol/redaction/redact-value';
+import { EventRedactor } from '@interlude/protocol/redaction/event-redactor';
+import { markRedacted, redactModel } from '@interlude/protocol/redaction/redact-model';
+import { redactValue, type Tally } from '@interlude/protocol/redaction/redact-value';
+import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
-import type { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/next-turn';
 import type { Snapshot } from '@/db/reader';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { ShownEntries } from './shown-entries';
-import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
+import { events, turns } from '@/db/schema';
+import { shapeOf, shapeWithout } from '@/db/table-rows';
+import type { Sight } from '@/lib/server/access/sight';
 
-/** What is read in one go; a larger page is read in pieces of this size, and so is a turn that is larger itself. */
+/** Limits of one read. Larger pages and turns are read in pieces. */
 export const PIECE_EVENTS = 1_000;
 export const PIECE_BYTES = 512 * 1024;
-/** What an event counts for at least, so that a piece of so many bytes holds no more than so many events. */
+/** Least weight of an event, so that PIECE_BYTES also limits a piece to PIECE_EVENTS. */
 const LEAST_EVENT_BYTES = Math.ceil(PIECE_BYTES / PIECE_EVENTS);
-/** How many turns are weighed at once: others wait meanwhile. */
+/** Turns weighed in one read. */
 const WEIGHED_TURNS = 50;
 
-/** These turns in this order, as many as fit a piece at once: each request to a database may take a while. */
+/** Reads turns in the given order, as many at once as fit a piece: a remote database costs a round trip a read. */
 export async function* readTurns(
   sight: ReadScope,
   snapshot: Snapshot,
@@ -60,7 +65,7 @@ export async function* readTurns(
 
 type Weighed = { id: string; weight: number };
 
-/** What turns are to read, in bytes: beyond a piece it is only known that it is more. */
+/** Bytes to read for each turn; above PIECE_BYTES not exact. */
 async function weigh(snapshot: Snapshot, sessionId: string, turnIds: readonly string[]): Promise<Weighed[]> {
   const { rows } = await snapshot.execute({
     sql: `SELECT id, octet_length(user_message_ids) + ifnull(octet_length(trigger), 0) + (
@@ -75,7 +80,7 @@ async function weigh(snapshot: Snapshot, sessionId: string, turnIds: readonly st
   return turnIds.map((id) => ({ id, weight: weights.get(id) ?? 0 }));
 }
 
-/** Neighbours that are read in one go; what is more than a piece is alone. */
+/** Groups neighbours into pieces. A turn above PIECE_BYTES is alone. */
 function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[] {
   const pieces: { ids: string[]; weight: number }[] = [];
   for (const { id, weight } of turns) {
@@ -89,11 +94,10 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
   return pieces;
 }
 
-/** A turn of which all events are at hand. */
-export async function foldTurn(sight: ReadScope, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
+export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  await takeRows(fold, rows, new ShownEntries(sight), pace);
-  return settled(sight, header, fold, pace);
+  await foldRows(fold, rows, new RedactedEntries(sight), pace);
+  return finish(sight, header, fold, pace);
 }
 
 async function readTurn(
@@ -105,7 +109,7 @@ async function readTurn(
 ): Promise<Turn> {
   const turnId = columnText(header.id);
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
-  const entries = new ShownEntries(sight);
+  const entries = new RedactedEntries(sight);
   let after = 0;
   for (;;) {
     const { rows: sizes } = await snapshot.execute({
@@ -114,34 +118,34 @@ async function readTurn(
       args: [sessionId, turnId, after],
     });
     const upTo = endOfPiece(sizes);
-    if (upTo === null) return settled(sight, header, fold, pace);
+    if (upTo === null) return finish(sight, header, fold, pace);
     const { rows } = await snapshot.execute({
       sql: `SELECT ${ENTRY_COLUMNS} FROM events
         WHERE session_id = ? AND turn_id = ? AND position > ? AND position <= ? ORDER BY position`,
       args: [sessionId, turnId, after, upTo],
     });
-    await takeRows(fold, rows, entries, pace);
+    await foldRows(fold, rows, entries, pace);
     await pace.rest();
     after = upTo;
   }
 }
 
-async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Pace): Promise<void> {
+async function foldRows(fold: ShownFold, rows: readonly Row[], entries: RedactedEntries, pace: Pace): Promise<void> {
   await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
-async function settled(
-  { redacts }: Pick<ReadScope, 'redacts'>,
+async function finish(
+  { redacts }: Pick<Sight, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
   pace: Pace,
 ): Promise<Turn> {
   for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
-  const told = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
-  return settleTurn({ ...told, ...fold.shown() });
+  const shown = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;
+  return settleTurn({ ...shown, ...fold.shown() });
 }
 
-/** As many as fit a piece, at least one; null after the last. */
+/** The last position that fits a piece, at least one; null after the last event. */
 function endOfPiece(sizes: readonly Row[]): number | null {
   let bytes = 0;
   let end: number | null = null;
@@ -162,4 +166,63 @@ export function byTurn(rows: readonly Row[]): Map<string, Row[]> {
     else known.push(row);
   }
   return found;
+}
+
+const TURN = shapeWithout(turns, 'sessionId');
+const ENTRY = shapeOf(events, 'position', 'occurredAt', 'receivedAt', 'turnId', 'payload');
+
+export const ENTRY_COLUMNS = ENTRY.columns();
+
+export function headerFromRow(row: Row): TurnHeader {
+  const { position, errorMessage, errorCode, inferred, ...header } = TURN.read(row);
+  const error = errorMessage === null ? null : { message: errorMessage, code: errorCode };
+  return { ...header, position: positionFromNumber(position), error, ...(inferred ? { inferred } : {}) };
+}
+
+export function entryFromRow(row: Row): EventEntry {
+  const { position, occurredAt, receivedAt, payload } = ENTRY.read(row);
+  return { position: positionFromNumber(position), occurredAt, receivedAt, event: payload };
+}
+
+/**
+ * Redacts events before they are folded, so that a redacted reader's page equals what it would fold from the stream.
+ *
+ * Ordering: takes rows in the order of the log.
+ */
+export class RedactedEntries {
+  readonly #redactor: EventRedactor | null;
+  readonly tally: Tally = { redacted: 0 };
+
+  /** @param isWhole true if the rows hold every event of each message */
+  constructor({ redacts }: Pick<Sight, 'redacts'>, isWhole = true) {
+    this.#redactor = redacts ? new EventRedactor(isWhole) : null;
+  }
+
+  fromRow(row: Row): EventEntry {
+    const entry = entryFromRow(row);
+    if (this.#redactor === null) return entry;
+    return { ...entry, event: this.#redactor.redact(entry.event, this.tally) };
+  }
+
+  /** Converts rows in order. Yields to other requests, also within a long event. */
+  async each(rows: Iterable<Row>, pace: Pace, fold: (entry: EventEntry) => void): Promise<void> {
+    for (const row of rows) {
+      if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
+        await prepareTexts(entryFromRow(row).event, pace.restIfDue);
+      }
+      fold(this.fromRow(row));
+      if (pace.isDue) await pace.rest();
+    }
+  }
+}
+
+/** Joins parts folded from redacted events with other fields, which it redacts. */
+export async function withRedacted<Folded extends object, Others extends object>(
+  { redacts }: Pick<Sight, 'redacts'>,
+  folded: Folded,
+  others: Others,
+  pace = new Pace(),
+): Promise<Others & Folded & { redacted?: number }> {
+  if (!redacts) return { ...others, ...folded };
+  return markRedacted({ ...(await redactModel(others, pace.restIfDue)), ...folded });
 }

@@ -7,19 +7,20 @@ import {
 } from '@interlude/protocol/webhook';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
-import type { ReadScope, ServerContext } from '@/lib/server/access/request-context';
-import { query, readTogether } from './read-together';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, readSnapshot } from './read-snapshot';
 
 const ROW = shapeWithout(webhookDeliveries, 'leaseUntil');
 const COLUMNS = ROW.columns();
 
-/** What is set, and how it fares. Of the address only the host: the rest of it may be a secret. */
+/** The configuration and its last delivery. Shows only the host, because the rest of the URL may be a secret. */
 export async function readWebhook(
   sight: ReadScope,
   { webhook = null, webhookProblem = null }: Pick<ServerContext, 'webhook' | 'webhookProblem'>,
 ): Promise<WebhookStatus> {
   const [which, isWhole] = [ofFleet(sight), sight.scope.kind === 'everything'];
-  const { position, found } = await readTogether<[number, Row]>(sight, [
+  const { position, found } = await readSnapshot<[number, Row]>(sight, [
     query(
       (row) => Number(row.count),
       `SELECT count(*) AS count FROM webhook_deliveries WHERE state = 'waiting' AND ${which}`,
@@ -42,13 +43,13 @@ export async function readWebhook(
   };
 }
 
-/** One page of the deliveries, the newest first. */
+/** One page of deliveries, newest first. */
 export async function readWebhookDeliveries(
   sight: ReadScope,
   { before, limit }: { before: number | null; limit: number },
 ): Promise<WebhookDeliveries> {
   const sql = `SELECT ${COLUMNS} FROM webhook_deliveries WHERE position < ? AND ${ofFleet(sight)} ORDER BY position DESC LIMIT ?`;
-  const { position, found } = await readTogether<[Row]>(sight, [
+  const { position, found } = await readSnapshot<[Row]>(sight, [
     query(ROW.read, sql, before ?? Number.MAX_SAFE_INTEGER, limit + 1),
   ]);
   const [rows] = found;
@@ -60,8 +61,8 @@ export async function readWebhookDeliveries(
   };
 }
 
-/** It is of the whole fleet: whoever sees only a part of that is told of none. */
-function ofFleet({ scope }: ReadScope): string {
+/** Deliveries concern the whole fleet, so readers with a narrower scope see none. */
+function ofFleet({ scope }: Sight): string {
   return scope.kind === 'everything' ? 'TRUE' : 'FALSE';
 }
 

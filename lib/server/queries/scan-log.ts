@@ -5,53 +5,58 @@ import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
 import { Pace } from '@/db/next-turn';
-import type { ReadScope } from '@/lib/server/access/request-context';
-import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
-import { conditionOf } from './log-condition';
-import { isCut, type Slice, selectInChunks, selectSpan } from './log-slices';
-import { storedFilter } from './search-shown';
+import type { Sight } from '@/lib/server/access/sight';
+import {
+  type ChunkRegion,
+  chunkNear,
+  isCut,
+  readChunkRegion,
+  readChunkWindow,
+  type Slice,
+  selectInChunks,
+  selectSpan,
+} from './log-chunks';
+import { lineCondition } from './log-conditions';
+import { databaseFilter } from './search-pages';
 
 export interface ScanRange {
   direction: 'older' | 'newer';
-  /** Where to begin: only lines after this position, in the direction of the scan. */
+  /** Reads only lines after this position, in the direction of the scan. */
   edge: number;
-  /** Lines newer than this are skipped: they came after the scan began. */
+  /** Newer lines arrived after the scan began, and are skipped. */
   newest: number;
-  /** Most lines. */
   limit: number;
-  /** Most bytes of messages, give or take one line. */
+  /** Most bytes of messages, exceeded by one line at most. */
   bytes: number;
-  /** How long the scan may keep the event loop busy, before it judges the lines it has; Infinity to scan to the end. */
+  /** Milliseconds of the event loop; Infinity to scan to the end. */
   budgetMs: number;
 }
 
 export interface LogScan {
   /** In the order of the scan. */
   lines: LogLine[];
-  /** Why it ended: there is nothing further on, it has as much as was wanted, or its time is over. */
+  /** The end of the log, a full page, or the end of the budget. */
   end: 'log' | 'full' | 'time';
-  /** `lines` has every line that matches up to this position, in the direction of the scan. */
+  /** `lines` has every match up to this position, in the direction of the scan. */
   searchedTo: number;
 }
 
-/** How much one statement reads: little at first, then as much as possible without holding up others. */
+/** Lines and chunks of the first statements. They grow while a statement stays below STATEMENT_MS. */
 const FIRST_SPAN = 128;
 const LARGEST_SPAN = 4096;
 const FIRST_CHUNKS = 4;
 const STATEMENT_MS = 8;
 const UTF8 = new TextEncoder();
 
-/** Where a scan reads, and whether its reader is redacted. */
-type ScanSight = Pick<ReadScope, 'reader' | 'redacts'>;
+type ScanSight = Pick<Sight, 'reader' | 'redacts'>;
 
 /**
- * Searches a log for matching lines from a position on, a slice at a time: chunk by chunk where lines are indexed, and
- * every line of the newest, which are not yet. For a redacted reader, a line matches if its redacted form does: the
- * database then judges no text.
+ * Searches a log for matching lines, a slice at a time: by chunks where lines are indexed, and line by line in the newest
+ * part, which is not indexed yet. For a redacted reader the redacted line must match, so the database compares no text.
  *
- * Ordering: by position, upwards or downwards.
- * Failure: throws what the database throws. Each slice is a separate read: lines that retention removes meanwhile are
- * not found, but its marker is.
+ * Ordering: by position, ascending or descending.
+ * Failure: throws the database's errors. Each slice is a separate read: of lines that retention removes meanwhile, the
+ * scan finds only the marker.
  */
 export async function scanLog(
   sight: ScanSight,
@@ -80,7 +85,7 @@ export async function scanLog(
 class Scan {
   readonly #reader: ReadScope['reader'];
   readonly #filter: LogFilter;
-  /** What of the filter the database judges. */
+  /** The part of the filter that the database applies. */
   readonly #stored: LogFilter;
   readonly #range: ScanRange;
   readonly #slice: Omit<Slice, 'edge' | 'limit'>;
@@ -94,19 +99,19 @@ class Scan {
   constructor({ reader, redacts }: ScanSight, agentId: string, filter: LogFilter, range: ScanRange) {
     this.#reader = reader;
     this.#filter = filter;
-    this.#stored = redacts ? storedFilter(filter) : filter;
+    this.#stored = redacts ? databaseFilter(filter) : filter;
     this.#range = range;
     this.#edge = range.edge;
-    const condition = conditionOf(this.#stored);
+    const condition = lineCondition(this.#stored);
     this.#slice = { agentId, direction: range.direction, low: 0, high: range.newest, condition };
   }
 
-  /** Whether the database leaves no line out. */
+  /** True if the database filters nothing. */
   get readsAll(): boolean {
     return isEveryLine(this.#stored);
   }
 
-  /** Whether lines are judged by their redacted form. */
+  /** True if the redacted form of a line must match. */
   get #isRedacted(): boolean {
     return this.#stored !== this.#filter;
   }
@@ -117,7 +122,7 @@ class Scan {
 
   /** Every line between two positions. */
   async readSpans(low: number, high: number): Promise<LogScan['end']> {
-    // if every line is wanted, every line read is a find
+    // Without a filter, every line read is a match.
     let span = isEveryLine(this.#filter) ? Math.min(this.#range.limit, LARGEST_SPAN) : FIRST_SPAN;
     for (;;) {
       const busyMs = this.#busyMs;
@@ -125,7 +130,7 @@ class Scan {
       const statements = selectSpan({ ...this.#slice, low, high, edge: this.#edge, limit }, span);
       const [reach, found] = await this.#reader.batch(statements, 'read');
       const rows = found?.rows ?? [];
-      const end = await this.#take(rows);
+      const end = await this.#filterRows(rows);
       if (end !== null) return end;
       const seen = Number(reach?.rows[0]?.seen ?? 0);
       const last = rows.at(-1);
@@ -138,7 +143,7 @@ class Scan {
     }
   }
 
-  /** The lines of the chunks that may have matches. */
+  /** Lines of the chunks that may hold matches. */
   async readChunks(region: ChunkRegion): Promise<LogScan['end']> {
     const { direction } = this.#range;
     const isOlder = direction === 'older';
@@ -147,54 +152,52 @@ class Scan {
     let count = FIRST_CHUNKS;
     while (from !== null) {
       const { found, edge, next } = await readChunkWindow(this.#reader, region, this.#stored, direction, from);
-      await this.#giveTurn();
+      await this.#yield();
       for (let at = 0; at < found.length; ) {
         const busyMs = this.#busyMs;
         const some = found.slice(at, at + count);
         const limit = this.#mostRows(Number.MAX_SAFE_INTEGER);
         const { rows } = await this.#reader.execute(selectInChunks({ ...this.#slice, edge: this.#edge, limit }, some));
-        const end = await this.#take(rows);
+        const end = await this.#filterRows(rows);
         if (end !== null) return end;
         const last = rows.at(-1);
         if (isCut(rows, limit) && last !== undefined) {
-          // some did not match after all, or they are long: the same chunks have more
+          // Limited by bytes or by lines that did not match: the same chunks hold more.
           this.#edge = Number(last.position);
         } else {
           at += some.length;
-          this.#goBeyond(some.at(-1));
+          this.#moveEdgePast(some.at(-1));
         }
         count = await this.#nextSize(busyMs, count, found.length);
         if (this.#isOver()) return 'time';
       }
-      this.#goBeyond(edge ?? undefined);
+      this.#moveEdgePast(edge ?? undefined);
       from = next;
       if (from !== null && this.#isOver()) return 'time';
     }
     return 'log';
   }
 
-  /** All lines up to the end of a chunk have been read. */
-  #goBeyond(chunk: { firstPosition: number; lastPosition: number } | undefined): void {
+  /** Moves the edge past a chunk that was read to its end. */
+  #moveEdgePast(chunk: { firstPosition: number; lastPosition: number } | undefined): void {
     if (chunk === undefined) return;
     if (this.#range.direction === 'older') this.#edge = Math.min(this.#edge, chunk.firstPosition);
     else this.#edge = Math.max(this.#edge, chunk.lastPosition);
   }
 
-  /**
-   * The database judges neither a regex nor redacted text: every line that passes its other conditions has to be read.
-   */
+  /** The database applies neither a regex nor redacted text, so then every line that passes the rest is read. */
   #mostRows(all: number): number {
-    const isJudged = this.#filter.regex === null && !this.#isRedacted;
-    return isJudged ? this.#range.limit - this.#lines.length : all;
+    const isFiltered = this.#filter.regex === null && !this.#isRedacted;
+    return isFiltered ? this.#range.limit - this.#lines.length : all;
   }
 
   /**
-   * Judges line by line, with turns for others in between: a regex may take milliseconds for one line. The time the
-   * database took does not end this: its rows are here, and dropping them would leave a page short.
+   * Filters rows, and yields in between: a regex may take milliseconds a line. Time spent in the database does not end
+   * the scan here, because dropping rows already read would leave the page short.
    *
-   * @returns why to end here; null to go on
+   * @returns the reason to end the scan; null to continue
    */
-  async #take(rows: readonly Row[]): Promise<'full' | 'time' | null> {
+  async #filterRows(rows: readonly Row[]): Promise<'full' | 'time' | null> {
     this.#countTime();
     const busyMs = this.#busyMs;
     for (const row of rows) {
@@ -209,7 +212,7 @@ class Scan {
         }
       }
       if (!this.#pace.isDue) continue;
-      await this.#giveTurn();
+      await this.#yield();
       if (this.#busyMs - busyMs >= this.#range.budgetMs) {
         this.#edge = positionToNumber(line.position);
         return 'time';
@@ -218,16 +221,16 @@ class Scan {
     return null;
   }
 
-  /** Gives others their turn. @returns how much to read next, judged by how long the last slice took */
+  /** Yields. @returns the size of the next slice, by the time the last one took */
   async #nextSize(busyMs: number, size: number, largest: number): Promise<number> {
-    await this.#giveTurn();
+    await this.#yield();
     const tookMs = this.#busyMs - busyMs;
     if (tookMs < STATEMENT_MS / 2) return Math.min(size * 2, Math.max(largest, 1));
     return tookMs > STATEMENT_MS ? Math.max(size >> 1, 1) : size;
   }
 
-  /** Time that others take does not count for the scan. */
-  async #giveTurn(): Promise<void> {
+  /** Yields. Time of other requests does not count. */
+  async #yield(): Promise<void> {
     this.#countTime();
     await this.#pace.turn();
     this.#busySince = performance.now();

@@ -7,7 +7,12 @@ import { retryMs } from '@interlude/runner/retry';
 import type { WriteTransaction } from '@/db/writes';
 import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import {
+  connectRunner,
+  disconnectRunner,
+  disconnectUnresponsive,
+  renewRunners,
+} from '@/lib/server/commands/runner-connection';
 import { readInbox, WHOLE_INBOX } from '@/lib/server/queries/read-inbox';
 import { readSession, readSessionPage, type SessionFilter } from '@/lib/server/queries/read-sessions';
 import { readTasks } from '@/lib/server/queries/read-tasks';
@@ -259,7 +264,7 @@ export class SimulatedWorld {
   async #renews({ streams }: Server): Promise<void> {
     const ids = [...streams.values()];
     const gone = await this.#target.database.writes.run(async (transaction) => {
-      const mute = await disconnectMute(transaction, ids, this.#clock.now);
+      const mute = await disconnectUnresponsive(transaction, ids, this.#clock.now);
       await renewRunners(transaction, ids, this.#clock.now);
       return mute;
     });

@@ -5,27 +5,27 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PLAIN_DIGESTS } from '@/lib/server/access/shown-digests';
 import type { OpenStream, Sink } from '@/lib/server/access/streamed-response';
 import { answerStream } from '@/lib/server/agui/answer-stream';
+import type { ClientEvent } from '@/lib/server/agui/client-events';
 import { ClientParts } from '@/lib/server/agui/client-parts';
-import { Course } from '@/lib/server/agui/course';
-import type { CourseOptions } from '@/lib/server/agui/course-options';
-import type { StrictEvent } from '@/lib/server/agui/strict-event';
-import { StrictStream } from '@/lib/server/agui/strict-stream';
+import type { RunProjectorOptions } from '@/lib/server/agui/run-projector';
+import { RunProjector } from '@/lib/server/agui/run-projector';
 import { TaskActivities } from '@/lib/server/agui/task-activity';
+import { WellFormedStream } from '@/lib/server/agui/well-formed-stream';
 import type { Subscription } from '@/lib/server/fan-out/fan-out';
 import { refusalOf } from '../../support/agui-verifier';
 import { undeclaredIn } from '../../support/undeclared';
 
-/** A client's answer over a log that the test tells. */
-async function opened(asked: Partial<CourseOptions> = {}, followMs: number | null = null) {
+/** A client's stream over a log that the test writes. */
+async function opened(asked: Partial<RunProjectorOptions> = {}, followMs: number | null = null) {
   const parts = new ClientParts();
-  const stream = new StrictStream({ threadId: 't', dialect: '1.0', parts });
+  const stream = new WellFormedStream({ threadId: 't', dialect: '1.0', parts });
   const tasks = new TaskActivities({ sessionId: 's', agentId: 'a' }, []);
-  const course = new Course({
+  const projector = new RunProjector({
     stream,
     parts,
     tasks,
     runId: 'asked',
-    awaits: ['u1'],
+    messageIds: ['u1'],
     answeredIn: null,
     answersNext: false,
     follows: followMs === null ? 'no' : 'while-tasks-run',
@@ -33,10 +33,10 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
     pending: [],
     answered: [],
     asOf: '0',
-    quietUpTo: '0',
+    knownUpTo: '0',
     isTurnless: false,
     isAway: false,
-    says: [],
+    notices: [],
     ...asked,
   });
   const logs: { sink: Sink; from: number | null; isLeft: boolean }[] = [];
@@ -57,9 +57,9 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
     fanOut: { subscribe },
     sessionId: 's',
     from: 7,
-    turnBegan: async () => 3,
+    turnPosition: async () => 3,
     stream,
-    course,
+    projector,
     followMs,
     maxMs: null,
     client: '',
@@ -83,7 +83,7 @@ async function opened(asked: Partial<CourseOptions> = {}, followMs: number | nul
   let position = 7;
   const last = () => logs.at(-1) as (typeof logs)[number];
   const write = (text: string) => last().sink.write(new TextEncoder().encode(text));
-  const said = (): StrictEvent[] =>
+  const said = (): ClientEvent[] =>
     reader.text.split('\n\n').flatMap((block) => (block.startsWith('data: ') ? [JSON.parse(block.slice(6))] : []));
   return {
     reader,
@@ -126,7 +126,7 @@ afterEach(() => {
 });
 
 describe('a stream', () => {
-  test('ends plainly behind its run, leaves the log, and passes heartbeats on', async () => {
+  test('ends after its run, unsubscribes, and forwards heartbeats', async () => {
     const answer = await opened();
     answer.write(HEARTBEAT);
     expect(answer.reader.text).toBe(HEARTBEAT);
@@ -156,14 +156,14 @@ describe('a stream', () => {
     },
   );
 
-  test('whose log breaks off says so, and never ends plainly', async () => {
+  test('ends with an error when its log breaks off', async () => {
     const answer = await opened();
     answer.tell(begins);
     answer.logs[0]?.sink.hangUp('the disk is gone');
     expect(answer.types()).toEqual(['RUN_STARTED asked', 'RUN_ERROR log_unavailable']);
   });
 
-  test('that nobody fetches is broken off after a while', async () => {
+  test('is broken off when nothing reads it', async () => {
     const answer = await opened();
     answer.tell(begins, ends);
     expect(answer.reader.hungUp).toBeNull();
@@ -185,7 +185,7 @@ describe('a stream', () => {
     },
   );
 
-  test('reads again from the beginning of the turn that took the message in', async () => {
+  test('reads the turn that answered the message again', async () => {
     const answer = await opened({ openTurnId: 'r0' });
     answer.tell({ type: 'RUN_FINISHED', runId: 'r0', metadata: { interlude: { userMessageIds: ['u1'] } } });
     await vi.waitFor(() => expect(answer.logs).toHaveLength(2));
@@ -196,7 +196,7 @@ describe('a stream', () => {
 });
 
 describe('time', () => {
-  test('ends the wait for a runner that is away, in words that say what becomes of the message', async () => {
+  test('ends the wait for an absent runner, and explains what happens to the message', async () => {
     const answer = await opened({ isAway: true });
     answer.caughtUp();
     vi.advanceTimersByTime(59_000);
@@ -206,7 +206,7 @@ describe('time', () => {
     expect(answer.said()[0]?.message).toContain('stays queued');
   });
 
-  test('does not end it once the agent is heard of', async () => {
+  test('does not end it once the agent reports', async () => {
     const answer = await opened({ isAway: true });
     answer.caughtUp();
     vi.advanceTimersByTime(59_000);
@@ -216,7 +216,7 @@ describe('time', () => {
     expect(answer.types()).toEqual(['RUN_STARTED asked', 'RUN_FINISHED asked']);
   });
 
-  test('ends what follows once nothing has begun for a while, and not while a task runs', async () => {
+  test('ends following after an idle time, not while a task runs', async () => {
     const answer = await opened({}, 600_000);
     answer.caughtUp();
     const task = (name: string): AgUiEvent => ({ type: 'CUSTOM', name, value: { task_id: 't1' } });
@@ -231,7 +231,7 @@ describe('time', () => {
     expect(answer.types().at(-1)).toMatch(/^RUN_FINISHED/);
   });
 
-  test('bounds what follows, and lets what runs come to its end', async () => {
+  test('limits following, and lets the open run end', async () => {
     const answer = await opened({}, 60_000);
     answer.caughtUp();
     answer.tell(begins);

@@ -1,7 +1,6 @@
 import type { Item, Turn } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { ClientParts } from '@/lib/server/agui/client-parts';
-import { historyOf } from '@/lib/server/agui/history';
+import { ClientParts, historyOf } from '@/lib/server/agui/client-parts';
 
 const said = (id: string, text: string, more: object = {}) =>
   ({ kind: 'message', id, role: 'assistant', name: null, text, clientId: null, ...more }) as unknown as Item;
@@ -10,7 +9,7 @@ const called = (id: string, result: string | null) =>
 const turn = (...items: Item[]) => ({ items }) as unknown as Turn;
 
 describe('a history', () => {
-  test('is what was said and done, each message under the id that its client gave it', () => {
+  test('lists messages under their clients’ ids', () => {
     const parts = new ClientParts();
     const own = said('uuid', 'Hi', { role: 'user', clientId: 'agui:u1', name: 'operator' });
     expect(historyOf([turn(own), turn(said('m1', 'Hello'), called('c1', 'ok'), called('c2', null))], parts)).toEqual([
@@ -28,17 +27,17 @@ describe('a history', () => {
         toolCalls: [{ id: 'c2', type: 'function', function: { name: 'Bash', arguments: '{}' } }],
       },
     ]);
-    expect(parts.of.text.about('m1')).toMatchObject({ has: 5, told: 5 });
+    expect(parts.of.text.about('m1')).toMatchObject({ clientLength: 5, logLength: 5 });
     expect([parts.hasId('u1'), parts.isAnswered('c1'), parts.isAnswered('c2')]).toEqual([true, true, false]);
   });
 
-  test('goes on behind what was cut off of a long text', () => {
+  test('continues after the cut of a long text', () => {
     const parts = new ClientParts();
     historyOf([turn(said('m1', 'Hello', { cut: 100 }))], parts);
-    expect(parts.of.text.about('m1')).toMatchObject({ has: 105, told: 105 });
+    expect(parts.of.text.about('m1')).toMatchObject({ clientLength: 105, logLength: 105 });
   });
 
-  test('is the newest that fits into a frame', () => {
+  test('keeps the newest that fit a frame', () => {
     const long = Array.from({ length: 30 }, (_, at) => said(`m${at}`, 'x'.repeat(100_000)));
     const ids = historyOf([turn(...long)], new ClientParts()).map(({ id }) => id);
     expect(ids.length).toBeLessThan(30);
@@ -46,7 +45,7 @@ describe('a history', () => {
     expect(ids[0]).toBe(`m${30 - ids.length}`);
   });
 
-  test('has each id once', () => {
+  test('has unique ids', () => {
     const ids = historyOf([turn(called('m1', 'ok'), said('m1', 'Hello'))], new ClientParts()).map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });

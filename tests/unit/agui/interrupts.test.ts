@@ -1,9 +1,15 @@
 import { AppError } from '@interlude/protocol/errors';
 import { describe, expect, test } from 'vitest';
-import { type Asked, answerIn, interruptId, interruptOf, requestMeant } from '@/lib/server/agui/interrupts';
+import {
+  interruptId,
+  interruptOf,
+  type PendingRequest,
+  parseAnswer,
+  parseInterruptId,
+} from '@/lib/server/agui/interrupts';
 
 const digest = 'ab'.repeat(32);
-const permission: Asked = {
+const permission: PendingRequest = {
   id: 'q1',
   kind: 'permission',
   title: 'Run make?',
@@ -19,7 +25,7 @@ const options = [
   { id: 'once', label: 'Once', kind: 'allow' as const },
   { id: 'never', label: 'Never', kind: 'deny' as const },
 ];
-const question: Asked = {
+const question: PendingRequest = {
   ...permission,
   kind: 'question',
   input: { questions: [{ question: 'Which?' }, { question: 'When?' }] },
@@ -28,7 +34,7 @@ const resolved = (payload: unknown) => ({ interruptId: 'i', status: 'resolved' a
 const cancelled = { interruptId: 'i', status: 'cancelled' as const, payload: undefined };
 
 describe('an interrupt', () => {
-  test('has all that a person must see, and until when', () => {
+  test('has everything a person must see, and its deadline', () => {
     expect(interruptOf(permission)).toMatchObject({
       id: `q1@${digest.slice(0, 16)}`,
       reason: 'tool_call',
@@ -39,7 +45,7 @@ describe('an interrupt', () => {
     });
   });
 
-  test('says what it takes: a decision, one of its options, answers to its questions', () => {
+  test('has a schema of the decision, options or answers', () => {
     expect(interruptOf({ ...permission, options }).responseSchema).toMatchObject({
       properties: { approved: { type: 'boolean' }, optionId: { enum: ['once', 'never'] } },
     });
@@ -48,11 +54,11 @@ describe('an interrupt', () => {
     expect(Object.keys(answers.properties)).toEqual(['Which?', 'When?']);
   });
 
-  test('names its request and which opening of it, whatever the id looks like', () => {
+  test('identifies one opening of its request', () => {
     for (const id of ['q1', 'a@b', '@', 'line\nbreak', `x@${'0'.repeat(16)}`]) {
-      expect(requestMeant(interruptId({ id, digest }))).toEqual({ requestId: id, mark: digest.slice(0, 16) });
+      expect(parseInterruptId(interruptId({ id, digest }))).toEqual({ requestId: id, mark: digest.slice(0, 16) });
     }
-    expect(requestMeant('q1')).toEqual({ requestId: 'q1', mark: null });
+    expect(parseInterruptId('q1')).toEqual({ requestId: 'q1', mark: null });
   });
 });
 
@@ -66,21 +72,21 @@ describe('an answer', () => {
     ],
     [{ behavior: 'deny' }, { behavior: 'deny' }],
   ])('decides a permission: %j', (payload, decision) => {
-    expect(answerIn(permission, resolved(payload))).toEqual({ ...decision, digest });
+    expect(parseAnswer(permission, resolved(payload))).toEqual({ ...decision, digest });
   });
 
-  test('by one of its options is what that stands for, whatever else it says', () => {
+  test('uses the behavior of its option', () => {
     const payload = { approved: true, optionId: 'never' };
-    expect(answerIn({ ...permission, options }, resolved(payload))).toEqual({
+    expect(parseAnswer({ ...permission, options }, resolved(payload))).toEqual({
       behavior: 'deny',
       optionId: 'never',
       digest,
     });
   });
 
-  test('that is cancelled denies a permission, and is none to a question', () => {
-    expect(answerIn(permission, cancelled)).toMatchObject({ behavior: 'deny' });
-    expect(answerIn(question, cancelled)).toBeNull();
+  test('denies a permission when cancelled, and leaves a question unanswered', () => {
+    expect(parseAnswer(permission, cancelled)).toMatchObject({ behavior: 'deny' });
+    expect(parseAnswer(question, cancelled)).toBeNull();
   });
 
   test.each<[unknown, object]>([
@@ -89,10 +95,10 @@ describe('an answer', () => {
     [{ answers: { 'Which?': ['a', 'b'], 'When?': 'now' } }, { 'Which?': ['a', 'b'], 'When?': 'now' }],
     [{ 'When?': 'now', other: 7 }, { 'When?': 'now' }],
   ])('answers a question: %j', (payload, answers) => {
-    expect(answerIn(question, resolved(payload))).toEqual({ answers, digest });
+    expect(parseAnswer(question, resolved(payload))).toEqual({ answers, digest });
   });
 
-  test.each<[Asked, unknown]>([
+  test.each<[PendingRequest, unknown]>([
     [permission, undefined],
     [permission, 'yes'],
     [permission, { approved: 'true' }],
@@ -101,6 +107,6 @@ describe('an answer', () => {
     [question, { answers: {} }],
     [question, 7],
   ])('that says nothing is refused: %#', (asked, payload) => {
-    expect(() => answerIn(asked, resolved(payload))).toThrow(AppError);
+    expect(() => parseAnswer(asked, resolved(payload))).toThrow(AppError);
   });
 });

@@ -1,14 +1,15 @@
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { describe, expect, test } from 'vitest';
-import { clientIdOf, messageIdOf, readRunInput } from '@/lib/server/agui/run-input';
+import { clientIdOf, messageIdOf } from '@/lib/server/agui/client-parts';
+import { readRunInput } from '@/lib/server/agui/run-input';
 
 const read = (more: object) =>
   readRunInput(new TextEncoder().encode(JSON.stringify({ threadId: 't', runId: 'r', ...more })));
 const message = (id: string, role: string, content: unknown, more: object = {}) => ({ id, role, content, ...more });
 
 describe('an input', () => {
-  test('sends the messages of people at its end, and nothing before them', async () => {
+  test('sends only the user messages at its end', async () => {
     const messages = [message('u0', 'user', 'old'), message('a0', 'assistant', 'older'), message('u1', 'user', 'one')];
     const parts = [
       { type: 'text', text: 'two' },
@@ -21,7 +22,7 @@ describe('an input', () => {
     ]);
   });
 
-  test('says what its client has: texts, thoughts, calls with their arguments, and results', async () => {
+  test('lists the client’s texts, thoughts, calls and results', async () => {
     const call = { id: 'c1', type: 'function', function: { name: 'Bash', arguments: '{"a":1}' } };
     const { parts } = await read({
       messages: [
@@ -32,21 +33,21 @@ describe('an input', () => {
       ],
     });
     expect({ ...parts.of.text.about('a1'), isOpen: parts.of.text.isOpen('a1') }).toMatchObject({
-      has: 5,
-      told: 0,
+      clientLength: 5,
+      logLength: 0,
       isOpen: false,
     });
-    expect(parts.of.thought.about('g1')).toMatchObject({ has: 2 });
-    expect(parts.of.call.about('c1')).toMatchObject({ has: 7 });
+    expect(parts.of.thought.about('g1')).toMatchObject({ clientLength: 2 });
+    expect(parts.of.call.about('c1')).toMatchObject({ clientLength: 7 });
     expect([parts.isAnswered('c1'), parts.hasId('y1')]).toEqual([true, false]);
   });
 
-  test.each(['threadId', 'runId'])('with a %s that each run would repeat at length is refused', async (name) => {
+  test.each(['threadId', 'runId'])('is refused with a long %s', async (name) => {
     await expect(read({ [name]: 'x'.repeat(MAX_ID_LENGTH + 1) })).rejects.toThrow(name);
     expect((await read({ [name]: '__proto__' }))[name as 'runId']).toBe('__proto__');
   });
 
-  test('is of 1.0 if it says so', async () => {
+  test('is of 1.0 if it names its version', async () => {
     expect([(await read({})).dialect, (await read({ protocolVersion: '1.0' })).dialect]).toEqual(['0.0.59', '1.0']);
   });
 
@@ -60,7 +61,7 @@ describe('an input', () => {
     expect((await read({ forwardedProps: { interlude: { follow } } })).followMs).toBe(followMs);
   });
 
-  test('mends half a character, which a database could not hold', async () => {
+  test('replaces a lone surrogate', async () => {
     const { sent } = await read({ messages: [message('u1', 'user', 'a\ud83d')] });
     expect(sent[0]?.text).toBe('a\ufffd');
   });
@@ -77,7 +78,7 @@ describe('an input', () => {
 });
 
 describe('the id of a message', () => {
-  test('comes back as its client gave it, unless it is too long to be kept', () => {
+  test('round-trips unless it is too long', () => {
     expect(messageIdOf(clientIdOf('u1'))).toBe('u1');
     const long = 'x'.repeat(MAX_ID_LENGTH);
     expect(clientIdOf(long).length).toBeLessThanOrEqual(MAX_ID_LENGTH);

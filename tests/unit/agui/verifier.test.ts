@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Dialect } from '@/lib/server/agui/strict-event';
+import type { Dialect } from '@/lib/server/agui/client-events';
 import { SEQUENCES } from '../../support/agui-sequences';
 import { refusalOf } from '../../support/agui-verifier';
 import { clientRefuses } from '../../support/strict-clients';
 
-/** What the clients said of these streams when they were asked. */
+/** The recorded verdicts of the clients. */
 function measured(version: string): Map<string, boolean> {
   const text = readFileSync(new URL(`../../fixtures/agui/agui-verify-client-${version}.txt`, import.meta.url), 'utf8');
   const lines = text.matchAll(/^(\S.*?) {2,}(ok|FAIL)\b/gm);
@@ -15,7 +15,7 @@ function measured(version: string): Map<string, boolean> {
 }
 
 beforeAll(() => {
-  // the clients say there what they think of a stream
+  // The clients log their verdict there.
   for (const said of ['warn', 'error'] as const) vi.spyOn(console, said).mockImplementation(() => undefined);
 });
 afterAll(() => vi.restoreAllMocks());
@@ -28,7 +28,7 @@ const CASES: [Dialect, string][] = [
 describe.each(CASES)('of %s', (dialect, version) => {
   const verdicts = measured(version);
 
-  test('every stream that was measured is known here', () => {
+  test('knows every recorded stream', () => {
     expect([...verdicts.keys()].filter((name) => !(name in SEQUENCES))).toEqual([]);
     expect(Object.keys(SEQUENCES).filter((name) => !verdicts.has(name))).toEqual([]);
     expect(verdicts.size).toBeGreaterThanOrEqual(40);

@@ -2,10 +2,9 @@ import type { Ack, CommandState } from '@interlude/protocol/commands';
 import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { expireCommands } from '@/lib/server/commands/expire-commands';
 import { queueCommand } from '@/lib/server/commands/queue-command';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
+import { acknowledge, expireCommands } from '@/lib/server/commands/settle-command';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
 const T0 = 10_000;
@@ -35,10 +34,10 @@ const BRING_TO: Record<CommandState, () => Promise<unknown>> = {
   delivered: () => ack('delivered'),
   done: () => ack('done'),
   failed: () => ack('failed'),
-  expired: () => write((transaction) => expireCommands(transaction, { now: LATER, isSure: true })),
+  expired: () => write((transaction) => expireCommands(transaction, { now: LATER, isTrusted: true })),
 };
 
-/** An end stays, but for one that was only presumed. */
+/** Only `expired` can change. */
 test.each<[CommandState, Record<Ack['state'], CommandState>]>([
   ['queued', { delivered: 'delivered', done: 'done', failed: 'failed' }],
   ['delivered', { delivered: 'delivered', done: 'done', failed: 'failed' }],
@@ -53,7 +52,7 @@ test.each<[CommandState, Record<Ack['state'], CommandState>]>([
   }
 });
 
-test('an acknowledgement of a runner that was replaced is refused', async () => {
+test('refuses an acknowledgement of a superseded runner', async () => {
   for (const [runner, stream] of [
     [OLD, 'one'],
     [NEW, 'two'],

@@ -6,10 +6,9 @@ import {
 } from '@interlude/protocol/limits';
 import type { Scope } from '@interlude/protocol/scope';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { detectMediaType, postAttachment } from '@/lib/server/commands/attachments';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { mediaTypeOf } from '@/lib/server/commands/media-type';
-import { postAttachment } from '@/lib/server/commands/post-attachment';
-import { postMessage } from '@/lib/server/commands/send-message';
+import { postMessage } from '@/lib/server/commands/session-commands';
 import { getAttachment } from '@/lib/server/queries/read-attachment';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
 import { byOwner } from '../../support/by-owner';
@@ -56,7 +55,7 @@ const passes = (ms: number) => {
   now += ms;
   steady += ms;
 };
-/** Whose bytes are still there. */
+/** Attachments with stored bytes. */
 const kept = async () => {
   const { rows } = await target.database.reader.execute('SELECT DISTINCT hash FROM attachment_parts');
   return rows.map(({ hash }) => hash);
@@ -69,7 +68,7 @@ describe('an attachment', () => {
     Uint8Array<ArrayBuffer>,
   ];
 
-  it('that no message names goes after a day with its bytes, and is then refused; one that is named stays', async () => {
+  it('is removed after a day unless a message names it', async () => {
     for (const one of [named, unnamed, late]) await attach(one);
     await send('c1', named);
     await hub.sweep();
@@ -87,7 +86,7 @@ describe('an attachment', () => {
     expect(await kept()).toHaveLength(2);
   });
 
-  it('is refused when the session keeps 200 that no message names, until one of them is named', async () => {
+  it('is refused while the session holds 200 unused uploads', async () => {
     const many = Array.from({ length: MAX_UNNAMED_ATTACHMENTS }, (_, at) => bytesOf(`number ${at}`));
     for (const one of many) await attach(one);
     await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
@@ -96,7 +95,7 @@ describe('an attachment', () => {
     expect(await attach(late)).toMatchObject({ hash: hashOf(late) });
   });
 
-  it('is refused when what no message names would be more than 100 MiB', async () => {
+  it('is refused when unused uploads would exceed 100 MiB', async () => {
     const most = MAX_UNNAMED_ATTACHMENT_BYTES / MAX_ATTACHMENT_BYTES;
     for (let at = 0; at < most; at += 1) await attach(new Uint8Array(MAX_ATTACHMENT_BYTES).fill(65 + at));
     await expect(attach(late)).rejects.toMatchObject({ code: 'conflict', details: { reason: 'too_many_attachments' } });
@@ -109,7 +108,7 @@ describe('an attachment', () => {
     await expect(larger).rejects.toMatchObject({ code: 'too_large' });
   });
 
-  it('is refused with its message where all of that carry more than 10 MiB', async () => {
+  it('is refused with its message when the message carries more than 10 MiB', async () => {
     const large = [65, 66, 67].map((byte) => new Uint8Array(MAX_ATTACHMENT_BYTES).fill(byte));
     for (const one of large) await attach(one);
     const sent = (count: number) =>
@@ -129,7 +128,7 @@ describe('an attachment', () => {
     expect(await sent(2)).toMatchObject({ delivery: 'queued' });
   });
 
-  it('is served of a session in the scope, and of no other', async () => {
+  it('is served only from a session in the scope', async () => {
     const { hash } = await attach(named);
     const served = (scope: Scope) =>
       getAttachment(
@@ -146,7 +145,7 @@ describe('an attachment', () => {
     await expect(served({ kind: 'agents', ids: ['a2'], prefixes: [] })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('does not go because the clock was put ahead', async () => {
+  it('stays when the clock is set ahead', async () => {
     await attach(unnamed);
     await hub.sweep();
     now += 30 * ATTACHMENT_KEPT_MS;
@@ -154,7 +153,7 @@ describe('an attachment', () => {
     expect(await kept()).toHaveLength(1);
   });
 
-  it('is refused with its message, or neither is: what is refused names nothing', async () => {
+  it('stays unused when its message is refused', async () => {
     await attach(unnamed);
     const attachments = [unnamed, late].map((one) => ({ hash: hashOf(one), name: 'a' }));
     const sent = postMessage(
@@ -172,7 +171,7 @@ describe('an attachment', () => {
   });
 });
 
-describe('the type of some bytes', () => {
+describe('detectMediaType', () => {
   const jpeg = Uint8Array.from([0xff, 0xd8, 0xff, 0xe0]);
   const webp = bytesOf('RIFF1234WEBPVP8 ');
   it.each([
@@ -184,7 +183,7 @@ describe('the type of some bytes', () => {
     ['text/plain', bytesOf('\ufeffä'), 'text/plain'],
     ['application/json', bytesOf('no JSON, but text'), 'application/json'],
   ] as const)('is %s', (type, bytes, claimed) => {
-    expect(mediaTypeOf(claimed, bytes)).toBe(type);
+    expect(detectMediaType(claimed, bytes)).toBe(type);
   });
 
   it.each([
@@ -196,6 +195,6 @@ describe('the type of some bytes', () => {
     ['text/', bytesOf('x')],
     ['text/plain', jpeg.slice(0, 2)],
   ])('is none that is taken: %s', (claimed, bytes) => {
-    expect(() => mediaTypeOf(claimed, bytes)).toThrow(/Attach one of/);
+    expect(() => detectMediaType(claimed, bytes)).toThrow(/Attach one of/);
   });
 });

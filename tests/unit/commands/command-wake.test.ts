@@ -5,7 +5,7 @@ import { inProcessServer, type ServerTarget } from '../../support/server-target'
 
 let server: ServerTarget;
 beforeEach(async () => {
-  // No poll ever runs: what arrives has been brought.
+  // No poll runs, so only a wake can deliver.
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   server = await inProcessServer();
 });
@@ -14,7 +14,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-it('a message wakes the stream of its runner, which waits for no poll', async () => {
+it('wakes the runner’s stream for a message without a poll', async () => {
   const event = { type: 'CUSTOM', name: 'marker', value: 0 };
   await ingest(server, [record(1, { agentId: 'a1', sessionId: 's1', event })], 1, 'a1');
   const { body } = await server.get('/api/v1/agents/a1/commands');

@@ -9,7 +9,7 @@ import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 
-/** When the server says that a request has expired of which its agent says nothing. */
+/** Expiry of requests, with an injected clock. */
 const HOUR = 3_600_000;
 const WAITS_MS = 2 * HOUR;
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
   target = await inProcessTarget(clocks.now);
   hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
   await hub.sweep();
-  // its stream lasts, so that the agent may wait as long as it says
+  // Its stream stays open, so only the deadline counts.
   await target.database.writes.run((transaction) =>
     connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', clocks.now() + 1e12),
   );
@@ -33,7 +33,7 @@ afterEach(async () => {
   await target.close();
 });
 
-/** @param aheadMs by how much its runner's clock is ahead of the server's */
+/** @param aheadMs milliseconds that the runner's clock is ahead of the server's */
 async function says(name: string, value: object, aheadMs = 0): Promise<void> {
   const occurredAt = clocks.now() + aheadMs;
   await ingest(target, [record(++seq, { event: { type: 'CUSTOM', name, value }, occurredAt })]);
@@ -52,8 +52,8 @@ const outcomes = async () => {
   return items.filter((item): item is RequestItem => item.kind === 'request').map(({ outcome }) => outcome);
 };
 
-describe('a request whose time is over, and of which its agent says nothing', () => {
-  it.each([0, HOUR, -HOUR])('is waited for no more, by a runner whose clock is %i ms ahead', async (aheadMs) => {
+describe('an expired request that its agent does not end', () => {
+  it.each([0, HOUR, -HOUR])('expires when its runner’s clock is %i ms ahead', async (aheadMs) => {
     await asks('q1', WAITS_MS, aheadMs);
     expect(await session()).toMatchObject({ state: 'needs-input', answerBy: clocks.now() + WAITS_MS });
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS - 1);
@@ -65,7 +65,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect(await outcomes()).toEqual(['expired']);
   });
 
-  it('leaves others to be answered', async () => {
+  it('leaves other requests open', async () => {
     await asks('q1', WAITS_MS);
     await asks('q2', 2 * WAITS_MS);
     await asks('q3', null);
@@ -75,7 +75,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 2 });
   });
 
-  it('is waited for no more, though more are open than the inbox names', async () => {
+  it('expires among more requests than the inbox lists', async () => {
     const ids = Array.from({ length: MAX_PENDING_REQUESTS }, (_, at) => `p${at}`);
     const event = (request_id: string) => ({ type: 'CUSTOM', name: 'request:opened', value: { request_id } });
     const records = ids.map((id) => record(++seq, { event: event(id), occurredAt: clocks.now() }));
@@ -87,14 +87,14 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect((await outcomes()).at(-1)).toBe('expired');
   });
 
-  it('has expired by a clock that can be believed only', async () => {
+  it('expires by a trusted clock only', async () => {
     await asks('q1', WAITS_MS);
     clocks.isMoved(24 * HOUR);
     await hub.sweep();
     expect(await outcomes()).toEqual([null]);
   });
 
-  it('is what the agent says of it, should it say so later in its turn', async () => {
+  it('shows the outcome that the agent reports later in its turn', async () => {
     await ingest(target, [record(++seq, { event: { type: 'RUN_STARTED', runId: 'r1' }, occurredAt: clocks.now() })]);
     await asks('q1', WAITS_MS);
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
@@ -104,7 +104,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect(await session()).toMatchObject({ pendingRequestCount: 0 });
   });
 
-  it('waits as long as the agent said last, where that told of it again', async () => {
+  it('uses the deadline that the agent reported last', async () => {
     await asks('q1', WAITS_MS);
     clocks.goesBy(HOUR);
     await asks('q1', WAITS_MS);
@@ -114,7 +114,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect(await session()).toMatchObject({ pendingRequestCount: 1 });
   });
 
-  it('expires though another session can’t be read, which the log names', async () => {
+  it('expires when another session can’t be read, and logs that session', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     await asks('q1', WAITS_MS);
     const other = { agentId: 'a2', sessionId: 's2', occurredAt: clocks.now() };
@@ -130,7 +130,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     expect(logged).toHaveBeenCalled();
   });
 
-  it('says nothing of when, where it would have expired before it was asked', async () => {
+  it('has no deadline when that precedes the request', async () => {
     await asks('q1', -1);
     clocks.goesBy(WAITS_MS);
     await hub.sweep();

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { unscoped } from '@/lib/server/access/request-context';
 import { postRequestAnswer } from '@/lib/server/commands/answer-request';
+import { putRetirement } from '@/lib/server/commands/arrange';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { putRetirement } from '@/lib/server/commands/retire-agent';
 import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
@@ -13,7 +13,7 @@ import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 
-/** What becomes of a request whose runner does not come back. */
+/** Requests of a runner that does not return. */
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 
 let clocks: TwoClocks;
@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 afterEach(() => target.close());
 
-/** A server that starts anew remembers nothing but what is in its database. */
+/** A restarted server. */
 function starts(): void {
   hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
 }
@@ -40,7 +40,7 @@ const leave = () => write((transaction) => disconnectRunner(transaction, 'a1', '
 const says = (event: object) => ingest(target, [record(++seq, { event })]);
 const asks = (id: string) =>
   says({ type: 'CUSTOM', name: 'request:opened', value: { request_id: id, tool_name: 'Bash', input: { id } } });
-/** An agent asks in a turn, and its runner goes: it is told to be away, and its ten minutes have begun. */
+/** A request in a turn whose runner has been marked as away. */
 async function goesWhileItAsks(...ids: string[]): Promise<void> {
   await connect();
   await says({ type: 'RUN_STARTED', threadId: 's1', runId: 't1' });
@@ -64,7 +64,7 @@ const retires = () =>
   );
 
 describe('a request whose runner does not come back', () => {
-  it('can be answered for ten minutes, and is then waited for no more', async () => {
+  it('can be answered for ten minutes, then ends', async () => {
     await goesWhileItAsks('q1', 'q2');
     clocks.goesBy(COMMAND_EXPIRY_MS - RUNNER_GRACE_MS - 1);
     await hub.sweep();
@@ -81,7 +81,7 @@ describe('a request whose runner does not come back', () => {
     expect(await inbox()).toEqual(['lost-contact']);
   });
 
-  it('is given up once, by whichever server looks, and right after a restart', async () => {
+  it('is abandoned once, by any server, also after a restart', async () => {
     await goesWhileItAsks('q1');
     clocks.goesBy(COMMAND_EXPIRY_MS / 2);
     await hub.sweep();
@@ -101,7 +101,7 @@ describe('a request whose runner does not come back', () => {
     expect(Number(rows[0]?.n)).toBe(1);
   });
 
-  it('is waited for as long as its runner is there, and again when it is told again', async () => {
+  it('stays open while its runner is connected, and reopens when reported again', async () => {
     await connect();
     await asks('q1');
     clocks.goesBy(COMMAND_EXPIRY_MS * 2);
@@ -124,7 +124,7 @@ describe('a request whose runner does not come back', () => {
     expect(await session()).toMatchObject({ state: 'needs-input' });
   });
 
-  it('is open again, and can be answered, when a runner that slept is back and lists it', async () => {
+  it('reopens when a runner that slept returns and lists it', async () => {
     const lists = (...requests: string[]) =>
       ingest(target, [
         record(++seq, { kind: 'status', sessionId: 's1', status: { openTurnId: 't1', requests }, event: undefined }),
@@ -156,7 +156,7 @@ describe('a request whose runner does not come back', () => {
     expect(await session()).toMatchObject({ pendingRequestCount: 0 });
   });
 
-  it('is given up with an agent that has no stream and is silent', async () => {
+  it('is abandoned when an agent without a stream is silent', async () => {
     await asks('q1');
     clocks.goesBy(SILENT_MS);
     await hub.sweep();
@@ -166,7 +166,7 @@ describe('a request whose runner does not come back', () => {
     expect(await session()).toMatchObject({ state: 'unknown', evidence: { last: 'needs-input' } });
   });
 
-  it('is not given up sooner because the clock was put ahead', async () => {
+  it('is not abandoned early when the clock is set ahead', async () => {
     await goesWhileItAsks('q1');
     clocks.isMoved(24 * 3_600_000);
     await hub.sweep();
@@ -174,7 +174,7 @@ describe('a request whose runner does not come back', () => {
     expect(await session()).toMatchObject({ state: 'needs-input' });
   });
 
-  it('keeps nobody from putting its agent away', async () => {
+  it('does not prevent retiring its agent', async () => {
     await goesWhileItAsks('q1');
     expect(await retires()).toMatchObject({ retiredAt: clocks.now() });
   });

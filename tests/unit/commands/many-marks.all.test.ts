@@ -7,9 +7,9 @@ import { ingest, record } from '../../support/ingest-target';
 import { expectWithin } from '../../support/pace';
 import { type InProcessServer, inProcessServer } from '../../support/server-target';
 
-/** Longest wait of another writer while many rows are marked. The product's limit is 100 ms on an idle machine. */
+/** Longest wait of another writer. The product's limit is 100 ms on an idle machine. */
 const AT_MOST_MS = 400;
-/** Fewer writes in between mean that the marks were not split. */
+/** Fewer writes mean that the marks were not split. */
 const AT_LEAST_BETWEEN = 4;
 
 let server: InProcessServer;
@@ -25,7 +25,7 @@ const post = async (path: string, body: object) => {
   return response.json();
 };
 
-/** Runs `work` while another producer keeps writing, and checks how long each of its writes took. */
+/** Runs `work` while another producer keeps writing, and measures its writes. */
 async function expectOthersWrite(work: () => Promise<unknown>): Promise<void> {
   let isOver = false;
   const going = work().finally(() => {
@@ -37,7 +37,7 @@ async function expectOthersWrite(work: () => Promise<unknown>): Promise<void> {
     const event = { type: 'CUSTOM', name: 'x' };
     await ingest(server, [record(waits.length + 1, { agentId: 'else', sessionId: 'else', event })], 1, 'else');
     const { user, system } = process.cpuUsage(used);
-    // The shorter of both: other processes on a busy machine don't count.
+    // The shorter of both excludes other processes of a busy machine.
     waits.push(Math.min((user + system) / 1_000, performance.now() - at));
   }
   await going;
@@ -49,7 +49,7 @@ const hookDies = { level: 'fatal', component: 'hook:x', message: 'e', insight: {
 const items = async () => (await readInbox(unscoped(server.database), { after: null, limit: 500 })).items;
 const shown = async () => (await items()).map(({ id, updatedPosition }) => ({ id, updatedPosition }));
 
-describe('marking lets others write in between', () => {
+describe('marking yields to other writers', () => {
   it.each<[string, (at: number) => object]>([
     ['hook failures, one per agent', (at) => ({ kind: 'log', agentId: `a${at}`, sessionId: undefined, log: hookDies })],
     [

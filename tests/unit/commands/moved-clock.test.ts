@@ -8,18 +8,23 @@ import {
 } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { unscoped } from '@/lib/server/access/request-context';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { wholeSight } from '@/lib/server/access/sight';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { desireLevel } from '@/lib/server/commands/desire-level';
+import { claimCommands } from '@/lib/server/commands/command-stream';
+import { requestLogLevel } from '@/lib/server/commands/desired-state';
 import { queueCommand } from '@/lib/server/commands/queue-command';
-import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import {
+  connectRunner,
+  disconnectRunner,
+  disconnectUnresponsive,
+  renewRunners,
+} from '@/lib/server/commands/runner-connection';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readSession, readSessions } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 
-/** What becomes of everything that is due when the server's own clock is moved. */
+/** Due work after the server's clock was moved. */
 const DAY = 24 * 3_600_000;
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 
@@ -37,7 +42,7 @@ beforeEach(async () => {
 });
 afterEach(() => target.close());
 
-/** A server that starts anew knows nothing of what its clock was before. */
+/** A restarted server does not know its earlier clock. */
 function starts(): void {
   hub = new CommandHub({ database: target.database, now: clocks.now, steady: clocks.steady });
 }
@@ -83,7 +88,7 @@ describe.each([
   ['ahead by a day', DAY],
   ['back by a year', -365 * DAY],
 ])('a clock that is moved %s', (_how, moved) => {
-  it('leaves a runner that died with its server connected for its term only, and its session working no longer', async () => {
+  it('keeps a runner that died with its server connected for one term at most', async () => {
     await connect();
     clocks.isMoved(moved);
     await hub.sweep();
@@ -94,7 +99,7 @@ describe.each([
     expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
-  it('and whose server starts anew then, likewise', async () => {
+  it('keeps it for one term also when the server restarts then', async () => {
     await connect();
     clocks.isMoved(moved);
     starts();
@@ -106,7 +111,7 @@ describe.each([
   });
 
   it.each(['while its server runs', 'while it does not'])(
-    'no longer believes a still session that says it works, in time, %s',
+    'ends the working state of a silent session in time, %s',
     async (when) => {
       await connect();
       const status = { report: { state: 'working' } };
@@ -121,7 +126,7 @@ describe.each([
     },
   );
 
-  it('tells of a runner that left before when its grace is over, not sooner and not later', async () => {
+  it('marks a runner that left earlier exactly at the end of its grace', async () => {
     await connect();
     await leave();
     await passes(RUNNER_GRACE_MS - 1_000);
@@ -132,7 +137,7 @@ describe.each([
     expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
-  it('counts what was said after the runner had gone as said since, and what was said before as before', async () => {
+  it('orders records before and after the runner left by position', async () => {
     await connect();
     await says({ type: 'RUN_STARTED', threadId: 's2', runId: 't2' }, { sessionId: 's2' });
     await leave();
@@ -146,7 +151,7 @@ describe.each([
     expect(states).toEqual({ s1: 'working', s2: 'unknown' });
   });
 
-  it('sends what nobody acknowledged again when its lease is over, and takes nothing for expired', async () => {
+  it('sends an unacknowledged command again after its lease, and expires none', async () => {
     await connect();
     await asks('message');
     await asks('task.stop');
@@ -158,7 +163,7 @@ describe.each([
     expect(await claimed()).toEqual(['message', 'task.stop']);
   });
 
-  it('gives up what nobody took within one more term', async () => {
+  it('expires an unclaimed command within one more term', async () => {
     await asks('task.stop');
     await asks('message');
     clocks.isMoved(moved);
@@ -170,9 +175,9 @@ describe.each([
     expect(await stateOf('message')).toBe('expired');
   });
 
-  it('leaves a level asked for a time for that time', async () => {
+  it('keeps a log level for its requested time', async () => {
     await write((transaction) =>
-      desireLevel(transaction, { agentId: 'a1', level: 'debug', ttlSeconds: 900, by: 'p' }, clocks.now()),
+      requestLogLevel(transaction, { agentId: 'a1', level: 'debug', ttlSeconds: 900, by: 'p' }, clocks.now()),
     );
     clocks.goesBy(100_000);
     clocks.isMoved(moved);
@@ -182,13 +187,13 @@ describe.each([
     expect(left).toBeLessThanOrEqual(900_000);
   });
 
-  it('finds out a runner that does not report as it said, and no other', async () => {
+  it('disconnects only a runner that misses its reports', async () => {
     await connect();
     const status = { runner: { id: RUNNER.id }, everyMs: 10_000 };
     await ingest(target, [record(++seq, { kind: 'status', event: undefined, status })]);
     clocks.isMoved(moved);
     await hub.sweep();
-    const mute = () => write((transaction) => disconnectMute(transaction, ['one'], clocks.now()));
+    const mute = () => write((transaction) => disconnectUnresponsive(transaction, ['one'], clocks.now()));
     expect(await mute()).toEqual([]);
     for (let second = 0; second < 21; second += 3) {
       clocks.goesBy(3_000);
@@ -198,7 +203,7 @@ describe.each([
     expect(await mute()).toEqual(['one']);
   });
 
-  it('leaves nothing of that behind when it is right again', async () => {
+  it('leaves nothing behind once the clock is right again', async () => {
     await connect();
     await asks('message');
     clocks.isMoved(moved);
@@ -214,9 +219,9 @@ describe.each([
   });
 });
 
-describe('a message that nobody has taken', () => {
+describe('an unclaimed message', () => {
   const MINUTE = 60_000;
-  /** A server that runs for so long, looking now and then. */
+  /** A server that runs for a time, sweeping now and then. */
   async function runs(forMs: number): Promise<void> {
     for (let passed = 0; passed < forMs; passed += MINUTE) await passes(MINUTE);
   }
@@ -241,7 +246,7 @@ describe('a message that nobody has taken', () => {
     },
   );
 
-  it('is given up by a server that was down for a week, once its clock has gone on for a day', async () => {
+  it('expires on a server that was down for a week, after its clock ran for a day', async () => {
     await asks('message');
     clocks.goesBy(MESSAGE_EXPIRY_MS);
     starts();
@@ -252,7 +257,7 @@ describe('a message that nobody has taken', () => {
     expect(await stateOf('message')).toBe('expired');
   });
 
-  it('is given up within minutes by one that hears from others', async () => {
+  it('expires within minutes on a server that receives records', async () => {
     await asks('message');
     clocks.goesBy(MESSAGE_EXPIRY_MS);
     await says({ type: 'CUSTOM', name: 'x', value: 1 });
@@ -264,7 +269,7 @@ describe('a message that nobody has taken', () => {
   });
 });
 
-test('sessions are listed as the server heard of them, whatever their agents’ clocks say', async () => {
+test('lists sessions by the server’s clock, not their agents’', async () => {
   clocks.goesBy(1_000);
   await says({ type: 'CUSTOM', name: 'x', value: 1 }, { sessionId: 'future', occurredAt: 8_640_000_000_000_000 });
   clocks.goesBy(1_000);

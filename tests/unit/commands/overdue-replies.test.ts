@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
+import { replyOverdueMs } from '@/lib/server/commands/overdue';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readInbox } from '@/lib/server/queries/read-inbox';
-import { readObligations } from '@/lib/server/queries/read-obligations';
+import { readObligations } from '@/lib/server/queries/read-pending';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What becomes of a reply that nobody gives, with the clock in hand. */
+/** Pending replies, with an injected clock. */
 const T0 = 1_795_170_000_000;
 const MINUTE_MS = 60_000;
 
@@ -38,7 +38,7 @@ const askAll = (messageIds: string[], sentAt = now) =>
   );
 /** @param sentAt by the agent's clock, which may be wrong */
 const asks = (messageId: string, sentAt = now) => askAll([messageId], sentAt);
-/** Another instance each time, as after a restart. */
+/** A new instance each time, as after a restart. */
 async function passes(minutes: number, overdueMs = 15 * MINUTE_MS): Promise<void> {
   now += minutes * MINUTE_MS;
   const { database } = target;
@@ -54,7 +54,7 @@ const counts = async () => {
   return [session?.owedCount, session?.overdueCount, agents[0]?.owedCount, agents[0]?.overdueCount];
 };
 
-it('is overdue after the set time since the server heard of it, once, on whichever instance looks', async () => {
+it('is overdue once after the limit, on any instance', async () => {
   await asks('u1', T0 - 3_600_000);
   await passes(14);
   await asks('u2', now + 3_600_000);
@@ -76,7 +76,7 @@ it('is overdue after the set time since the server heard of it, once, on whichev
   ]);
 });
 
-it('needs nobody any more once it is given or waived', async () => {
+it('leaves the inbox once it is given or waived', async () => {
   await asks('u1');
   await asks('u2');
   await passes(20);
@@ -94,13 +94,13 @@ it('needs nobody any more once it is given or waived', async () => {
   expect(await overdue()).toEqual([]);
 });
 
-it('is counted once for each of 250 messages that become overdue together', async () => {
+it('counts each of 250 messages that become overdue together once', async () => {
   await askAll(Array.from({ length: 250 }, (_, at) => `u${at}`));
   await passes(15);
   expect(await counts()).toEqual([250, 250, 250, 250]);
 });
 
-it('waits its whole time again where the clock was put ahead, and is not put off where it was put back', async () => {
+it('waits its whole limit when the clock is set ahead, and no longer when it is set back', async () => {
   await asks('u1');
   const { database } = target;
   let steady = 0;
@@ -118,7 +118,7 @@ it('waits its whole time again where the clock was put ahead, and is not put off
   expect((await overdue()).map(([id]) => id)).toEqual(['u1']);
 });
 
-it('is overdue after 15 minutes unless the environment says otherwise, and rubbish there is said', () => {
+it('reads its limit from the environment, and logs an invalid one', () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const set = (value: string) => replyOverdueMs({ INTERLUDE_REPLY_OVERDUE_MINUTES: value });
   expect([replyOverdueMs({}), set(''), set('0.5'), set('60')]).toEqual([900_000, 900_000, 30_000, 3_600_000]);
@@ -127,7 +127,7 @@ it('is overdue after 15 minutes unless the environment says otherwise, and rubbi
   expect(said).toHaveBeenCalledTimes(4);
 });
 
-describe('a reply that its agent can not give now', () => {
+describe('a reply that its agent can’t give now', () => {
   const says = (event: object) => ingest(target, [record(++seq, { event })]);
   const starts = (runId: string) => says({ type: 'RUN_STARTED', threadId: 's1', runId });
   const opens = {
@@ -162,7 +162,7 @@ describe('a reply that its agent can not give now', () => {
     expect([await overdue(), await counts()]).toEqual([[], [1, 0, 1, 0]]);
   });
 
-  it('is judged once, not with each look', async () => {
+  it('is judged once, not at each sweep', async () => {
     await asks('u1');
     await says({ type: 'CUSTOM', name: 'session:ended', value: {} });
     await passes(15);

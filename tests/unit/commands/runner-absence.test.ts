@@ -3,14 +3,19 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { connectRunner, disconnectMute, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
+import {
+  connectRunner,
+  disconnectRunner,
+  disconnectUnresponsive,
+  renewRunners,
+} from '@/lib/server/commands/runner-connection';
 import { readAgents } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What becomes of a session when its runner goes, with the clock in hand. */
+/** Sessions of an absent runner, with an injected clock. */
 const T0 = 1_795_170_000_000;
 const RUNNER = { id: 'r1', startedAt: 1_000 };
 const AFTER = { id: 'r2', startedAt: 2_000 };
@@ -42,7 +47,7 @@ const reports = (status: object, sessionId: string | undefined = 's1') =>
   ingest(target, [record(++seq, { kind: 'status', sessionId, status, event: undefined })]);
 const turnStarts = (sessionId = 's1') =>
   says({ type: 'RUN_STARTED', threadId: sessionId, runId: `t${seq}` }, sessionId);
-/** A runner with two sessions in mid-turn goes, and another process takes up the second of them 5 s later. */
+/** A runner with two sessions in mid-turn dies, and another process reports the second 5 s later. */
 async function succeeds(): Promise<void> {
   await connect();
   await turnStarts('s1');
@@ -61,8 +66,8 @@ const notices = async () => {
   return page?.turns.flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.code] : []));
 };
 
-describe('a runner that is killed in mid-turn', () => {
-  it('leaves nothing that says working for more than 30 s', async () => {
+describe('a runner killed in mid-turn', () => {
+  it('shows nothing as working after 30 s', async () => {
     await connect();
     await turnStarts();
     now += 5_000;
@@ -80,7 +85,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await notices()).toEqual(['runner-away']);
   });
 
-  it('together with its server, likewise: the term runs out, then the grace', async () => {
+  it('is marked after its term and grace when its server died too', async () => {
     await connect();
     await turnStarts();
     await write((transaction) => renewRunners(transaction, ['one'], now));
@@ -93,7 +98,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(RUNNER_AWAY_MS + RUNNER_GRACE_MS).toBeLessThan(MOST_MS - 2_000);
   });
 
-  it('together with one of two servers, within 15 s: the other one would have heard it', async () => {
+  it('is marked within 15 s when one of two servers died', async () => {
     await connect();
     await turnStarts();
     const other = hub();
@@ -104,7 +109,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(RUNNER_AWAY_MS).toBeLessThan(15_000 - 2_000);
   });
 
-  it('counts from its last record, where that came after its stream was renewed last', async () => {
+  it('counts from its last record when that is later than the renewal', async () => {
     await connect();
     await turnStarts();
     const other = hub();
@@ -116,7 +121,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
-  it('is given its grace anew by the other server, if that was asleep meanwhile', async () => {
+  it('gets a new grace from a server that was asleep', async () => {
     await connect();
     await turnStarts();
     const other = hub();
@@ -130,7 +135,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'unknown' });
   });
 
-  it('is given its grace anew by a server that was down itself', async () => {
+  it('gets a new grace from a server that was down', async () => {
     await connect();
     await turnStarts();
     await sweepAt(T0 + 3_600_000);
@@ -141,7 +146,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'working', away: null });
   });
 
-  it('is told of once, by whichever server looks first', async () => {
+  it('is marked once, by the first server', async () => {
     await connect();
     await turnStarts();
     await leave();
@@ -151,7 +156,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await notices()).toEqual(['runner-away']);
   });
 
-  it('counts where a task runs, too', async () => {
+  it('marks a session with a running task', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
     await leave();
@@ -160,7 +165,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'unknown', stateReason });
   });
 
-  it('has its tasks lost within 30 s, with when and why, until the same process is back', async () => {
+  it('marks its tasks as lost within 30 s, until the same process returns', async () => {
     await connect();
     await turnStarts();
     await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
@@ -180,7 +185,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await notices()).toEqual(['runner-away', 'runner-back']);
   });
 
-  it('has a task run again when its successor lists it, and keeps those lost that it does not', async () => {
+  it('restores the tasks that its successor lists, and no others', async () => {
     await connect();
     await reports({ tasks: [{ id: 'b1', description: 'x' }], requests: [] });
     for (const id of ['b1', 'b2']) await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: id } });
@@ -192,7 +197,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ runningTaskCount: 1 });
   });
 
-  it('has its tasks go on where the agent is no child of its runner', async () => {
+  it('keeps tasks running when the agent is not its child', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
     await reports({ kind: 'hooks', agentGoesOn: true });
@@ -201,7 +206,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await tasks()).toMatchObject([{ status: 'running' }]);
   });
 
-  it('leaves a request to be answered, and says that its runner has gone', async () => {
+  it('leaves requests open, and shows that the runner is away', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'request:opened', value: { request_id: 'q' } });
     await leave();
@@ -209,7 +214,7 @@ describe('a runner that is killed in mid-turn', () => {
     expect(await session()).toMatchObject({ state: 'needs-input', away: { since: T0 } });
   });
 
-  it('is told in no transcript where nothing was under way, and not at all where the end was told', async () => {
+  it('writes no notice in an idle transcript, and marks no ended session', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'marker', value: 1 }, 's1');
     await turnStarts('s2');
@@ -228,7 +233,7 @@ describe('a runner that is killed in mid-turn', () => {
     });
   });
 
-  it('is unseen and not dead where the agent is no child of its runner', async () => {
+  it('marks the agent as unseen, not ended, when it is not its child', async () => {
     await connect();
     await turnStarts();
     await reports({ kind: 'hooks', agentGoesOn: true });
@@ -241,7 +246,7 @@ describe('a runner that is killed in mid-turn', () => {
 describe('an agent that never had a stream', () => {
   const known = (id?: string) => session(id);
 
-  it('is unknown once it was silent for two minutes, and says what it was', async () => {
+  it('is unknown after two minutes of silence, with its last state', async () => {
     await turnStarts();
     await sweepAt(T0 + SILENT_MS - 1);
     expect(await known()).toMatchObject({ state: 'working', away: null });
@@ -257,7 +262,7 @@ describe('an agent that never had a stream', () => {
     expect(await notices()).toEqual(['runner-away']);
   });
 
-  it('has its tasks lost as long as it is silent, and an end that it tells then counts', async () => {
+  it('loses its tasks while it is silent, until it reports their end', async () => {
     for (const id of ['b1', 'b2']) await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: id } });
     await sweepAt(T0 + SILENT_MS);
     expect((await tasks())?.map(({ status, presumed }) => [status, presumed])).toEqual([
@@ -269,7 +274,7 @@ describe('an agent that never had a stream', () => {
     expect(await session()).toMatchObject({ runningTaskCount: 1, away: null });
   });
 
-  it('is given twice the time in which it promised its next record', async () => {
+  it('is silent after twice its promised interval', async () => {
     await turnStarts();
     await reports({ kind: 'http', everyMs: 300_000 });
     await sweepAt(T0 + 600_000 - 1);
@@ -278,7 +283,7 @@ describe('an agent that never had a stream', () => {
     expect(await known()).toMatchObject({ state: 'unknown' });
   });
 
-  it('is missed no sooner than after fifteen seconds, however often it promised to report', async () => {
+  it('is never silent before fifteen seconds', async () => {
     await turnStarts();
     await reports({ kind: 'http', everyMs: 1_000 });
     await sweepAt(T0 + 14_999);
@@ -287,7 +292,7 @@ describe('an agent that never had a stream', () => {
     expect(await known()).toMatchObject({ state: 'unknown' });
   });
 
-  it('is silent with none of its sessions while it speaks in one, and heard of again only where it speaks', async () => {
+  it('is not silent while one session reports, and only that session recovers', async () => {
     await turnStarts('s1');
     await turnStarts('s2');
     now = T0 + 100_000;
@@ -308,7 +313,7 @@ describe('an agent that never had a stream', () => {
     await says({ type: 'RUN_FINISHED', threadId: 's1', runId: 't0' });
   };
 
-  it('rests for as long as it likes where nothing is under way', async () => {
+  it('may be idle for any time', async () => {
     await rests();
     await sweepAt(T0 + SILENT_MS);
     await sweepAt(T0 + 24 * 3_600_000);
@@ -328,7 +333,7 @@ describe('an agent that never had a stream', () => {
     expect(await known()).toMatchObject({ away: { isSilent: true } });
   });
 
-  it('breaks its promise without a word in the transcript where nothing was under way', async () => {
+  it('writes no notice in an idle transcript when it breaks its promise', async () => {
     await rests();
     await reports({ kind: 'http', everyMs: 10_000 });
     await sweepAt(T0 + SILENT_MS);
@@ -340,7 +345,7 @@ describe('an agent that never had a stream', () => {
     expect(await notices()).toEqual([]);
   });
 
-  it('is as silent after a restart as before', async () => {
+  it('stays silent across a restart', async () => {
     await turnStarts();
     now = T0 + SILENT_MS;
     await target.restart();
@@ -349,7 +354,7 @@ describe('an agent that never had a stream', () => {
   });
 });
 
-describe('an agent whose runner has gone and that posts without one', () => {
+describe('an agent that posts after its runner left', () => {
   const REPORT = { kind: 'claude', runner: { id: RUNNER.id }, everyMs: 10_000 };
   const speaks = () => says({ type: 'TEXT_MESSAGE_CHUNK', messageId: `m${seq}`, role: 'assistant', delta: 'x' });
   async function postsEvery(seconds: number, times: number): Promise<void> {
@@ -367,7 +372,7 @@ describe('an agent whose runner has gone and that posts without one', () => {
     expect(await session()).toMatchObject({ state: 'unknown' });
   };
 
-  it('is heard of as long as it posts, and silent two minutes after', async () => {
+  it('is silent two minutes after its last post', async () => {
     await leavesForGood();
     await postsEvery(30, 5);
     expect(await session()).toMatchObject({ state: 'working', away: null });
@@ -381,7 +386,7 @@ describe('an agent whose runner has gone and that posts without one', () => {
     expect(await notices()).toEqual(['runner-away', 'runner-away']);
   });
 
-  it('is missed within 30 s once a runner speaks for it, though that has no stream', async () => {
+  it('is marked within 30 s once a runner without a stream reports for it', async () => {
     await leavesForGood();
     await speaks();
     await reports({ ...REPORT, model: 'x' });
@@ -393,7 +398,7 @@ describe('an agent whose runner has gone and that posts without one', () => {
     });
   });
 
-  it('has a runner again once one connects', async () => {
+  it('has a runner once one connects', async () => {
     await leavesForGood();
     await speaks();
     await connect(AFTER, 'two');
@@ -422,7 +427,7 @@ describe('an agent whose runner has gone and that posts without one', () => {
 });
 
 describe('a runner that comes back', () => {
-  it('has its sessions work again when it is the same process, and says for how long it was away', async () => {
+  it('restores its sessions when it is the same process, with the time it was away', async () => {
     await connect();
     await turnStarts();
     await leave();
@@ -433,7 +438,7 @@ describe('a runner that comes back', () => {
     expect(await notices()).toEqual(['runner-away', 'runner-back']);
   });
 
-  it('within the grace is not worth a word', async () => {
+  it('writes no notice within the grace', async () => {
     await connect();
     await turnStarts();
     await leave();
@@ -443,7 +448,7 @@ describe('a runner that comes back', () => {
     expect(await notices()).toEqual([]);
   });
 
-  it('as another process takes up only what it speaks of', async () => {
+  it('restores only reported sessions when it is another process', async () => {
     await succeeds();
     await sweepAt(now + RUNNER_GRACE_MS);
     expect(await session('s1')).toMatchObject({ state: 'unknown', away: { since: T0 } });
@@ -452,7 +457,7 @@ describe('a runner that comes back', () => {
     expect(await session('s1')).toMatchObject({ state: 'working', away: null });
   });
 
-  it('as another process whose stream breaks within the grace leaves nothing untold that it does not carry', async () => {
+  it('marks unreported sessions when its stream breaks within the grace', async () => {
     await succeeds();
     now += 2_000;
     await leave('two');
@@ -464,7 +469,7 @@ describe('a runner that comes back', () => {
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
   });
 
-  it('as another process whose stream breaks has only its own sessions back', async () => {
+  it('restores only its own sessions after its stream breaks', async () => {
     await succeeds();
     await sweepAt(T0 + RUNNER_GRACE_MS);
     await leave('two');
@@ -475,7 +480,7 @@ describe('a runner that comes back', () => {
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
   });
 
-  it('is missed all the same where each of its successors dies within the grace', async () => {
+  it('is marked when each of its successors dies within the grace', async () => {
     await connect();
     await turnStarts('s1');
     await leave();
@@ -496,7 +501,7 @@ describe('a runner that comes back', () => {
     expect(await notices()).toEqual(['runner-away']);
   });
 
-  it('never undoes what the agent said of its own end', async () => {
+  it('never reopens a session that the agent ended', async () => {
     await connect();
     await turnStarts();
     await leave();
@@ -507,8 +512,8 @@ describe('a runner that comes back', () => {
   });
 });
 
-describe('an agent that speaks though nobody listens for it', () => {
-  it('works as long as it speaks, and is missed again when it does not', async () => {
+describe('an agent that posts without a connected runner', () => {
+  it('works while it reports, and is marked when it stops', async () => {
     await connect();
     await turnStarts();
     await leave();
@@ -520,7 +525,7 @@ describe('an agent that speaks though nobody listens for it', () => {
     expect(await session()).toMatchObject({ state: 'unknown', away: { isSilent: true } });
   });
 
-  it('is missed where it begins a turn after its runner was told to have gone', async () => {
+  it('is marked when it begins a turn after its runner left', async () => {
     await connect();
     await says({ type: 'CUSTOM', name: 'marker', value: 1 });
     await leave();
@@ -531,7 +536,7 @@ describe('an agent that speaks though nobody listens for it', () => {
     expect(await session()).toMatchObject({ state: 'unknown', away: { isSilent: true } });
   });
 
-  it('is not said to have gone while it goes on speaking', async () => {
+  it('is not marked while it keeps reporting', async () => {
     await connect();
     await turnStarts();
     await leave();
@@ -544,11 +549,11 @@ describe('an agent that speaks though nobody listens for it', () => {
   });
 });
 
-describe('a runner whose connection stands but that says nothing', () => {
+describe('a connected runner that reports nothing', () => {
   const STATUS = { kind: 'claude', runner: { id: 'r1' }, everyMs: 10_000 };
-  const mute = () => write((transaction) => disconnectMute(transaction, ['one'], now));
+  const mute = () => write((transaction) => disconnectUnresponsive(transaction, ['one'], now));
 
-  it('is missed once it has broken its own promise to report, and within 30 s', async () => {
+  it('is marked within 30 s once it breaks its promise', async () => {
     await connect();
     await turnStarts();
     await reports(STATUS);
@@ -560,7 +565,7 @@ describe('a runner whose connection stands but that says nothing', () => {
     expect(await session()).toMatchObject({ state: 'unknown', away: { lastHeardAt: T0 } });
   });
 
-  it('is not missed while it says that all is as it was', async () => {
+  it('is not marked while it reports no change', async () => {
     await connect();
     await turnStarts();
     for (let report = 0; report < 12; report += 1) {
@@ -572,7 +577,7 @@ describe('a runner whose connection stands but that says nothing', () => {
     expect(await mute()).toEqual(['one']);
   });
 
-  it('has only what it speaks of again, word for word as before, when it took the place of another', async () => {
+  it('restores only what it reports when it replaced another runner', async () => {
     const successor = { ...STATUS, runner: { id: AFTER.id } };
     await connect();
     await turnStarts('s1');
@@ -587,7 +592,7 @@ describe('a runner whose connection stands but that says nothing', () => {
     expect(await session('s2')).toMatchObject({ state: 'working', away: null });
   });
 
-  it('is not missed where it promised nothing, or another runner did', async () => {
+  it('is not marked without a promise of its own', async () => {
     await connect();
     await turnStarts();
     await reports({ kind: 'claude' });

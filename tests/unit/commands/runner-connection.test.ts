@@ -1,16 +1,15 @@
 import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS, INTERRUPT_EXPIRY_MS, RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { unscoped } from '@/lib/server/access/request-context';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
-import { expireCommands } from '@/lib/server/commands/expire-commands';
+import { wholeSight } from '@/lib/server/access/sight';
+import { claimCommands } from '@/lib/server/commands/command-stream';
 import { queueCommand } from '@/lib/server/commands/queue-command';
-import { connectRunner, disconnectSilent, renewRunners } from '@/lib/server/commands/runner-connection';
+import { connectRunner, disconnectExpired, renewRunners } from '@/lib/server/commands/runner-connection';
+import { acknowledge, expireCommands } from '@/lib/server/commands/settle-command';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
-/** Whose the commands are, with the clock in hand. */
+/** The runner that receives commands, with an injected clock. */
 const [OLD, NEW] = [
   { id: 'old', startedAt: 1_000 },
   { id: 'new', startedAt: 2_000 },
@@ -46,27 +45,27 @@ const idsOf = (outcome: Awaited<ReturnType<typeof claim>>) =>
   outcome.kind === 'claimed' ? outcome.commands.map(({ command }) => command.id) : outcome.kind;
 
 describe('of two runners of one agent', () => {
-  it('the one that came first is fenced, whatever either says of its start', async () => {
+  it('fences the first, whatever start they report', async () => {
     await connect({ ...OLD, startedAt: 9_000_000_000_000 }, 'zero');
     expect(await connect({ ...NEW, startedAt: 1 }, 'zero-two')).toEqual({ kind: 'connected' });
     expect(await connect({ ...OLD, startedAt: 9_000_000_000_000 }, 'zero-three')).toMatchObject({ kind: 'fenced' });
     expect(await agent()).toMatchObject({ runnerId: 'new' });
   });
 
-  it('the older is fenced when it comes back', async () => {
+  it('fences the older when it returns', async () => {
     await connect(OLD, 'one');
     expect(await connect(NEW, 'two')).toEqual({ kind: 'connected' });
     expect(await connect(OLD, 'three')).toMatchObject({ kind: 'fenced', by: NEW });
     expect(await agent()).toMatchObject({ connection: 'connected', runnerId: 'new', connectedSince: T0 });
   });
 
-  it('one that has gone fences nobody, so a clock that was set back shuts no runner out', async () => {
+  it('an absent one fences none, also after the clock was set back', async () => {
     await connect(NEW, 'one');
     expect(await connect(OLD, 'two', T0 + RUNNER_AWAY_MS + 1)).toEqual({ kind: 'connected' });
     expect(await agent()).toMatchObject({ runnerId: 'old' });
   });
 
-  it('the one that does not say who it is may acknowledge', async () => {
+  it('an unnamed one may acknowledge', async () => {
     await connect(OLD, 'zero');
     await connect(NEW, 'one');
     await stop('c1');
@@ -78,18 +77,18 @@ describe('of two runners of one agent', () => {
 });
 
 describe('a runner whose server died', () => {
-  it('is away once its term has run out, and not before', async () => {
+  it('is away when its term runs out', async () => {
     await connect(NEW, 'one');
-    expect(await write((transaction) => disconnectSilent(transaction, T0 + RUNNER_AWAY_MS - 1))).toBe(0);
+    expect(await write((transaction) => disconnectExpired(transaction, T0 + RUNNER_AWAY_MS - 1))).toBe(0);
     await write((transaction) => renewRunners(transaction, ['one'], T0 + 4_000));
-    expect(await write((transaction) => disconnectSilent(transaction, T0 + RUNNER_AWAY_MS))).toBe(0);
-    expect(await write((transaction) => disconnectSilent(transaction, T0 + 4_000 + RUNNER_AWAY_MS))).toBe(1);
+    expect(await write((transaction) => disconnectExpired(transaction, T0 + RUNNER_AWAY_MS))).toBe(0);
+    expect(await write((transaction) => disconnectExpired(transaction, T0 + 4_000 + RUNNER_AWAY_MS))).toBe(1);
     expect(await agent()).toMatchObject({ connection: 'away', connectedSince: T0 + 4_000 + RUNNER_AWAY_MS });
   });
 });
 
 describe('a command', () => {
-  it('is claimed once while its lease runs, and again when it has run out', async () => {
+  it('is claimed again only after its lease', async () => {
     await connect(NEW, 'one');
     await stop('c1');
     expect(idsOf(await claim('one', T0))).toEqual(['c1']);
@@ -97,7 +96,7 @@ describe('a command', () => {
     expect(idsOf(await claim('one', T0 + COMMAND_LEASE_MS))).toEqual(['c1']);
   });
 
-  it('is claimed at once by a stream that has not carried it, whoever holds its lease', async () => {
+  it('is claimed at once by a stream that has not sent it', async () => {
     await connect(NEW, 'one');
     await stop('c1');
     await claim('one', T0);
@@ -106,7 +105,7 @@ describe('a command', () => {
     expect(idsOf(await claim('one', T0))).toBe('replaced');
   });
 
-  it('is claimed no more once it is delivered, but by a runner that has nothing', async () => {
+  it('is claimed after delivery only by a runner without a position', async () => {
     await connect(NEW, 'one');
     await stop('c1');
     await claim('one', T0);
@@ -115,11 +114,11 @@ describe('a command', () => {
     expect(idsOf(await claim('one', T0, 0))).toEqual(['c1']);
   });
 
-  it('that expired may turn out to have been acted on', async () => {
+  it('can be done after it expired', async () => {
     await stop('c1');
     const late = T0 + COMMAND_EXPIRY_MS;
-    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isSure: false }))).toBe(0);
-    expect(await write((transaction) => expireCommands(transaction, { now: late, isSure: false }))).toBe(1);
+    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isTrusted: false }))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, { now: late, isTrusted: false }))).toBe(1);
     const ack = (state: 'done' | 'failed') =>
       write((transaction) => acknowledge(transaction, 'a1', 'c1', { state }, null, late));
     expect((await ack('failed')).state).toBe('expired');
@@ -129,24 +128,24 @@ describe('a command', () => {
     );
     expect(rows.map(({ name, reason }) => [name, reason])).toEqual([
       ['command:queued', null],
-      ['command:failed', 'no runner took it within 10 minutes'],
+      ['command:failed', 'no runner received it within 10 minutes'],
       ['command:done', null],
     ]);
   });
 
-  it('that interrupts a turn is given up within seconds: it is meant for what runs now', async () => {
+  it('expires within seconds when it is an interrupt', async () => {
     const fields = { id: 'c1', agentId: 'a1', sessionId: 's1', now: T0 };
     await write((transaction) => queueCommand(transaction, { ...fields, type: 'interrupt', body: { turnId: 'r1' } }));
     await connect(NEW, 'one');
     const late = T0 + INTERRUPT_EXPIRY_MS;
     expect(idsOf(await claim('one', late, 0))).toEqual([]);
-    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isSure: false }))).toBe(0);
-    expect(await write((transaction) => expireCommands(transaction, { now: late, isSure: false }))).toBe(1);
+    expect(await write((transaction) => expireCommands(transaction, { now: late - 1, isTrusted: false }))).toBe(0);
+    expect(await write((transaction) => expireCommands(transaction, { now: late, isTrusted: false }))).toBe(1);
     const { rows } = await target.database.reader.execute(`SELECT reason FROM commands WHERE state = 'expired'`);
-    expect(rows.map(({ reason }) => reason)).toEqual(['no runner took it within 15 seconds']);
+    expect(rows.map(({ reason }) => reason)).toEqual(['no runner received it within 15 seconds']);
   });
 
-  it('is no sign of life of the agent it is for', async () => {
+  it('is no sign of life of its agent', async () => {
     const before = await agent();
     await write((transaction) =>
       queueCommand(transaction, {

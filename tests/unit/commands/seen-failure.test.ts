@@ -3,18 +3,18 @@ import { comparePositions } from '@interlude/protocol/position';
 import { isSeen } from '@interlude/protocol/session-standing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { unscoped } from '@/lib/server/access/request-context';
-import { putArrangement } from '@/lib/server/commands/arrange-session';
+import { wholeSight } from '@/lib/server/access/sight';
+import { putArrangement } from '@/lib/server/commands/arrange';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
 import { connectRunner, disconnectRunner, renewRunners } from '@/lib/server/commands/runner-connection';
-import { postMessage } from '@/lib/server/commands/send-message';
+import { postMessage } from '@/lib/server/commands/session-commands';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** A failure that somebody has looked at is news no more, whatever its session was meanwhile. */
+/** A seen failure stays seen, whatever happens to its session. */
 const T0 = 1_795_170_000_000;
 const DAY = 24 * 3_600_000;
 
@@ -60,8 +60,8 @@ const isLookedAt = async () =>
   );
 const inbox = async () => (await readInbox(unscoped(target.database), { after: null, limit: 10 })).items;
 
-describe('a failure that was seen', () => {
-  it('stays seen when its runner was away and is back, as old as it is', async () => {
+describe('a seen failure', () => {
+  it('stays seen when its runner returns', async () => {
     await fails('r1');
     await isLookedAt();
     now += 3 * DAY;
@@ -71,7 +71,7 @@ describe('a failure that was seen', () => {
     expect(await inbox()).toEqual([]);
   });
 
-  it('stays seen after a message that nobody took up', async () => {
+  it('stays seen after an undelivered message', async () => {
     await fails('r1');
     await isLookedAt();
     const request = new Request('http://localhost');
@@ -86,7 +86,7 @@ describe('a failure that was seen', () => {
     expect(await inbox()).toEqual([]);
   });
 
-  it('says nothing of the next one', async () => {
+  it('does not mark the next failure', async () => {
     await fails('r1');
     await isLookedAt();
     now += 1_000;
@@ -101,8 +101,8 @@ describe('a failure that was seen', () => {
   });
 });
 
-describe('a failure that nobody has seen', () => {
-  it('is the same in the inbox when its runner is back: no news, and whose it was', async () => {
+describe('an unseen failure', () => {
+  it('stays the same inbox item when its runner returns', async () => {
     await fails('r1');
     const [failure] = await inbox();
     const by = { id: 'local', name: 'Local admin' };
@@ -136,7 +136,7 @@ describe('a failure that nobody has seen', () => {
     expect(comparePositions(again?.updatedPosition ?? '', failure?.updatedPosition ?? '')).toBeGreaterThan(0);
   });
 
-  it('is one thing, told in two ways: a turn that goes on for a moment after the agent reports it', async () => {
+  it('is one item when the turn ends after the report', async () => {
     await says({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
     const report = { state: 'failure', summary: 'No credit', at: 7, turnId: 'r1' };
     const status = { report, openTurnId: 'r1' };

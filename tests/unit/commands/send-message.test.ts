@@ -2,17 +2,17 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import { sendingTo } from '@interlude/protocol/sending';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { unscoped } from '@/lib/server/access/request-context';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { wholeSight } from '@/lib/server/access/sight';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
-import { postMessage } from '@/lib/server/commands/send-message';
+import { postMessage } from '@/lib/server/commands/session-commands';
+import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readAgent } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What becomes of a message: the composer says it beforehand, and the server says the same in its answer. */
+/** The composer predicts what happens to a message; the server answers the same. */
 const RUNNER = { id: 'r', startedAt: 1 };
 
 let now: number;
@@ -44,7 +44,7 @@ const send = (clientId: string, text = 'Hi') =>
     { ...target.context, commands: hub },
   );
 
-/** What the composer says, from the rows that a page has. */
+/** The composer's prediction from the rows of a page. */
 async function composer() {
   const session = (await readSession(unscoped(target.database), 's1'))?.session;
   const agent = (await readAgent(unscoped(target.database), 'a1'))?.agent ?? null;
@@ -92,24 +92,21 @@ const STATES: [string, string, string, () => Promise<unknown>][] = [
 describe('a message to a session', () => {
   beforeEach(() => target.database.writes.run((tx) => connectRunner(tx, 'a1', RUNNER, 'one', now)));
 
-  it.each(STATES)(
-    'that %s is answered with what the composer says, then and ever after',
-    async (_, state, kind, to) => {
-      await to();
-      const before = await composer();
-      expect(before).toMatchObject({ state, sending: { kind } });
-      const answer = await send('c1');
-      expect(answer.sending).toEqual(before.sending);
-      await starts();
-      expect((await send('c1')).sending).toEqual(before.sending);
-      await custom('session:ended', { exitCode: 0 });
-      now += 1_000;
-      expect(await send('c1')).toMatchObject({ messageId: answer.messageId, sending: before.sending });
-      await expect(send('c1', 'Other')).rejects.toMatchObject({ details: { reason: 'client_id_reused' } });
-    },
-  );
+  it.each(STATES)('that %s is answered with the composer’s wording, also when repeated', async (_, state, kind, to) => {
+    await to();
+    const before = await composer();
+    expect(before).toMatchObject({ state, sending: { kind } });
+    const answer = await send('c1');
+    expect(answer.sending).toEqual(before.sending);
+    await starts();
+    expect((await send('c1')).sending).toEqual(before.sending);
+    await custom('session:ended', { exitCode: 0 });
+    now += 1_000;
+    expect(await send('c1')).toMatchObject({ messageId: answer.messageId, sending: before.sending });
+    await expect(send('c1', 'Other')).rejects.toMatchObject({ details: { reason: 'client_id_reused' } });
+  });
 
-  it('that has ended is refused in the composer’s words, and nothing is stored', async () => {
+  it('is refused with the composer’s reason when the session has ended', async () => {
     now -= 1_000;
     await works();
     await custom('session:ended', { exitCode: 0 });
@@ -128,7 +125,7 @@ describe('a message to an agent without a runner', () => {
   const acknowledges = (id: string) =>
     target.database.writes.run((tx) => acknowledge(tx, 'a1', id, { state: 'delivered' }, RUNNER, now));
 
-  it('never says that it works, however long it waits', async () => {
+  it('never shows the agent as working while it waits', async () => {
     await works();
     expect(await send('c1')).toMatchObject({ delivery: 'queued', sending: { kind: 'queued' } });
     expect(await session()).toBe('idle');
@@ -137,7 +134,7 @@ describe('a message to an agent without a runner', () => {
     expect(await session()).toBe('idle');
   });
 
-  it('is on its way once a runner has come and taken it, and not if it never takes it', async () => {
+  it('is on its way once a runner has received it', async () => {
     await works();
     const { messageId } = await send('c1');
     await target.database.writes.run((tx) => connectRunner(tx, 'a1', RUNNER, 'one', now));
@@ -148,7 +145,7 @@ describe('a message to an agent without a runner', () => {
     expect(await session()).toBe('idle');
   });
 
-  it('is not on its way any more where a turn has taken it up before its delivery is told', async () => {
+  it('is no longer on its way when a turn names it before its delivery', async () => {
     await works();
     const { messageId } = await send('c1');
     await target.database.writes.run((tx) => connectRunner(tx, 'a1', RUNNER, 'one', now));

@@ -4,7 +4,7 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Silent agents at work, by an injected clock: only those without any evidence of work make no progress. */
+/** Silent working agents, with an injected clock: only those without evidence of work make no progress. */
 const T0 = 1_795_170_000_000;
 const RUNNER = { kind: 'claude', runner: { id: 'r' }, everyMs: 600_000 };
 
@@ -25,7 +25,7 @@ const starts = (runId: string) => says({ type: 'RUN_STARTED', threadId: 's1', ru
 const calls = (toolCallId: string) => says({ type: 'TOOL_CALL_START', toolCallId, toolCallName: 'Bash' });
 const results = (toolCallId: string) =>
   says({ type: 'TOOL_CALL_RESULT', toolCallId, messageId: `${toolCallId}/r`, content: 'ok' });
-/** Each time with a report before the server looks; another instance each time, as after a restart. @returns all notes */
+/** Reports before each sweep, on a new instance each time. @returns all notes */
 async function passes(
   minutes: number,
   cpuSeconds?: (minute: number) => number,
@@ -49,7 +49,7 @@ describe('a silent build of half an hour', () => {
     await calls('c1');
   });
 
-  it('raises no alarm where its processor time is unknown', async () => {
+  it('raises no alarm when its processor time is unknown', async () => {
     expect(await passes(30, undefined, 5)).toEqual([undefined]);
     expect(await passes(30, undefined, 5)).toEqual([undefined, 'no-progress']);
     expect((await session())?.stateReason).toBe('no event or output while Bash runs');
@@ -59,7 +59,7 @@ describe('a silent build of half an hour', () => {
     expect(await passes(180, (minute) => 10 * minute, 9)).toEqual([undefined]);
   });
 
-  it('raises one ten minutes after it stopped to use the processor, with the evidence', async () => {
+  it('raises an alarm ten minutes after its last processor use', async () => {
     await passes(30, (minute) => Math.min(200, 10 * minute));
     expect((await session())?.evidence).toMatchObject({ note: 'no-progress', observedAt: T0 + 20 * 60_000 });
     expect((await session())?.stateReason).toBe('no event, output or processor time while Bash runs');
@@ -80,7 +80,7 @@ describe('a silent build of half an hour', () => {
   });
 });
 
-it('may be silent for three times the 99th percentile of its kind', async () => {
+it('allows three times the 99th percentile of the kind', async () => {
   await reports();
   await starts('r1');
   for (let part = 0; part < 120; part += 1) {

@@ -4,7 +4,7 @@ import { CommandHub } from '@/lib/server/commands/command-hub';
 import { FrameReader } from '../../support/frames';
 import { type InProcessTarget, ingest, inProcessTarget, marker } from '../../support/ingest-target';
 
-/** What a runner's stream leaves behind where nothing else runs. */
+/** An ended stream leaves nothing behind. */
 const MAX_MS = 280_000;
 const BY = { whenOver: () => () => {}, scope: { kind: 'everything' as const } };
 
@@ -42,8 +42,8 @@ async function listen(agentId: string, runnerId: string): Promise<FrameReader> {
   return reader;
 }
 
-describe('a runner’s stream that has ended', () => {
-  test('leaves no timer, however it ended', async () => {
+describe('an ended runner’s stream', () => {
+  test('leaves no timer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const gone = await listen('a1', 'one');
     expect(vi.getTimerCount()).toBe(1);
@@ -53,12 +53,12 @@ describe('a runner’s stream that has ended', () => {
     const latest = await listen('a1', 'one');
     await replaced.end();
     await latest.cancel();
-    // how long the first may take to read its bye
+    // The first one's time to read its bye.
     vi.advanceTimersByTime(10_000);
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('has said bye in time', async () => {
+  test('says bye in time', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const reader = await listen('a1', 'one');
     vi.advanceTimersByTime(MAX_MS);
@@ -67,8 +67,8 @@ describe('a runner’s stream that has ended', () => {
   });
 });
 
-describe('what others commit', () => {
-  test('is followed once, while any runner listens', async () => {
+describe('following other processes’ commits', () => {
+  test('happens once, while a runner is connected', async () => {
     hub.keep();
     expect(following).toBe(0);
     const one = await listen('a1', 'one');
@@ -86,7 +86,7 @@ describe('what others commit', () => {
     expect(following).toBe(0);
   });
 
-  test('is not followed for a stream that opened while the hub was closed', async () => {
+  test('does not happen for a stream opened while the hub closed', async () => {
     const { signal } = new AbortController();
     const opening = hub.open('a1', { id: 'one', startedAt: 1 }, 0, signal, MAX_MS, BY);
     hub.close();

@@ -2,13 +2,13 @@ import { COMMAND_EXPIRY_MS, RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/p
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { desireLevel } from '@/lib/server/commands/desire-level';
+import { requestLogLevel } from '@/lib/server/commands/desired-state';
 import { queueCommand } from '@/lib/server/commands/queue-command';
 import { connectRunner, disconnectRunner } from '@/lib/server/commands/runner-connection';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** One row that can't be worked on holds up nobody else's. */
+/** A row that can't be processed delays no other. */
 const T0 = 1_795_170_000_000;
 let target: InProcessTarget;
 let now = T0;
@@ -29,7 +29,7 @@ const rows = async (sql: string) => (await target.database.reader.execute(sql)).
 const hub = () => new CommandHub({ database: target.database, now: () => now, steady: () => now });
 const AGENTS = ['a1', 'a2', 'a3'];
 
-/** Each agent has a session in mid-turn, and its runner is gone. */
+/** Each agent has a session in mid-turn and an absent runner. */
 async function allGone(status: Record<string, object> = {}): Promise<void> {
   for (const agentId of AGENTS) {
     const fields = { agentId, sessionId: `of-${agentId}`, occurredAt: T0 };
@@ -47,7 +47,7 @@ const states = () => rows('SELECT agent_id, state FROM sessions ORDER BY agent_i
 const cut = (table: string, id: string) => run(`UPDATE ${table} SET body = '{"cut' WHERE id = '${id}'`);
 
 describe('the absence of runners', () => {
-  // out of these a database makes an integer that JavaScript can't hold
+  // The database stores these as integers that JavaScript can't represent.
   it.each([2 ** 53, 1e18, -(2 ** 53), 1e308, 'x\u0000', [], {}, null])(
     'is told whatever %j says of going on',
     async (goesOn) => {
@@ -58,7 +58,7 @@ describe('the absence of runners', () => {
     },
   );
 
-  it('is told of every session but the one that can’t be read, and that is said once', async () => {
+  it('marks every session but an unreadable one, which is logged once', async () => {
     await allGone();
     await ingest(
       target,
@@ -79,7 +79,7 @@ describe('the absence of runners', () => {
     expect(said).toHaveBeenCalledTimes(1);
   });
 
-  it('is told of the others where a whole agent can’t be read', async () => {
+  it('marks other agents when one can’t be read', async () => {
     await allGone();
     await cut('sessions', 'of-a2');
     await hub().sweep();
@@ -87,7 +87,7 @@ describe('the absence of runners', () => {
   });
 });
 
-it('a silent runner whose agent can’t be read leaves the others to be counted out', async () => {
+it('disconnects other silent runners when one agent can’t be read', async () => {
   for (const agentId of AGENTS)
     await write((transaction) => connectRunner(transaction, agentId, { id: 'r', startedAt: 1 }, agentId, now));
   await cut('agents', 'a2');
@@ -98,7 +98,7 @@ it('a silent runner whose agent can’t be read leaves the others to be counted 
   expect(said).toHaveBeenCalledTimes(1);
 });
 
-it('a command or a level that can’t be read leaves the others to expire', async () => {
+it('expires other commands and levels when one can’t be read', async () => {
   for (const agentId of AGENTS) {
     await ingest(
       target,
@@ -109,7 +109,7 @@ it('a command or a level that can’t be read leaves the others to expire', asyn
     await write(async (transaction) => {
       const common = { agentId, sessionId: `of-${agentId}`, clientId: undefined, now };
       await queueCommand(transaction, { ...common, id: `c-${agentId}`, type: 'task.stop', body: { taskId: 't' } });
-      await desireLevel(transaction, { agentId, level: 'debug', ttlSeconds: 60, by: 'operator' }, now);
+      await requestLogLevel(transaction, { agentId, level: 'debug', ttlSeconds: 60, by: 'operator' }, now);
     });
   }
   await cut('commands', 'c-a2');
@@ -118,12 +118,12 @@ it('a command or a level that can’t be read leaves the others to expire', asyn
   const own = hub();
   for (let time = 0; time < 3; time += 1) await own.sweep();
   const open = await rows(`SELECT id FROM commands WHERE type = 'task.stop' AND state = 'queued'`);
-  // it is said in its session, and so in its agent's row
+  // It is in the session's log, and so in its agent's row.
   expect(open).toEqual([{ id: 'c-a2' }, { id: 'c-a3' }]);
   expect((await rows('SELECT id FROM agents WHERE level_expires_at IS NOT NULL')).map((row) => row.id)).toEqual(['a3']);
 });
 
-it('a log that can’t be cut or indexed leaves the others to be', async () => {
+it('trims and indexes other logs when one can’t be read', async () => {
   for (const agentId of AGENTS) {
     const lines = Array.from({ length: 200 }, (_, index) =>
       record(index + 1, { kind: 'log', agentId, log: { level: 'info', component: 'c', message: `line ${index}` } }),

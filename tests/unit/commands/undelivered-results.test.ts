@@ -1,19 +1,19 @@
 import type { SendMessage } from '@interlude/protocol/commands';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { unscoped } from '@/lib/server/access/request-context';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
+import { wholeSight } from '@/lib/server/access/sight';
+import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
 import { CommandHub } from '@/lib/server/commands/command-hub';
-import { cutTerms } from '@/lib/server/commands/cut-terms';
 import { postMarks } from '@/lib/server/commands/mark-inbox';
-import { postMessage } from '@/lib/server/commands/send-message';
-import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
+import { undeliveredMs } from '@/lib/server/commands/overdue';
+import { postMessage } from '@/lib/server/commands/session-commands';
+import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readInbox } from '@/lib/server/queries/read-inbox';
 import { readTask, readTasks } from '@/lib/server/queries/read-tasks';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Results of background tasks that no turn takes up, with the clock in hand. */
+/** Results of background tasks that no turn takes up, with an injected clock. */
 const T0 = 1_795_170_000_000;
 
 let target: InProcessTarget;
@@ -43,7 +43,7 @@ async function leavesTask(value: object = {}): Promise<void> {
   await finishes('r1');
 }
 const ends = (value: object = {}) => task('completed', { status: 'failed', exit_code: 3, ...value });
-/** Another instance each time, as after a restart. */
+/** A new instance each time, as after a restart. */
 async function passes(seconds: number, waitsMs?: number): Promise<void> {
   now += seconds * 1_000;
   const terms = waitsMs === undefined ? {} : { undeliveredMs: waitsMs };
@@ -62,7 +62,7 @@ const send = (body: Omit<SendMessage, 'text'>) =>
   );
 
 describe('a task that ended while its agent was idle', () => {
-  it('is in the inbox, once, when no turn takes its result up in time', async () => {
+  it('is in the inbox once when no turn takes up its result in time', async () => {
     await leavesTask();
     await passes(300);
     await ends();
@@ -78,7 +78,7 @@ describe('a task that ended while its agent was idle', () => {
     expect((await undelivered())[0]?.updatedPosition).toBe(item?.updatedPosition);
   });
 
-  it('waits for as long as is set', async () => {
+  it('waits for the configured time', async () => {
     await leavesTask();
     await ends();
     await passes(4, 5_000);
@@ -98,7 +98,7 @@ describe('a task that ended while its agent was idle', () => {
     expect([answered?.unansweredSince, answered?.isUndelivered]).toEqual([undefined, undefined]);
   });
 
-  it('is not undelivered while a turn is open, nor after one that took it up', async () => {
+  it('is not undelivered during a turn, nor after one that took it up', async () => {
     await leavesTask();
     await ends();
     await passes(5);
@@ -110,7 +110,7 @@ describe('a task that ended while its agent was idle', () => {
     expect(await undelivered()).toEqual([]);
   });
 
-  it('is undelivered once a turn has ended that did not take it up', async () => {
+  it('is undelivered after a turn that did not take it up', async () => {
     await leavesTask();
     await ends();
     await starts('r2', { turn: 'user' });
@@ -137,11 +137,11 @@ describe('a task that ended while its agent was idle', () => {
     expect((await tasks())[0]?.carriedBy).toBeUndefined();
   });
 
-  it('waits no longer where the clock was put back, and something more is said of the task', async () => {
+  it('waits no longer when the clock is set back and the task changes', async () => {
     await leavesTask();
     await ends();
     now -= 3_600_000;
-    await target.database.writes.run((transaction) => cutTerms(transaction, now, -3_600_000));
+    await target.database.writes.run((transaction) => clampDeadlines(transaction, now, -3_600_000));
     await task('progress', { summary: 'It had failed before.' });
     await passes(60);
     expect(await undelivered()).toHaveLength(1);
@@ -169,7 +169,7 @@ describe('a task that ended while its agent was idle', () => {
   });
 });
 
-describe('no wake is offered for a task', () => {
+describe('offers no wake for a task', () => {
   it.each([
     ['that ended in a turn', async () => ends().then(() => finishes('r1'))],
     ['that was stopped', async () => finishes('r1').then(() => ends({ status: 'stopped' }))],
@@ -188,7 +188,7 @@ describe('no wake is offered for a task', () => {
 });
 
 describe('a message that carries results', () => {
-  it('carries that of the run which is meant, where the agent uses an id again and names no runs', async () => {
+  it('carries the result of the meant run when the agent reuses an id', async () => {
     await leavesTask();
     await ends();
     await starts('r2', { turn: 'user' });
@@ -204,14 +204,14 @@ describe('a message that carries results', () => {
     expect(told?.task).toMatchObject({ description: 'npm test', status: 'failed' });
   });
 
-  it('is refused for a task that runs, and for one that is not there', async () => {
+  it('is refused for a running or unknown task', async () => {
     await leavesTask();
     await expect(send({ clientId: 'c1', results: [{ taskId: 'b1' }] })).rejects.toMatchObject({ code: 'conflict' });
     await expect(send({ clientId: 'c2', results: [{ taskId: 'b2' }] })).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
-it('waits for 60 seconds unless the environment says otherwise, and rubbish there is said', () => {
+it('reads its time from the environment, and logs an invalid one', () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const set = (value: string) => undeliveredMs({ INTERLUDE_UNDELIVERED_SECONDS: value });
   expect([undeliveredMs({}), set(''), set('5'), set('600')]).toEqual([60_000, 60_000, 5_000, 600_000]);

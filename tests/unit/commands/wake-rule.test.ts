@@ -2,15 +2,15 @@ import type { WakeRule } from '@interlude/protocol/commands';
 import { COMMAND_EXPIRY_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
-import { unscoped } from '@/lib/server/access/request-context';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { claimCommands } from '@/lib/server/commands/claim-commands';
+import { wholeSight } from '@/lib/server/access/sight';
+import { claimCommands } from '@/lib/server/commands/command-stream';
+import { putWakeRule, renewWakeRules } from '@/lib/server/commands/desired-state';
 import { connectRunner } from '@/lib/server/commands/runner-connection';
-import { putWakeRule, renewRules } from '@/lib/server/commands/wake-rule';
+import { acknowledge } from '@/lib/server/commands/settle-command';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record } from '../../support/ingest-target';
 
-/** When an agent is woken by itself, with the clock in hand. */
+/** Wake rules, with an injected clock. */
 let target: InProcessTarget;
 let now = 10_000;
 beforeEach(async () => {
@@ -23,14 +23,14 @@ afterEach(() => target.close());
 const write = <T>(job: (transaction: WriteTransaction) => Promise<T>) => target.database.writes.run(job);
 const set = (when: WakeRule, sessionId = 's1') =>
   putWakeRule({ ids: { sessionId }, body: { when } } as Parameters<typeof putWakeRule>[0], target.context);
-const ruleNow = async () => (await readSession(unscoped(target.database), 's1'))?.session.wakeRule;
-/** A runner's process connects and reads what is sent to it. */
+const ruleNow = async () => (await readSession(wholeSight(target.database), 's1'))?.session.wakeRule;
+/** Connects a runner's process and claims its commands. */
 const connect = async (id: string) => {
   const runner = { id, startedAt: now };
   const streamId = crypto.randomUUID();
   return write(async (transaction) => {
     await connectRunner(transaction, 'a1', runner, streamId, now);
-    await renewRules(transaction, 'a1', now);
+    await renewWakeRules(transaction, 'a1', now);
     const claimed = await claimCommands(transaction, { agentId: 'a1', runner, streamId, after: 0, now });
     return claimed.kind === 'claimed' ? claimed.commands.map(({ command }) => command) : [];
   });
@@ -42,8 +42,8 @@ const pass = async (ms: number) => {
   await target.context.commands.sweep();
 };
 
-describe('the rule of waking', () => {
-  it('is nobody’s until somebody sets it, and then stands with the session', async () => {
+describe('a wake rule', () => {
+  it('is null until it is set, then belongs to the session', async () => {
     expect(await ruleNow()).toBeNull();
     await set('command-ended');
     expect(await ruleNow()).toBe('command-ended');
@@ -51,7 +51,7 @@ describe('the rule of waking', () => {
     expect(await ruleNow()).toBe('never');
   });
 
-  it('is asked again of a runner that was away for so long that nobody took it', async () => {
+  it('is sent again when its command expired while the runner was away', async () => {
     await set('command-ended');
     await pass(COMMAND_EXPIRY_MS + 1);
     expect(await ruleNow()).toBe('command-ended');
@@ -62,7 +62,7 @@ describe('the rule of waking', () => {
     expect(await ruleNow()).toBe('command-ended');
   });
 
-  it('of every session is asked again, a few in one go', async () => {
+  it('is sent again for every session, in batches', async () => {
     const ids = Array.from({ length: 45 }, (_, at) => `many-${at}`);
     const events = ids.map((sessionId, at) =>
       record(at + 1, { agentId: 'a2', sessionId, event: { type: 'CUSTOM', name: 'x', value: at } }),
@@ -71,7 +71,7 @@ describe('the rule of waking', () => {
     for (const id of ids) await set('command-ended', id);
     await pass(COMMAND_EXPIRY_MS + 1);
     const goes: boolean[] = [];
-    do goes.push(await write((transaction) => renewRules(transaction, 'a2', now)));
+    do goes.push(await write((transaction) => renewWakeRules(transaction, 'a2', now)));
     while (goes.at(-1));
     expect(goes).toEqual([true, true, false]);
     const { rows } = await target.database.reader.execute(
@@ -80,7 +80,7 @@ describe('the rule of waking', () => {
     expect(Number(rows[0]?.n)).toBe(ids.length);
   });
 
-  it('holds no more once the runner refuses it, unless something else was asked since', async () => {
+  it('is dropped when the runner refuses it, unless a newer one was set', async () => {
     const first = await set('command-ended');
     const second = await set('never');
     await answer(first.commandId, 'failed');
@@ -89,7 +89,7 @@ describe('the rule of waking', () => {
     expect(await ruleNow()).toBeNull();
   });
 
-  it('is one command while the same is on its way, and another after something else was asked', async () => {
+  it('reuses an open command for the same rule only if it is the newest', async () => {
     const first = await set('command-ended');
     expect((await set('command-ended')).commandId).toBe(first.commandId);
     await set('never');

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { unscoped } from '@/lib/server/access/request-context';
-import { cutTerms } from '@/lib/server/commands/cut-terms';
-import { judgeReplies } from '@/lib/server/commands/overdue-replies';
+import { wholeSight } from '@/lib/server/access/sight';
+import { clampDeadlines } from '@/lib/server/commands/clamp-deadlines';
+import { markOverdueReplies } from '@/lib/server/commands/overdue';
 import { readActivity } from '@/lib/server/queries/read-activity';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** How long things take, told by runners whose clocks are anywhere. */
+/** Durations reported by runners with wrong clocks. */
 const T0 = 1_795_170_000_000;
 const DAY_MS = 24 * 3_600_000;
 let target: InProcessTarget;
@@ -36,31 +36,31 @@ const answers = (at: number) =>
     { type: 'RUN_STARTED', threadId: 's1', runId: 'r1' },
     { type: 'RUN_FINISHED', threadId: 's1', runId: 'r1', metadata: { interlude: { userMessageIds: ['m1'] } } },
   );
-/** The steps that have any: where each begins, and how many are in it. */
+/** The start and count of each non-empty step. */
 const steps = async (of: 'tasks' | 'answers') =>
   (await readActivity(unscoped(target.database), now, 60))[of].flatMap(({ fromMs, count }) =>
     count > 0 ? [[fromMs, count]] : [],
   );
 
-it('measures how long somebody waited on one clock, whichever the runner has', async () => {
+it('measures waiting times on the server’s clock', async () => {
   await asks(now);
   now += 8 * 60_000;
   await answers(now - 9 * 60_000);
   expect(await steps('answers')).toEqual([[60_000, 1]]);
 });
 
-it('does not take for waiting by how much the clock was moved meanwhile, overdue or not', async () => {
+it('excludes clock steps from waiting times', async () => {
   await asks(now);
   now += 16 * 60_000;
-  await target.database.writes.run((transaction) => judgeReplies(transaction, { now, overdueMs: 900_000 }));
+  await target.database.writes.run((transaction) => markOverdueReplies(transaction, { now, overdueMs: 900_000 }));
   now += DAY_MS;
-  await target.database.writes.run((transaction) => cutTerms(transaction, now, DAY_MS));
+  await target.database.writes.run((transaction) => clampDeadlines(transaction, now, DAY_MS));
   now += 60_000;
   await answers(now);
   expect(await steps('answers')).toEqual([[600_000, 1]]);
 });
 
-it('measures the tasks that ended last by the order in which the server heard, not by their runners’ clocks', async () => {
+it('selects the last tasks by the server’s order', async () => {
   const task = (id: string, at: number, ms: number) => [
     record(++seq, {
       occurredAt: at,

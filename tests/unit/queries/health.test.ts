@@ -27,7 +27,7 @@ const ask = (of: Database = database) =>
 const lines = () => said.mock.calls.map(([line]) => String(line));
 
 describe('a server is ready', () => {
-  test('while its database can be written to, and asking changes no row and wakes nobody', async () => {
+  test('while its database can be written to, without changing a row', async () => {
     await insertRows(database, deltas(3));
     const before = await dumpDatabase(database);
     const woken = vi.fn();
@@ -38,11 +38,11 @@ describe('a server is ready', () => {
     expect(lines()).toEqual([]);
   });
 
-  test('also with a database in which nothing is', async () => {
+  test('with an empty database', async () => {
     expect(await ask()).toBe(200);
   });
 
-  test('by one look, however many ask within two seconds', async () => {
+  test('by one check for all requests within two seconds', async () => {
     readiness = new Readiness();
     const looks = vi.spyOn(database, 'trouble');
     const clock = vi.spyOn(performance, 'now').mockReturnValue(10_000);
@@ -57,9 +57,9 @@ describe('a server is ready', () => {
   });
 });
 
-describe('a server is not ready, and says so once', () => {
+describe('a server is not ready, and logs it once', () => {
   test('while its database does not answer', async () => {
-    // its patience is not the machine's: the look that finds the database back may take as long as it likes
+    // Only the timeout is faked: the check that succeeds may take any time.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const held = vi.spyOn(database, 'trouble').mockReturnValue(new Promise(() => {}));
@@ -95,7 +95,7 @@ describe('a server is not ready, and says so once', () => {
     await insertRows(database, deltas(1));
     expect(await ask()).toBe(200);
     change(fileURLToPath(database.url));
-    // what it would store now is gone with this process: it must not be acknowledged
+    // Writes would vanish with this process, so none may be acknowledged.
     const writing = insertRows(database, deltas(1));
     await expect(writing).rejects.toMatchObject({ code: 'unavailable', headers: { 'retry-after': '5' } });
     expect([await ask(), await ask()]).toEqual([503, 503]);
@@ -112,7 +112,7 @@ describe('a server is not ready, and says so once', () => {
     await insertRows(database, deltas(100));
     const log = `${fileURLToPath(database.url)}-wal`;
     truncateSync(log, bytes ?? 0);
-    // a hole, as SQLite makes one that goes on behind the end
+    // A hole, as SQLite leaves when it writes behind the end.
     if (bytes === null) truncateSync(log, 200_000);
     await expect(insertRows(database, deltas(1))).rejects.toMatchObject({
       code: 'unavailable',
@@ -122,11 +122,11 @@ describe('a server is not ready, and says so once', () => {
     expect(lines()).toEqual([expect.stringMatching(/interlude\.db-wal was cut short by another program/)]);
   });
 
-  test('but not by what SQLite itself does to its log', async () => {
+  test('but not when SQLite changes its own WAL', async () => {
     const other = await openDatabase({ url: database.url });
     for (let round = 0; round < 3; round += 1) {
       await insertRows(database, deltas(50));
-      // as a server does that is stopped beside this one
+      // As a second server does when it stops.
       await other.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
       expect(await ask()).toBe(200);
       await insertRows(database, deltas(50));
@@ -139,12 +139,12 @@ describe('a server is not ready, and says so once', () => {
     expect(lines()).toEqual([]);
   });
 
-  test('since its file was deleted right after it was opened', async () => {
+  test('when its file was deleted right after opening', async () => {
     rmSync(fileURLToPath(database.url));
     expect(await ask()).toBe(503);
   });
 
-  test('once damage was met, and stays so', async () => {
+  test('after damage was found, and stays so', async () => {
     database.damage.see(new LibsqlError('database disk image is malformed', 'SQLITE_CORRUPT'));
     said.mockClear();
     expect([await ask(), await ask()]).toEqual([503, 503]);
@@ -167,7 +167,7 @@ describe('a server is not ready, and says so once', () => {
     expect(lines()).toEqual([expect.stringContaining('full'), expect.stringContaining('ready again')]);
   });
 
-  test('while a write fails, though nothing else shows it', async () => {
+  test('while only writes fail', async () => {
     const failing = vi.spyOn(database.writes, 'run').mockRejectedValue(new Error('SQLITE_READONLY: read-only'));
     expect([await ask(), await ask()]).toEqual([503, 503]);
     failing.mockRestore();
@@ -176,8 +176,8 @@ describe('a server is not ready, and says so once', () => {
   });
 });
 
-describe.runIf(canMount())('the write that tells', () => {
-  test('meets a disk without room for a page, not only one without room for a record', async () => {
+describe.runIf(canMount())('the check’s write', () => {
+  test('fails on a disk without room for a page', async () => {
     const disk = smallDisk('size=6m');
     const onDisk = await openDatabase({ url: pathToFileURL(join(disk.folder, 'interlude.db')).href });
     onTestFinished(() => onDisk.close());

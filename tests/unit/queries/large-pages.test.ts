@@ -3,11 +3,11 @@ import { positionToNumber } from '@interlude/protocol/position';
 import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readFirstLog } from '@/app/(console)/agents/[agentId]/logs/read-first-log';
-import { unscoped } from '@/lib/server/access/request-context';
-import { cursorOf, type ListCursor } from '@/lib/server/queries/list-cursor';
+import { wholeSight } from '@/lib/server/access/sight';
 import { AGENTS_GROUP, readAgents } from '@/lib/server/queries/read-agents';
-import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readLogLines } from '@/lib/server/queries/read-logs';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
+import { cursorOf, type ListCursor } from '@/lib/server/queries/search-pages';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
 let target: InProcessTarget;
@@ -20,7 +20,7 @@ const MEGABYTE = 1_000_000;
 const longIds = () => Array.from({ length: MAX_NAMED }, (_, at) => `${at}-`.padEnd(MAX_ID_LENGTH, 'u'));
 const sizeOf = (value: unknown) => JSON.stringify(value).length;
 
-test('a page of agents ends where they say much of themselves, and the next one goes on', async () => {
+test('cuts a page of agents with large statuses, and continues on the next', async () => {
   const ids = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'];
   for (const [at, agentId] of ids.entries()) {
     const status = { what: 'x'.repeat(at === 0 ? 10 : MEGABYTE) };
@@ -39,7 +39,7 @@ test('a page of agents ends where they say much of themselves, and the next one 
   expect(found).toEqual(ids);
 });
 
-test('a page of turns ends where they name much, and the next one goes on', async () => {
+test('cuts a page of turns with large headers, and continues on the next', async () => {
   const turns = Array.from({ length: 24 }, (_, at) => `r${at}`);
   for (const [at, runId] of turns.entries()) {
     const metadata = { interlude: { userMessageIds: longIds() } };
@@ -60,7 +60,7 @@ test('a page of turns ends where they name much, and the next one goes on', asyn
   expect(found).toEqual(turns);
 });
 
-test('a turn shows no more of its messages than a turn may say, with what they reply to', async () => {
+test('limits the text of a turn’s messages', async () => {
   const metadata = { interlude: { replyTo: longIds() } };
   await ingest(target, [record(1, { event: { type: 'RUN_STARTED', runId: 'r' } })]);
   for (let at = 0; at < 24; at += 1) {
@@ -73,7 +73,7 @@ test('a turn shows no more of its messages than a turn may say, with what they r
   expect(sizeOf(turn)).toBeLessThan(MAX_TURN_TEXT + 600_000);
 });
 
-test('what comes with the page of a log is what a browser reads in one go, at least one line', async () => {
+test('limits a log page to one read, at least one line', async () => {
   const log = (message: string) => ({ level: 'info', component: '', message });
   const long = Array.from({ length: 40 }, (_, at) => ({
     seq: at + 1,

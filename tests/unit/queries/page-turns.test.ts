@@ -34,7 +34,7 @@ async function tell(...events: AgUiEvent[]): Promise<void> {
 const page = async () =>
   answer((await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 })) ?? {});
 
-describe('a page that is read in one go, as its items may be slow each', () => {
+describe('a page of slow items', () => {
   test.each([
     ['a request is read and written', asked, 2],
     ['the pieces of a call are read, its arguments, and it is written', called, 4],
@@ -46,13 +46,13 @@ describe('a page that is read in one go, as its items may be slow each', () => {
     expect(turns()).toBeGreaterThanOrEqual(steps * few);
   });
 
-  test('says the same as at once', async () => {
+  test('equals the page read at once', async () => {
     await tell(...asked(1), ...called(2));
     const model = await readTranscript(unscoped(target.database), 's1', { before: null, limit: 50 });
     expect(await (await page()).text()).toBe(JSON.stringify(model));
   });
 
-  test('can be written however deep the arguments of a call go: they stay text', async () => {
+  test('keeps deep arguments as text', async () => {
     const delta = '['.repeat(9_000) + ']'.repeat(9_000);
     await tell({ type: 'TOOL_CALL_START', toolCallId: 'c' }, { type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta });
     const { turns } = await (await page()).json();

@@ -5,21 +5,18 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chunkId } from '@/db/log-chunks';
 import { unscoped } from '@/lib/server/access/request-context';
 import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
-import { readChunkWindow } from '@/lib/server/queries/log-chunks';
-import { conditionOf } from '@/lib/server/queries/log-condition';
-import { selectInChunks, selectSpan } from '@/lib/server/queries/log-slices';
+import { readChunkWindow, selectInChunks, selectSpan } from '@/lib/server/queries/log-chunks';
+import { lineCondition } from '@/lib/server/queries/log-conditions';
 import { readAgent, readAgents } from '@/lib/server/queries/read-agents';
 import { readDelivery } from '@/lib/server/queries/read-delivery';
-import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readLogLines } from '@/lib/server/queries/read-logs';
 import { readAgentSessions, readSessionPage, readSessions } from '@/lib/server/queries/read-sessions';
-import { readTaskOutput } from '@/lib/server/queries/read-task-output';
-import { readTask, readTasks } from '@/lib/server/queries/read-tasks';
-import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { readTurnAt } from '@/lib/server/queries/read-turn-at';
+import { readTask, readTaskOutput, readTasks } from '@/lib/server/queries/read-tasks';
+import { readTranscript, readTurnAt } from '@/lib/server/queries/read-transcript';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 
 /**
- * A page of a session of 10,000 turns costs what a page costs. Held by the plan, which does not depend on the machine:
+ * A page costs the same in a session of 10,000 turns. Checked by the query plan, which is the same on every machine:
  * every table is reached by an index, and nothing is sorted that an index could give in order.
  */
 let database: TestDatabase;
@@ -47,7 +44,7 @@ async function planOf(statement: InStatement): Promise<string[]> {
 const TABLES = /^SCAN (events|turns|tasks|sessions|agents|log_lines|producer_sessions|quarantine)\b/;
 const isWasteful = (detail: string) => TABLES.test(detail) || detail.includes('USE TEMP B-TREE FOR ORDER BY');
 
-describe('by index, in the order of an index', () => {
+describe('uses an index and its order', () => {
   const limits = { rows: 500, bytes: 1_000_000 };
   const wanted = { fleet: true, sessionIds: ['s1', 's2'], agentIds: ['a1'], scope: EVERYTHING };
   const filter = { ...EVERY_LINE, level: 'warn' as const, components: ['hook'], terms: ['timeout'] };
@@ -84,23 +81,23 @@ describe('by index, in the order of an index', () => {
   test('catching up seeks each topic, the tailer one range for all', async () => {
     const far = await plansOf(() => readAfter(database, wanted, 10, replayFrom(10), limits));
     const near = await plansOf(() => readAfter(database, wanted, 10, 'near', limits));
-    // what is sorted there is the page that was found: at most `rows` of it
+    // Sorts only the page: at most `rows` rows.
     expect(far.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(near.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(far.filter((detail) => detail.includes('events_by_session (session_id=? AND position>?)'))).toHaveLength(2);
     expect(near).toContain('SEARCH events USING INTEGER PRIMARY KEY (rowid>?)');
   });
 
-  test('what ran at a time', async () => {
-    const plans = await plansOf(() => readTurnAt(unscoped(database), 's1', 1_795_170_000_000));
+  test('the turn at a time', async () => {
+    const plans = await plansOf(() => readTurnAt(wholeSight(database), 's1', 1_795_170_000_000));
     expect(plans.filter(isWasteful)).toEqual([]);
     expect(plans).toContain('SEARCH turns USING INDEX turns_by_start (session_id=? AND started_at<?)');
     expect(plans).toContain('SEARCH tasks USING COVERING INDEX tasks_by_start (session_id=? AND started_at<?)');
   });
 
-  test('what a session lacks', async () => {
-    const plans = await plansOf(() => readDelivery(unscoped(database), 's1'));
-    // what is sorted there are the outboxes that have written to it
+  test('the missing records of a session', async () => {
+    const plans = await plansOf(() => readDelivery(wholeSight(database), 's1'));
+    // Sorts only the outboxes that wrote to it.
     expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(plans.filter((detail) => / (events|quarantine|q) /.test(detail))).toEqual([
       'SEARCH events USING INDEX events_lost (session_id=?)',
@@ -116,7 +113,7 @@ describe('by index, in the order of an index', () => {
       first: { id: chunkId(1, 1), firstPosition: 1, lastPosition: 100 },
       last: { id: chunkId(1, 6401), firstPosition: 6401, lastPosition: 6500 },
     };
-    const slice = { agentId: 'a1', edge: 5000, low: 0, high: 9000, condition: conditionOf(filter), limit: 200 };
+    const slice = { agentId: 'a1', edge: 5000, low: 0, high: 9000, condition: lineCondition(filter), limit: 200 };
 
     for (const direction of ['older', 'newer'] as const) {
       test(`${direction} lines are a range of its index, bound at both ends`, async () => {
@@ -125,7 +122,7 @@ describe('by index, in the order of an index', () => {
           const searches = plans.filter((detail) => detail.includes(' log_lines '));
           expect(searches.length).toBeGreaterThan(0);
           for (const detail of searches) expect(detail).toContain('(agent_id=? AND position>? AND position<?)');
-          // what is sorted there is what was found: a page at most
+          // Sorts one page at most.
           expect(plans.filter((detail) => TABLES.test(detail))).toEqual([]);
         }
       });

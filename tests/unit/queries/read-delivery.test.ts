@@ -8,7 +8,7 @@ import { readSession } from '@/lib/server/queries/read-sessions';
 import { callRoute } from '../../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** Whether a session has all that was told of it: exactly, whenever and however it was refused. */
+/** A session's missing records, whenever and however they were refused. */
 let target: InProcessTarget;
 let seq: number;
 beforeEach(async () => {
@@ -23,7 +23,7 @@ const refused = (sessionId: unknown, more: Record<string, unknown> = {}) =>
   record(++seq, { kind: 'rumour', sessionId, event: undefined, ...more });
 const tell = (...records: object[]) => ingest(target, records);
 
-/** As the session's own row says, too. */
+/** The session's own row agrees. */
 async function delivery(id: string): Promise<SessionDelivery> {
   const found = await readDelivery(unscoped(target.database), id);
   const session = (await readSession(unscoped(target.database), id))?.session;
@@ -55,7 +55,7 @@ describe('is missing of a session', () => {
         await tell(refused('s1'), of('s1'));
       },
     ],
-  ])('what was refused of it before it began, %s', async (_, send) => {
+  ])('records refused before it began, %s', async (_, send) => {
     await send();
     const { missing, quarantinedCount } = await delivery('s1');
     expect(quarantinedCount).toBe(2);
@@ -71,13 +71,13 @@ describe('is missing of a session', () => {
     expect(notices.map(({ payload }) => JSON.parse(String(payload)).value)).toMatchObject([{ count: 2 }, { seq: seq }]);
   });
 
-  it('nothing that another agent said of it', async () => {
+  it('nothing that another agent sent', async () => {
     await tell(refused('s1', { agentId: 'a2' }));
     await tell(of('s1'), refused('s1', { agentId: 'a2' }), of('s1', { agentId: 'a2' }));
     expect(await delivery('s1')).toMatchObject({ missing: [], quarantinedCount: 0, unnamedCount: 0 });
   });
 
-  it('what names it and not its agent, whichever agent its outbox is of', async () => {
+  it('a record that names it but not its agent', async () => {
     await tell(of('s1'), of('s2', { agentId: 'a2' }));
     await tell(refused('s1', { agentId: undefined }), refused('s2', { agentId: 5 }));
     await tell(refused('s1', { agentId: undefined }));
@@ -92,14 +92,14 @@ describe('is missing of a session', () => {
     });
   });
 
-  it('perhaps what its outbox sent that names no session, and none of another outbox', async () => {
+  it('possibly its outbox’s records without a session, and no other outbox’s', async () => {
     await tell(refused(undefined), of('s1'), refused({ a: 1 }), { seq: ++seq, kind: 'event' });
     await ingest(target, [{ ...of('s2'), seq: 1 }, record(2, { kind: 'rumour', sessionId: undefined })], 1, 'p2');
     expect(await delivery('s1')).toMatchObject({ missing: [], quarantinedCount: 0, unnamedCount: 3 });
     expect(await delivery('s2')).toMatchObject({ quarantinedCount: 0, unnamedCount: 1 });
   });
 
-  it('nothing because of an event that only looks as if the server had told it', async () => {
+  it('nothing because of a forged event', async () => {
     await tell(
       of('s1', { event: { type: 'CUSTOM', name: 'interlude:quarantined', value: { seq: 1, message: 'x' } } }),
       of('s1', {
@@ -109,7 +109,7 @@ describe('is missing of a session', () => {
     expect((await delivery('s1')).quarantinedCount).toBe(0);
   });
 
-  it.each(['assign', 'discard'])('what is parked, until somebody has settled it: %s', async (how) => {
+  it.each(['assign', 'discard'])('a parked record until it is settled: %s', async (how) => {
     const ended = (task_id: string) =>
       of('s1', { event: { type: 'CUSTOM', name: 'task:completed', value: { task_id, status: 'completed' } } });
     await tell(of('s1'), of('s2'), ended('t1'), ended('t2'), ended('t1'));
@@ -131,7 +131,7 @@ describe('is missing of a session', () => {
         parkedCount: 1,
       });
     }
-    // fewer than were seen are no news, and more are
+    // Only more than were seen make the item new.
     expect(await gap()).toEqual([]);
     await tell(ended('t3'));
     expect(await gap()).toMatchObject([{ count: 2 }]);

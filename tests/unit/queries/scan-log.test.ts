@@ -4,8 +4,8 @@ import { compileLogRegex } from '@interlude/protocol/projections/log-regex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { unscoped } from '@/lib/server/access/request-context';
 import { chunkBacklogs, chunkNextLines } from '@/lib/server/log-store/chunk-lines';
-import { downloadLog } from '@/lib/server/queries/download-log';
-import { SLICE_BYTES } from '@/lib/server/queries/log-slices';
+import { SLICE_BYTES } from '@/lib/server/queries/log-chunks';
+import { downloadLog } from '@/lib/server/queries/read-logs';
 import { scanLog } from '@/lib/server/queries/scan-log';
 import { hurriedWork } from '../../support/hurried-work';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
@@ -23,7 +23,7 @@ afterEach(async () => {
 const AGENT = 'a1';
 const LONG = 'ab'.repeat(MAX_LOG_MESSAGE_BYTES / 2);
 const LINES = 17;
-/** The newest lines are never indexed: half of this many are. */
+/** The newest half of these lines is not indexed. */
 const MANY = 128;
 const RANGE = { direction: 'newer', edge: 0, newest: 1e9, limit: 1000, bytes: 1e9 } as const;
 
@@ -36,7 +36,7 @@ function filterBy(source: string): LogFilter {
 async function write(count: number, into = target): Promise<void> {
   const writer = new LineWriter(into, AGENT);
   const lines = Array.from({ length: count }, () => ({ message: LONG }));
-  // A request holds no more.
+  // The most of one request.
   for (let at = 0; at < count; at += 64) await writer.write(lines.slice(at, at + 64));
 }
 
@@ -48,7 +48,7 @@ async function index({ database }: InProcessTarget): Promise<void> {
   }
 }
 
-test('a search gives others a turn after each long line', async () => {
+test('a search yields after each long line', async () => {
   await write(LINES);
   const turns = hurriedWork();
   const { end } = await scanLog(unscoped(target.database), AGENT, filterBy('[cd]'), { ...RANGE, budgetMs: Infinity });
@@ -56,7 +56,7 @@ test('a search gives others a turn after each long line', async () => {
   expect(turns()).toBeGreaterThanOrEqual(LINES);
 });
 
-test('a slow answer of the database costs a page none of the lines that came with it', async () => {
+test('keeps every line of a slow database answer', async () => {
   const writer = new LineWriter(target, AGENT);
   await writer.write(Array.from({ length: 10 }, (_, index) => ({ message: `line ${index}` })));
   const { reader } = target.database;
@@ -78,7 +78,7 @@ test('a slow answer of the database costs a page none of the lines that came wit
   }
 });
 
-describe('a log of which half is indexed', () => {
+describe('a half-indexed log', () => {
   let indexed: InProcessTarget;
   beforeAll(async () => {
     indexed = await inProcessTarget();
@@ -107,8 +107,8 @@ describe('a log of which half is indexed', () => {
     },
   );
 
-  test('scanLog reads lines of chunks in slices of bounded size, as other lines', async () => {
-    // A clock that stands still makes every slice as large as it may be.
+  test('reads chunks in slices of bounded size', async () => {
+    // With a frozen clock every slice grows to its limit.
     vi.spyOn(performance, 'now').mockReturnValue(0);
     const reads = vi.spyOn(indexed.database.reader, 'execute');
     const filter = filterBy('^a');
@@ -119,7 +119,7 @@ describe('a log of which half is indexed', () => {
   });
 });
 
-test('a download gives others a turn after each long line', async () => {
+test('a download yields after each long line', async () => {
   await write(LINES);
   const turns = hurriedWork();
   const stream = await downloadLog(unscoped(target.database), AGENT, filterBy('[cd]'), 'somebody');

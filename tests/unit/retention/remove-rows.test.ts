@@ -2,8 +2,8 @@ import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
 import type { InboxList } from '@interlude/protocol/inbox';
 import { UNDELIVERED_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { acknowledge } from '@/lib/server/commands/acknowledge';
-import { tellUndelivered } from '@/lib/server/commands/undelivered-results';
+import { markUndelivered } from '@/lib/server/commands/overdue';
+import { acknowledge } from '@/lib/server/commands/settle-command';
 import { hashOf } from '../../support/attachments';
 import { DAY_MS, RetainedServer } from '../../support/retained-server';
 import { userTurn } from '../../support/turn-events';
@@ -289,7 +289,7 @@ describe('inbox items', () => {
     await server.write([task('task:completed', { status: 'failed' })]);
     server.now += UNDELIVERED_MS;
     await server.target.database.writes.run((transaction) =>
-      tellUndelivered(transaction, { now: server.now, waitsMs: UNDELIVERED_MS }),
+      markUndelivered(transaction, { now: server.now, waitsMs: UNDELIVERED_MS }),
     );
     const open = async () => ((await server.ask('GET', '/inbox')).answer as InboxList).items.map(({ kind }) => kind);
     expect(await open()).toEqual(['undelivered']);

@@ -173,7 +173,7 @@ it('waits no longer than the retry delay after the clock is set back a day', asy
   await passes(3_000);
   expect(called).toHaveLength(1);
   now -= 24 * 3_600_000;
-  await target.database.writes.run((transaction) => cutTerms(transaction, now, -24 * 3_600_000));
+  await target.database.writes.run((transaction) => clampDeadlines(transaction, now, -24 * 3_600_000));
   await passes(3_600_000);
   expect(called).toHaveLength(2);
 });
@@ -182,7 +182,7 @@ it('delays the first attempt only briefly after the clock is set back a day', as
   await asks('q1');
   await passes(0);
   now -= DAY_MS;
-  await target.database.writes.run((transaction) => cutTerms(transaction, now, -DAY_MS));
+  await target.database.writes.run((transaction) => clampDeadlines(transaction, now, -DAY_MS));
   await passes(3_000);
   expect(called).toHaveLength(1);
 });
@@ -194,7 +194,7 @@ it('neither gives up early nor retries forever when the clock steps between atte
   await passes(3_000);
   const moved = async (by: number) => {
     now += by;
-    await target.database.writes.run((transaction) => cutTerms(transaction, now, by));
+    await target.database.writes.run((transaction) => clampDeadlines(transaction, now, by));
   };
   answers = [500];
   await moved(2 * DAY_MS);

@@ -1,7 +1,7 @@
 import { MAX_LOG_SEARCH_LENGTH } from '@interlude/protocol/limits';
 import { FIRST_LINES, type FirstLog } from '@/components/logs/first-log';
 import { filterOf, queryFromParams } from '@/components/logs/log-query';
-import { readLogLines } from '@/lib/server/queries/read-log-lines';
+import { readLogLines } from '@/lib/server/queries/read-logs';
 
 type Sight = Parameters<typeof readLogLines>[0];
 type SearchParams = Record<string, string | string[] | undefined>;

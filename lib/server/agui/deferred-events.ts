@@ -1,0 +1,128 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { customName, customValue, taskEventId } from '@interlude/protocol/event-fields';
+import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { type ClientParts, messageIdOf } from './client-parts';
+
+/** Most messages, and most other events, that wait for a run. */
+const MOST_MESSAGES = 64;
+const MOST_OTHERS = 256;
+/** Most JSON of all earlier events, in UTF-16 code units. */
+const MOST_TEXT = 4 * 1024 * 1024;
+
+/**
+ * Events between runs that wait for one: people's messages for the run that answers them, other events for the next run.
+ *
+ * Failure: beyond the limits the oldest are left out, and counted.
+ */
+export class DeferredEvents {
+  readonly #parts: ClientParts;
+  /** By the message's id in the log. The entries carry its client's id. */
+  readonly #messages = new Map<string, EventEntry[]>();
+  /** Messages never written: the client has sent them itself, or they were left out. */
+  readonly #skipped = new Set<string>();
+  #others: EventEntry[] = [];
+  readonly #sizes = new WeakMap<EventEntry, number>();
+  #size = 0;
+  #leftOut = 0;
+
+  constructor(parts: ClientParts) {
+    this.#parts = parts;
+  }
+
+  get isEmpty(): boolean {
+    return this.#messages.size === 0 && this.#others.length === 0;
+  }
+
+  /**
+   * @param isInTurn true if a message that the agent reports may be written at once
+   * @returns true if the event is of a deferred message or the client's own, and not to be written now
+   */
+  deferMessage(entry: EventEntry, isInTurn: boolean): boolean {
+    const { event } = entry;
+    const [input] = inputsOf(event);
+    if (input?.kind !== 'text') return false;
+    const { id } = input;
+    if (this.#skipped.has(id)) return true;
+    const earlier = this.#messages.get(id);
+    const begins = event.type === 'TEXT_MESSAGE_START' || event.type === 'TEXT_MESSAGE_CHUNK';
+    if (earlier === undefined && (!begins || event.role !== 'user' || typeof event.subagentRunId === 'string'))
+      return false;
+    const { clientId, delivery } = interludeOf(event);
+    const name = earlier?.[0]?.event.messageId ?? messageIdOf(clientId) ?? id;
+    if (earlier !== undefined) {
+      earlier.push(this.#measured(renamed(entry, name)));
+      this.#enforceLimits();
+    } else if (this.#parts.hasId(String(name))) this.#skipped.add(id);
+    else if (isInTurn && delivery === undefined) return false;
+    else this.#deferNew(id, renamed(entry, name));
+    return true;
+  }
+
+  defer(entry: EventEntry): void {
+    // A task's newest progress replaces an earlier one.
+    const task = progressingTask(entry);
+    const earlier = task === null ? undefined : this.#others.find((other) => progressingTask(other) === task);
+    if (earlier !== undefined) {
+      this.#others.splice(this.#others.indexOf(earlier), 1);
+      this.#discount([earlier]);
+    }
+    this.#others.push(this.#measured(entry));
+    this.#enforceLimits();
+  }
+
+  /** @param ids of the messages to release with all other events; null for all messages */
+  release(ids: readonly string[] | null): { entries: EventEntry[]; leftOut: number } {
+    const released = { entries: [...this.#others], leftOut: this.#leftOut };
+    this.#discount(this.#others);
+    for (const id of ids ?? [...this.#messages.keys()]) {
+      this.#discount(this.#messages.get(id) ?? []);
+      released.entries.push(...(this.#messages.get(id) ?? []));
+      this.#messages.delete(id);
+    }
+    this.#others = [];
+    this.#leftOut = 0;
+    return released;
+  }
+
+  #deferNew(id: string, entry: EventEntry): void {
+    this.#messages.set(id, [this.#measured(entry)]);
+    this.#enforceLimits();
+  }
+
+  /** Messages go last: each is the question to an answer. */
+  #enforceLimits(): void {
+    while (this.#others.length > MOST_OTHERS || (this.#size > MOST_TEXT && this.#others.length > 0)) {
+      this.#discount(this.#others.splice(0, 1));
+      this.#leftOut += 1;
+    }
+    for (const [oldest, entries] of this.#messages) {
+      if (this.#messages.size <= MOST_MESSAGES && this.#size <= MOST_TEXT) return;
+      this.#messages.delete(oldest);
+      this.#skipped.add(oldest);
+      this.#discount(entries);
+      this.#leftOut += 1;
+    }
+  }
+
+  #measured(entry: EventEntry): EventEntry {
+    const size = JSON.stringify(entry.event).length;
+    this.#sizes.set(entry, size);
+    this.#size += size;
+    return entry;
+  }
+
+  #discount(entries: readonly EventEntry[]): void {
+    for (const entry of entries) this.#size -= this.#sizes.get(entry) ?? 0;
+  }
+}
+
+function renamed(entry: EventEntry, messageId: unknown): EventEntry {
+  return { ...entry, event: { ...entry.event, messageId } };
+}
+
+function progressingTask({ event }: EventEntry): string | null {
+  if (customName(event) !== CUSTOM.taskProgress) return null;
+  return JSON.stringify([taskEventId(event), customValue(event).run_id]);
+}

@@ -1,0 +1,190 @@
+import type { CommandAnswer, CommandBodies, CommandType } from '@interlude/protocol/commands';
+import { AppError } from '@interlude/protocol/errors';
+import { digestOf } from '@interlude/protocol/request-digest';
+import { type Sending, sendingTo } from '@interlude/protocol/sending';
+import { columnText } from '@/db/column-text';
+import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { Pace } from '@/db/next-turn';
+import { asks, sessions } from '@/db/schema';
+import { shapeOf } from '@/db/table-rows';
+import type { WriteTransaction } from '@/db/writes';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/remembered-fold';
+import { sessionNow } from '@/lib/server/ingest/session-now';
+import type { DECISIONS } from './command-table';
+import { commandFromRow, findOpenCommand, queueCommand, type StoredCommand } from './queue-command';
+
+export interface CommandServer extends ServerContext {
+  commands: {
+    /** Sends an agent's new commands to its runner. */
+    wake(agentId: string): void;
+  };
+}
+
+interface SessionCommand<Type extends CommandType> {
+  sessionId: string;
+  clientId: string | undefined;
+  /** Everything the client asked for, unchanged: a `clientId` may be reused only with the same. */
+  request: { type: Type; [field: string]: unknown };
+  /** Bytes held in memory while the write is queued. */
+  bytes?: number;
+  /**
+   * Validates the request and builds the command's body.
+   * `repeats`: true for an open command that asks for the same, which then is the answer.
+   * `sending`: returned now and whenever the request is repeated.
+   */
+  prepare: (
+    transaction: WriteTransaction,
+    session: WritableSession,
+    commandId: string,
+  ) => Promise<{
+    body: CommandBodies[Type];
+    repeats?: (earlier: CommandBodies[Type]) => boolean;
+    sending?: Sending;
+  }>;
+}
+
+/**
+ * Accepts a command for a session: deduplicates it, validates it, queues it and wakes the runner's stream.
+ *
+ * @returns once the command is on disk; the same again for the same `clientId`
+ * @throws AppError `not_found`, `conflict`: `session_ended`, `client_id_reused`, and the errors of `prepare`
+ */
+export async function acceptCommand<Type extends CommandType>(
+  server: CommandServer,
+  { sessionId, clientId, request, bytes, prepare }: SessionCommand<Type>,
+): Promise<{ answer: CommandAnswer; sending: Sending | null }> {
+  const now = server.now();
+  const pace = new Pace();
+  const key = dedupeKey(sessionId, clientId, request);
+  await pace.rest();
+  const accepted = await server.database.writes.run(
+    async (transaction) => {
+      const before = await findRepeat(transaction, key);
+      if (before !== null && before.command !== null) return { ...before.command, sending: before.sending };
+      const session = await writableSession(transaction, sessionId, now);
+      const { agentId } = session;
+      const id = crypto.randomUUID();
+      const { body, repeats, sending = null } = await prepare(transaction, session, id);
+      const open = repeats && (await findOpenCommand(transaction, agentId, session.id, request.type, repeats));
+      if (open) {
+        await recordRequest(transaction, key, open.command.id, sending);
+        return { ...open, sending };
+      }
+      const waits = !session.hasRunner;
+      const fields = { id, agentId, sessionId: session.id, clientId, waits, now };
+      const command = await queueCommand(transaction, { ...fields, type: request.type, body });
+      await recordRequest(transaction, key, command.id, sending);
+      return { agentId, command, state: 'queued' as const, sending };
+    },
+    { bytes },
+  );
+  server.commands.wake(accepted.agentId);
+  const { command, state, sending } = accepted;
+  return { answer: { commandId: command.id, state }, sending };
+}
+
+/** A request that its client named, with a digest of its content. */
+interface DedupeKey {
+  sessionId: string;
+  clientId: string;
+  digest: string;
+}
+
+/** @returns null without a `clientId`: then every request is new */
+export function dedupeKey(
+  sessionId: string,
+  clientId: string | undefined,
+  request: { type: CommandType | keyof typeof DECISIONS; [field: string]: unknown },
+): DedupeKey | null {
+  if (clientId === undefined) return null;
+  return { sessionId: columnText(sessionId), clientId: columnText(clientId), digest: digestOf(request) };
+}
+
+const ASK = shapeOf(asks, 'said');
+
+/**
+ * Finds an earlier request with the same `clientId`, unless retention has removed it.
+ *
+ * @returns `command`: null if the request took effect without one
+ * @throws AppError `conflict` (`client_id_reused`) if any field of the request differs
+ */
+export async function findRepeat(
+  transaction: WriteTransaction,
+  key: DedupeKey | null,
+): Promise<{ command: StoredCommand | null; sending: Sending | null } | null> {
+  if (key === null) return null;
+  const { rows } = await transaction.execute({
+    sql: `SELECT asks.digest, asks.command_id, asks.said, commands.* FROM asks LEFT JOIN commands ON commands.id = asks.command_id
+          WHERE asks.session_id = ? AND asks.client_id = ?`,
+    args: [key.sessionId, key.clientId],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  const command = row.command_id === null ? null : commandFromRow(row);
+  if (row.digest === key.digest) return { command, sending: ASK.read(row).said as Sending | null };
+  const earlier = command === null ? 'a different request' : `a different command (${command.command.type})`;
+  const message = `This clientId was used for ${earlier}. Send this request with a new clientId.`;
+  throw conflict('client_id_reused', message, command === null ? {} : { commandId: command.command.id });
+}
+
+export async function recordRequest(
+  transaction: WriteTransaction,
+  key: DedupeKey | null,
+  commandId: string | null,
+  sending: Sending | null = null,
+): Promise<void> {
+  if (key === null) return;
+  const said = sending === null ? null : JSON.stringify(sending);
+  await transaction.execute({
+    sql: 'INSERT INTO asks (session_id, client_id, digest, command_id, said, asked_position) VALUES (?, ?, ?, ?, ?, ?)',
+    args: [key.sessionId, key.clientId, key.digest, commandId, said, await transaction.position()],
+  });
+}
+
+export interface WritableSession {
+  id: string;
+  agentId: string;
+  openTurnId: string | null;
+  pendingRequests: readonly AnswerableRequest[];
+  /** True if more requests may be open than `pendingRequests` holds; they are in the session's events. */
+  hasMorePending: boolean;
+  /** The outcome to expect for a message sent now. */
+  sending: Sending;
+  hasRunner: boolean;
+}
+
+const MEMORY = shapeOf(sessions, 'memory');
+
+/** @throws AppError `not_found`; `conflict` (`session_ended`) if its agent has ended and no runner has connected since */
+async function writableSession(
+  transaction: WriteTransaction,
+  sessionId: string,
+  now: number,
+): Promise<WritableSession> {
+  const id = columnText(sessionId);
+  const [found, agents] = await transaction.batch([
+    { sql: 'SELECT * FROM sessions WHERE id = ?', args: [id] },
+    { sql: 'SELECT * FROM agents WHERE id = (SELECT agent_id FROM sessions WHERE id = ?)', args: [id] },
+  ]);
+  const row = found?.rows[0];
+  if (row === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
+  const session = sessionNow(sessionFromRow(row), now);
+  const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
+  const sending = sendingTo(session, agent);
+  if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
+  const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
+  const { agentId, openTurnId } = session;
+  const hasRunner = agent?.connection === 'connected';
+  transaction.touch(`agent:${agentId}`);
+  return { id: session.id, agentId, openTurnId, sending, hasRunner, pendingRequests, hasMorePending };
+}
+
+export function missing(kind: string, id: string, hint: string): AppError {
+  return new AppError('not_found', `There is no ${kind} ${JSON.stringify(id)}. ${hint}`);
+}
+
+/** @param reason for programs, in the error's details */
+export function conflict(reason: string, message: string, details: Record<string, unknown> = {}): AppError {
+  return new AppError('conflict', message, { details: { reason, ...details } });
+}

@@ -1,0 +1,95 @@
+import type { SessionState } from '@interlude/protocol/agent-state';
+import type { Arrange, Retire, RetireAnswer } from '@interlude/protocol/commands';
+import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
+import { columnText } from '@/db/column-text';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import type { WriteTransaction } from '@/db/writes';
+import type { Asked } from '@/lib/server/access/asked';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { appendFacts } from '@/lib/server/ingest/append-facts';
+import { conflict, missing } from './accept-command';
+
+/**
+ * `PUT /sessions/:id/arrangement`: names, pins or archives a session, or marks its state as seen.
+ *
+ * @returns the arrangement; the same again changes nothing
+ * @throws AppError `not_found`
+ */
+export async function putArrangement(
+  { ids: { sessionId }, body }: Asked<'sessionId', { body: Arrange }>,
+  server: ServerContext,
+): Promise<ArrangementAnswer> {
+  const now = server.now();
+  return server.database.writes.run(async (transaction) => {
+    const { rows } = await transaction.execute({
+      sql: `SELECT ${SESSION_ROW.columns()} FROM sessions WHERE id = ?`,
+      args: [columnText(sessionId)],
+    });
+    if (rows[0] === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
+    const { id, agentId, arrangement: before, updatedPosition } = sessionFromRow(rows[0]);
+    const arrangement = rearrange(before, body, now);
+    if (JSON.stringify(arrangement) === JSON.stringify(before)) return { arrangement, position: updatedPosition };
+    const fact = { kind: 'session-arranged', agentId, sessionId: id, arrangement } as const;
+    return { arrangement, position: (await appendFacts(transaction, now, [fact])) ?? updatedPosition };
+  });
+}
+
+function rearrange(before: Arrangement, { name, pinned, archived, seenState }: Arrange, now: number): Arrangement {
+  const since = (wanted: boolean | undefined, at: number | null) =>
+    wanted === undefined ? at : wanted ? (at ?? now) : null;
+  return {
+    name: name === undefined ? before.name : name?.trim() || null,
+    pinnedAt: since(pinned, before.pinnedAt),
+    archivedAt: since(archived, before.archivedAt),
+    seenState: seenState === undefined ? before.seenState : seenState,
+  };
+}
+
+const ACTIVE = ['starting', 'working', 'needs-input', 'waiting-on-background'] as const satisfies SessionState[];
+
+/** Counts active sessions, except those whose runner is away: their state is unknown. */
+async function countActive(transaction: WriteTransaction, agentId: string): Promise<number> {
+  const { rows } = await transaction.execute({
+    sql: `SELECT count(*) AS active FROM sessions WHERE agent_id = ?1 AND NOT has_ended AND NOT is_away
+          AND state IN (SELECT value FROM json_each(?2))`,
+    args: [columnText(agentId), JSON.stringify(ACTIVE)],
+  });
+  return Number(rows[0]?.active);
+}
+
+/**
+ * `PUT /agents/:id/retirement`: retires an agent that is not coming back, or brings it back. Its next sign of life
+ * brings it back too.
+ *
+ * @returns the retirement; the same again changes nothing
+ * @throws AppError `not_found`, `conflict`: `agent_connected`, `agent_at_work`
+ */
+export async function putRetirement(
+  { ids: { agentId }, body: { retired } }: Asked<'agentId', { body: Retire }>,
+  server: ServerContext,
+): Promise<RetireAnswer> {
+  const now = server.now();
+  return server.database.writes.run(async (transaction) => {
+    const { rows } = await transaction.execute({
+      sql: `SELECT ${AGENT_ROW.columns()} FROM agents WHERE id = ?`,
+      args: [columnText(agentId)],
+    });
+    if (rows[0] === undefined) throw missing('agent', agentId, 'GET /api/v1/agents lists them.');
+    const { id, retiredAt, connection, updatedPosition } = agentFromRow(rows[0]);
+    if (retired === (retiredAt !== null)) return { retiredAt, position: updatedPosition };
+    if (retired && connection === 'connected') {
+      throw conflict('agent_connected', 'The runner of this agent is connected. Stop it first, then retire the agent.');
+    }
+    const active = retired ? await countActive(transaction, id) : 0;
+    if (active > 0) {
+      throw conflict(
+        'agent_at_work',
+        `The agent has ${active} active sessions. Wait until they end or interrupt them, then retire the agent.`,
+        { sessions: active },
+      );
+    }
+    const fact = { kind: 'agent-retired', agentId: id, retiredAt: retired ? now : null } as const;
+    const position = await appendFacts(transaction, now, [fact]);
+    return { retiredAt: fact.retiredAt, position: position ?? updatedPosition };
+  });
+}

@@ -1,0 +1,116 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { ShownFold } from '@interlude/protocol/projections/items';
+import type {
+  Obligation,
+  ObligationList,
+  RequestDetail,
+  RequestItem,
+  SessionObligations,
+} from '@interlude/protocol/read-models';
+import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import type { Row } from '@libsql/client';
+import { columnText } from '@/db/column-text';
+import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
+import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import type { Sight } from '@/lib/server/access/sight';
+import { query, rawRow, readSnapshot } from './read-snapshot';
+import { ENTRY_COLUMNS, RedactedEntries, withRedacted } from './read-turns';
+
+const MAX_SHOWN = 200;
+const MAX_SETTLED = 20;
+
+/**
+ * An agent's pending replies, oldest first; none for an unknown agent, whose runner may ask before its first record. Reads
+ * a range of an index that holds nothing else.
+ *
+ * @param byAlias true for the runner's ids of the sessions
+ */
+export async function readObligations(sight: Sight, agentId: string, byAlias = false): Promise<ObligationList> {
+  const sql = `SELECT ${OBLIGATION_ROW.columns()},
+      (SELECT alias FROM session_aliases AS a WHERE a.session_id = obligations.session_id) AS alias FROM obligations INDEXED BY obligations_owed_by_agent
+    WHERE agent_id = ? AND state = 'owed' AND ${agentsIn(sight.scope)} ORDER BY position LIMIT ?`;
+  const owed = query(
+    (row) => {
+      const obligation = obligationFromRow(row);
+      return byAlias && row.alias !== null ? { ...obligation, sessionId: String(row.alias) } : obligation;
+    },
+    sql,
+    columnText(agentId),
+    MAX_SHOWN,
+  );
+  const { position, found } = await readSnapshot(sight, [owed]);
+  const shown = (obligation: Obligation) => {
+    const { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate } = obligation;
+    return { messageId, sessionId, from, text, sentAt, owedSince, isOverdue, candidate };
+  };
+  return { position, obligations: found[0].map(shown) };
+}
+
+/** A session's pending replies, oldest first, and the last ones settled; none for an unknown session. */
+export async function readSessionObligations(sight: Sight, sessionId: string): Promise<SessionObligations> {
+  const columns = OBLIGATION_ROW.columns();
+  const which = sessionsIn(sight.scope, 'session_id');
+  const id = columnText(sessionId);
+  const { position, found } = await readSnapshot(sight, [
+    query(
+      obligationFromRow,
+      `SELECT ${columns} FROM obligations INDEXED BY obligations_owed_by_session
+        WHERE session_id = ? AND state = 'owed' AND ${which} ORDER BY position LIMIT ?`,
+      id,
+      MAX_SHOWN,
+    ),
+    query(
+      obligationFromRow,
+      `SELECT ${columns} FROM obligations INDEXED BY obligations_settled
+        WHERE session_id = ? AND state <> 'owed' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
+      id,
+      MAX_SETTLED,
+    ),
+  ]);
+  return { position, owed: found[0] ?? [], settled: found[1] ?? [] };
+}
+
+const MOST_ANSWERS = 100;
+
+/**
+ * The newest request with an id as its turn shows it, with its answers and outcome.
+ *
+ * @returns null for an unknown request
+ */
+export async function readRequest(sight: Sight, sessionId: string, requestId: string): Promise<RequestDetail | null> {
+  const [session, request] = [columnText(sessionId), columnText(requestId)];
+  const asked = `SELECT position, turn_id FROM events INDEXED BY events_of_requests
+    WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
+      AND name = '${CUSTOM.requestOpened}' AND ${sessionsIn(sight.scope, 'session_id')} ORDER BY position DESC LIMIT 1`;
+  const { position, found } = await readSnapshot<[Row, Row, Row]>(sight, [
+    query(rawRow, asked, session, request),
+    query(
+      rawRow,
+      `SELECT ${ENTRY_COLUMNS} FROM events INDEXED BY events_of_requests
+        WHERE session_id = ?1 AND entity_id = ?2 AND name IN ('${CUSTOM.requestOpened}', '${CUSTOM.requestResolved}')
+          AND position >= (SELECT position FROM (${asked})) ORDER BY position`,
+      session,
+      request,
+    ),
+    query(
+      rawRow,
+      `SELECT ${ENTRY_COLUMNS} FROM events WHERE session_id = ?1 AND turn_id = (SELECT turn_id FROM (${asked}))
+        AND name IN ('${CUSTOM.commandQueued}', '${CUSTOM.commandDone}', '${CUSTOM.commandFailed}')
+        AND position > (SELECT position FROM (${asked})) AND payload->>'$.value.request_id' = ?2
+        ORDER BY position LIMIT ${MOST_ANSWERS}`,
+      session,
+      request,
+    ),
+  ]);
+  const [[opened], changes, answers] = found;
+  if (opened === undefined) return null;
+  const fold = new ShownFold({ items: [] }, false);
+  const shown = new RedactedEntries(sight);
+  const rows = [...changes, ...answers].sort((a, b) => Number(a.position) - Number(b.position));
+  for (const row of rows) fold.take(shown.fromRow(row));
+  const item = fold.shown().items.findLast((one): one is RequestItem => one.kind === 'request' && one.id === requestId);
+  const turnId = opened.turn_id === null ? null : String(opened.turn_id);
+  if (item === undefined) return null;
+  const detail = await withRedacted(sight, { request: item }, { position, turnId });
+  return sight.redacts ? markRedacted({ ...detail, redacted: shown.tally.redacted }) : detail;
+}
