@@ -40,8 +40,8 @@ describe('the command', () => {
 
   test.each([
     [['conformance'], /name server or runner/],
-    [['conformance', 'clients'], /there is no "clients" to check/],
-    [['conformance', 'runner'], /the command of the runner stands behind --/],
+    [['conformance', 'clients'], /cannot check "clients"/],
+    [['conformance', 'runner'], /put the command of the runner after --/],
     [['conformance', 'runner', '--ours', '--', 'x'], /give a command or --ours/],
     [['conformance', 'server', '--only', 'manners'], /--only is one of outbox, answers/],
     [['conformance', 'server', '--timeout', '0'], /--timeout is a number of seconds/],

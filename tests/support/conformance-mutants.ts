@@ -10,7 +10,7 @@ import { type InProcessServer, inProcessServer } from './server-target';
 /** Runners and servers that break one rule each, with the checks that must fail for it. */
 
 /** What a broken one never does is waited for in vain. */
-const WITHIN_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const [, source = ''] = PYTHON;
 
 export interface RunnerMutant {
@@ -215,7 +215,7 @@ export async function expectRunnerFails({ only, changes, fails }: RunnerMutant):
   const file = join(folder, 'runner.py');
   writeFileSync(file, code);
   try {
-    expectFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }), fails);
+    expectFailed(await checkRunner(['python3', file], { only, timeoutMs: TIMEOUT_MS }), fails);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -403,7 +403,7 @@ export const SERVER_MUTANTS: ServerMutant[] = [
 export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
   const front = await frontOf(server.fetch, tamper);
   try {
-    const { results } = await checkServer({ url: front.url, token: server.token }, { only, withinMs: WITHIN_MS });
+    const { results } = await checkServer({ url: front.url, token: server.token }, { only, timeoutMs: TIMEOUT_MS });
     expectFailed(results, fails);
   } finally {
     await front.close();
