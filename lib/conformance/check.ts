@@ -37,11 +37,14 @@ export interface Check<Target> {
   run(target: Target): Promise<void>;
 }
 
-type Row<Target> = Omit<Check<Target>, 'group' | 'why'> & { why?: string };
+type Row<Target> = Omit<Check<Target>, 'group' | 'name' | 'why'> & { why?: string };
 
-/** @param why the section for rows that name no other */
-export function checksOf<Target>(group: Group, why: string, rows: readonly Row<Target>[]): Check<Target>[] {
-  return rows.map((row) => ({ group, why, ...row }));
+/**
+ * @param why the section for rows that name no other
+ * @param rows by name
+ */
+export function checksOf<Target>(group: Group, why: string, rows: Record<string, Row<Target>>): Check<Target>[] {
+  return Object.entries(rows).map(([name, row]) => ({ group, name, why, ...row }));
 }
 
 export type Verdict = 'passed' | 'failed' | 'skipped';

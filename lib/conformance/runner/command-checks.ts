@@ -24,9 +24,8 @@ function assertReceived(runner: RunnerTarget, id: string, count: number): void {
   assertMatch('how often the agents received it', runner.journal.received('message', id).length, count);
 }
 
-export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
-  {
-    name: 'a message is acknowledged as delivered once the agent has it',
+export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', {
+  'a message is acknowledged as delivered once the agent has it': {
     todo: 'Pass it to the agent, and then acknowledge it.',
     async run(runner) {
       await runner.prompt('say I am there');
@@ -43,8 +42,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       await runner.answer(message);
     },
   },
-  {
-    name: 'a command that comes several times is done once, and acknowledged each time',
+  'a command that comes several times is done once, and acknowledged each time': {
     todo: 'Remember the ids of handled commands.',
     async run(runner) {
       await runner.ensureRunning();
@@ -58,8 +56,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       assertReceived(runner, message.id, 1);
     },
   },
-  {
-    name: 'a command that was done before the runner was killed is acknowledged again, and done no second time',
+  'a command that was done before the runner was killed is acknowledged again, and done no second time': {
     todo: 'Store the ids on disk, and acknowledge again what is resent or was not confirmed.',
     async run(runner) {
       await runner.ensureRunning();
@@ -78,8 +75,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       assertReceived(runner, message.id, 1);
     },
   },
-  {
-    name: 'a command of an unknown type is acknowledged as failed, with a reason',
+  'a command of an unknown type is acknowledged as failed, with a reason': {
     todo: 'Give the reason as a sentence.',
     async run(runner) {
       await runner.ensureRunning();
@@ -88,8 +84,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       await runner.prompt('say still here');
     },
   },
-  {
-    name: 'unknown frames, comments and frames that come in pieces are no trouble',
+  'unknown frames, comments and frames that come in pieces are no trouble': {
     why: '2, Common rules, and 5, Live',
     todo: 'Decode the stream as a whole, and parse it line by line.',
     async run(runner) {
@@ -113,8 +108,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       assertMatch('the turn', textsIn(await runner.answer(command)), [text.slice(4)]);
     },
   },
-  {
-    name: 'a stream that ends or breaks is opened again, and what was asked meanwhile is done once',
+  'a stream that ends or breaks is opened again, and what was asked meanwhile is done once': {
     todo: 'Reconnect, and handle each open command once.',
     async run(runner) {
       await runner.ensureRunning();
@@ -132,8 +126,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       }
     },
   },
-  {
-    name: 'an interrupt that was meant for another turn is refused, and the turn that runs goes on',
+  'an interrupt that was meant for another turn is refused, and the turn that runs goes on': {
     why: '7, Interrupts',
     todo: 'Compare turnId with the open turn.',
     async run(runner) {
@@ -144,8 +137,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       await runner.ack(runner.queue('interrupt', { turnId: id }), ['done']);
     },
   },
-  {
-    name: 'what its status record says it does not take it refuses with that reason',
+  'what its status record says it does not take it refuses with that reason': {
     todo: 'Give the reason for each unsupported command in takesNot, and in its acknowledgement.',
     async run(runner) {
       await runner.ensureRunning();
@@ -159,8 +151,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       assert(hasReasons, 'takesNot beside takes', takesNot);
     },
   },
-  {
-    name: 'a message that carries what its status record does not take is refused, and the agent does not get it',
+  'a message that carries what its status record does not take is refused, and the agent does not get it': {
     why: '7, Attachments, 5',
     todo: 'Refuse a message with unsupported attachments as a whole, with a reason.',
     async run(runner) {
@@ -179,8 +170,7 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       assertReceived(runner, message.id, 0);
     },
   },
-  {
-    name: 'a runner that has been fenced neither comes back nor acknowledges',
+  'a runner that has been fenced neither comes back nor acknowledges': {
     todo: 'Stop for good at `fenced`, and use a new id and startedAt in each process.',
     async run(runner) {
       await runner.ensureRunning();
@@ -200,11 +190,10 @@ export const COMMANDS = checksOf<RunnerTarget>('commands', '7, Commands', [
       assert(isNewer, 'a later startedAt and another id', [before, now]);
     },
   },
-]);
+});
 
-export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may say, and 7, Commands, 9', [
-  {
-    name: 'a status record says which kind of agent and which runner speaks, and how often it will',
+export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may say, and 7, Commands, 9', {
+  'a status record says which kind of agent and which runner speaks, and how often it will': {
     todo: 'Report kind, versions.protocol, the runner as on the command stream, and everyMs of at most ten minutes.',
     async run(runner) {
       await runner.ensureRunning();
@@ -217,8 +206,7 @@ export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may s
       assert(isValid, 'everyMs, at most ten minutes', everyMs);
     },
   },
-  {
-    name: 'it reports as often as it promised',
+  'it reports as often as it promised': {
     todo: 'Send a status record every everyMs, changed or not.',
     async run(runner) {
       await runner.ensureRunning();
@@ -228,8 +216,7 @@ export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may s
       await runner.waitFor('the next status record', () => count() > before, { timeoutMs });
     },
   },
-  {
-    name: 'a status record that speaks of the open turn names the one that its events have opened',
+  'a status record that speaks of the open turn names the one that its events have opened': {
     todo: 'Report within everyMs that a turn has started or ended.',
     async run(runner) {
       if (!('openTurnId' in runner.status)) throw new Unsupported('its status record does not speak of the open turn');
@@ -243,7 +230,7 @@ export const LIVENESS = checksOf<RunnerTarget>('liveness', '3, What status may s
       await runner.waitFor('openTurnId null', () => runner.status.openTurnId === null, options);
     },
   },
-]);
+});
 
 async function setLogLevel(runner: RunnerTarget, level: string | null, requestId: string, ttlSeconds?: number) {
   const body = { level, by: 'conformance', requestId, ...(ttlSeconds === undefined ? {} : { ttlSeconds }) };
@@ -258,9 +245,8 @@ async function waitForLevel(runner: RunnerTarget, level: unknown): Promise<void>
   });
 }
 
-export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level of a runner', [
-  {
-    name: 'a level is set, said in the status record, and goes back by itself when its time is over',
+export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level of a runner', {
+  'a level is set, said in the status record, and goes back by itself when its time is over': {
     todo: 'Report the level you write in logLevel.',
     async run(runner) {
       await runner.requireSupport('log-level.set');
@@ -271,8 +257,7 @@ export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level o
       await waitForLevel(runner, base);
     },
   },
-  {
-    name: 'the same wish again is acknowledged, and changes nothing any more',
+  'the same wish again is acknowledged, and changes nothing any more': {
     todo: 'Remember the last requestId that you have applied.',
     async run(runner) {
       await runner.requireSupport('log-level.set');
@@ -286,8 +271,7 @@ export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level o
       assertMatch('the level', runner.status.logLevel, base);
     },
   },
-  {
-    name: 'a change of the level is a line of the log, whatever the level',
+  'a change of the level is a line of the log, whatever the level': {
     todo: 'Write a log record with marker {"kind":"level","level","previous","by"}.',
     async run(runner) {
       await runner.requireSupport('log-level.set');
@@ -298,4 +282,4 @@ export const LOG_LEVEL = checksOf<RunnerTarget>('log level', '7, The log level o
       await runner.waitFor('a log record with a marker', isLogged);
     },
   },
-]);
+});

@@ -16,9 +16,8 @@ const EARLY_MS = 50;
 /** A runner backs off for up to this long after 401. */
 const MAX_BACKOFF_MS = 35_000;
 
-export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
-  {
-    name: 'what was taken, and whose answer was cut off, is sent again as it was',
+export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', {
+  'what was taken, and whose answer was cut off, is sent again as it was': {
     why: '3, Ingest',
     todo: 'Send unacknowledged records again, under the same numbers.',
     async run(runner) {
@@ -40,8 +39,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       assertMatch('records that changed', fake.log.faults.slice(faults), []);
     },
   },
-  {
-    name: 'after 429 and 503 nothing is sent before Retry-After is over',
+  'after 429 and 503 nothing is sent before Retry-After is over': {
     todo: 'Wait for Retry-After.',
     async run(runner) {
       await runner.ensureRunning();
@@ -60,8 +58,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       }
     },
   },
-  {
-    name: 'a token that is refused stops the sending and not the collecting',
+  'a token that is refused stops the sending and not the collecting': {
     todo: 'Keep every record, back off, and retry.',
     async run(runner) {
       await runner.ensureRunning();
@@ -84,8 +81,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       assertMatch('the texts', textsIn(turn), numbers(20));
     },
   },
-  {
-    name: 'a request that is too large is sent in smaller ones, and nothing of it is given up',
+  'a request that is too large is sent in smaller ones, and nothing of it is given up': {
     todo: 'Halve the batch until it is accepted.',
     async run(runner) {
       await runner.ensureRunning();
@@ -99,8 +95,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       assert(tries < 300, 'fewer than 300 tries', tries);
     },
   },
-  {
-    name: 'a record that is refused for good is declared lost in its place, and what follows is sent',
+  'a record that is refused for good is declared lost in its place, and what follows is sent': {
     why: '3, Ingest, 6',
     todo: 'Find the refused record, and send a `lost` record under its number.',
     async run(runner) {
@@ -118,8 +113,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       assertMatch('the next turn', await runner.promptTexts('say better'), ['better']);
     },
   },
-  {
-    name: 'an answer that comes late is waited for: one request at a time',
+  'an answer that comes late is waited for: one request at a time': {
     why: '3, Ingest',
     todo: 'Wait for the answer before sending the next request.',
     async run(runner) {
@@ -136,8 +130,7 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       assertMatch('requests beside another', counts, []);
     },
   },
-  {
-    name: 'a runner whose outbox is fenced sends nothing more under that epoch',
+  'a runner whose outbox is fenced sends nothing more under that epoch': {
     why: '3, Ingest, 2',
     todo: 'Stop for good at 403 stale_epoch: another outbox of this producer has written.',
     async run(runner) {
@@ -160,16 +153,15 @@ export const ANSWERS = checksOf<RunnerTarget>('answers', '2, Errors', [
       await runner.prompt('say after');
     },
   },
-]);
+});
 
 const OUTAGE_MS = 2_500;
 /** The runner must have stored what the agent wrote this long before a kill. */
 const STORED_MS = 1_500;
 const FORGOTTEN_RECORDS = 5;
 
-export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', [
-  {
-    name: 'an outage uses nothing up: however often it is tried, everything arrives in the end, once',
+export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', {
+  'an outage uses nothing up: however often it is tried, everything arrives in the end, once': {
     why: '2, Errors',
     todo: 'Retry without limit, with increasing waits, and count no attempts against a record.',
     async run(runner) {
@@ -190,8 +182,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', [
       assertMatch('the texts', textsIn(await runner.answer(message)), numbers(100));
     },
   },
-  {
-    name: 'what waits when the runner is killed is sent by the next one',
+  'what waits when the runner is killed is sent by the next one': {
     why: '8, Invariants, 4',
     todo: 'Store each record before doing anything else with it, and send each once.',
     async run(runner) {
@@ -218,8 +209,7 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', [
       assertMatch('how often the agents received it', journal.received('message', message.id).length, 1, todo);
     },
   },
-  {
-    name: 'what a server has lost that was put back is sent again, or declared lost',
+  'what a server has lost that was put back is sent again, or declared lost': {
     why: '3, Ingest, 2 and 6',
     todo: 'At 409 with a lower expectedSeq: send it again from there, or start an epoch with a `lost` record.',
     async run(runner) {
@@ -236,16 +226,14 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', [
       assert(missing === 0 || declared >= missing, `${missing} records declared lost`, declared);
     },
   },
-  {
-    name: 'records are numbered from 1 without a hole, and a number keeps its record',
+  'records are numbered from 1 without a hole, and a number keeps its record': {
     todo: 'Number each record when it is stored, once and for all.',
     async run(runner) {
       await runner.prompt('say the last but one');
       assertMatch('the faults', runner.fake.log.faults, []);
     },
   },
-  {
-    name: 'nothing that the agent said is told twice, whatever was cut off, sent again or killed',
+  'nothing that the agent said is told twice, whatever was cut off, sent again or killed': {
     why: '8, Invariants, 1',
     todo: 'Give each text one message id and each turn one run id, and send both once.',
     async run(runner) {
@@ -262,13 +250,12 @@ export const OUTBOX = checksOf<RunnerTarget>('outbox', '3, Ingest', [
       assertMatch('turns that begin twice', twice, []);
     },
   },
-]);
+});
 
 const BIG_CHARACTERS = 10 * 1024 * 1024;
 
-export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', [
-  {
-    name: 'ten million characters arrive whole, in records of at most 1 MiB that cut no character in two',
+export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', {
+  'ten million characters arrive whole, in records of at most 1 MiB that cut no character in two': {
     todo: 'Send a long text as several deltas, split between characters.',
     async run(runner) {
       const { log } = runner.fake;
@@ -283,8 +270,7 @@ export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', [
       assertMatch('records that are too large', log.faults.slice(faults), []);
     },
   },
-  {
-    name: 'no request is over 8 MiB or 10,000 records',
+  'no request is over 8 MiB or 10,000 records': {
     todo: 'Send smaller batches.',
     async run(runner) {
       await runner.prompt('count 300 0');
@@ -295,7 +281,7 @@ export const LIMITS = checksOf<RunnerTarget>('limits', '2, Limits', [
       assert(count <= MAX_RECORDS_PER_REQUEST, 'at most 10,000 records in a request', count);
     },
   },
-]);
+});
 
 /** Has the shape of a real key, but is none. Split so that secret scanners don't report this file. */
 const KEY = ['sk', 'ant', 'api03', 'b7Qm2ZtR9xKe4LpWv8Hs', 'Yd3NcUf6Ja1G'].join('-');
@@ -307,9 +293,8 @@ async function logLine(runner: RunnerTarget, text: string): Promise<Fields> {
   });
 }
 
-export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', [
-  {
-    name: 'its own token is in no log line, whoever wrote it there',
+export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', {
+  'its own token is in no log line, whoever wrote it there': {
     todo: 'Remove it from each message before the line leaves the runner, and count it in `redacted`.',
     async run(runner) {
       await runner.prompt(`log info the dashboard takes ${runner.token} and nothing else`);
@@ -319,8 +304,7 @@ export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', 
       assertMatch('redacted', redacted, 1);
     },
   },
-  {
-    name: 'what looks like a secret is taken out of a log line, which says so',
+  'what looks like a secret is taken out of a log line, which says so': {
     todo: 'Replace what has the shape of a credential with [redacted: <kind>], and count it in `redacted`.',
     async run(runner) {
       await runner.prompt(`log warn the model answers to ${KEY} today`);
@@ -330,8 +314,7 @@ export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', 
       assertMatch('redacted', redacted, 1);
     },
   },
-  {
-    name: 'the agent is given nothing of what is Interlude’s own',
+  'the agent is given nothing of what is Interlude’s own': {
     why: '8, Invariants, 10',
     todo: 'Remove INTERLUDE_* from the agent’s environment.',
     async run(runner) {
@@ -344,7 +327,7 @@ export const SECRETS = checksOf<RunnerTarget>('secrets', '3, What log may say', 
       );
     },
   },
-]);
+});
 
 /** Generous, because the checks also run on busy machines. */
 const MAX_BLOCKED_MS = 2_500;
@@ -359,9 +342,8 @@ function assertNotBlocked(runner: RunnerTarget, messageId: string): void {
   assert(longest < MAX_BLOCKED_MS, `the agent never blocked for ${MAX_BLOCKED_MS} ms`, `${longest} ms`);
 }
 
-export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, Invariants, 9', [
-  {
-    name: 'the agent works on as if nothing were while the server is away, and all of it is told afterwards',
+export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, Invariants, 9', {
+  'the agent works on as if nothing were while the server is away, and all of it is told afterwards': {
     todo: 'Store what the agent writes, keep reading it, and send in the background, in order, each record once.',
     async run(runner) {
       const { fake, journal } = runner;
@@ -382,8 +364,7 @@ export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, I
       assertMatch('the texts', texts, numbers(50));
     },
   },
-  {
-    name: 'a server that answers slowly holds up no agent',
+  'a server that answers slowly holds up no agent': {
     todo: 'Read the agent while an answer is pending.',
     async run(runner) {
       await runner.ensureRunning();
@@ -400,4 +381,4 @@ export const NEVER_IN_THE_WAY = checksOf<RunnerTarget>('never in the way', '8, I
       await runner.answer(message);
     },
   },
-]);
+});

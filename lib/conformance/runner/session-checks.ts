@@ -10,9 +10,8 @@ export const numbers = (count: number) => Array.from({ length: count }, (_, at) 
 
 const NAME_MESSAGE = 'Put the message into metadata.interlude.userMessageIds of the run, on its start and on its end.';
 
-export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and 7, Obligations', [
-  {
-    name: 'a turn names the message that it answers, and holds what was said in it',
+export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and 7, Obligations', {
+  'a turn names the message that it answers, and holds what was said in it': {
     todo: NAME_MESSAGE,
     async run(runner) {
       const turn = await runner.prompt('say hello there');
@@ -20,8 +19,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the turn', seen, { kind: 'user', state: 'finished', texts: ['hello there'] });
     },
   },
-  {
-    name: 'of two messages in a row each is answered by the turn that it began',
+  'of two messages in a row each is answered by the turn that it began': {
     todo: NAME_MESSAGE,
     async run(runner) {
       const messages = [await runner.send('say the first'), await runner.send('say the second')];
@@ -37,8 +35,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the turns', seen, expected);
     },
   },
-  {
-    name: 'a turn that the agent begins by itself is between runs, and names the task that woke it',
+  'a turn that the agent begins by itself is between runs, and names the task that woke it': {
     todo: 'Read the agent between its turns; send the end of the task, then RUN_STARTED with turn "between-run" and the trigger.',
     async run(runner) {
       await runner.prompt('background 0.2');
@@ -50,16 +47,14 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('its items', kinds, ['task', 'message']);
     },
   },
-  {
-    name: 'a turn that failed says why',
+  'a turn that failed says why': {
     todo: 'Send RUN_ERROR.',
     async run(runner) {
       const { state, error } = await runner.prompt('fail no more tokens');
       assertMatch('the turn', { state, error }, { state: 'failed', error: { message: 'no more tokens' } });
     },
   },
-  {
-    name: 'a turn that a person interrupts is told as interrupted, and the next one goes on as always',
+  'a turn that a person interrupts is told as interrupted, and the next one goes on as always': {
     why: '7, Interrupts',
     todo: 'End it with RUN_FINISHED, outcome {"type":"cancelled"}, and keep the agent running.',
     async run(runner) {
@@ -71,8 +66,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the next turn', await runner.promptTexts('say go on'), ['go on']);
     },
   },
-  {
-    name: 'an agent that dies in the middle of a turn leaves none open, and a message finds it again',
+  'an agent that dies in the middle of a turn leaves none open, and a message finds it again': {
     why: '3, What event may say',
     todo: 'Send RUN_ERROR or session:ended when the agent’s process ends in a turn, and resume the session afterwards.',
     async run(runner) {
@@ -88,8 +82,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the next turn', await runner.promptTexts('say back again'), ['back again']);
     },
   },
-  {
-    name: 'what was open when the runner was killed is closed by the next one before anything new',
+  'what was open when the runner was killed is closed by the next one before anything new': {
     why: '3, What status may say',
     todo: 'Store open work with the events that opened it, and close it before anything else at the next start.',
     async run(runner) {
@@ -111,7 +104,7 @@ export const TURNS = checksOf<RunnerTarget>('turns', '4, Where events stand, and
       assertMatch('the tasks reported as running', tasks, [], 'End its tasks as lost, or stop listing them.');
     },
   },
-]);
+});
 
 /** Starts a background task. @returns its id at the agent, and a function that waits for its end */
 async function startTask(
@@ -131,9 +124,8 @@ function listedTasks(record: Fields): string[] | null {
   return Array.isArray(tasks) ? tasks.map((task) => String(fieldsOf(task).id)) : null;
 }
 
-export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', [
-  {
-    name: 'a background task is told when it begins, and how it ended',
+export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', {
+  'a background task is told when it begins, and how it ended': {
     todo: 'Send task:started in the turn that starts it, and task:completed with status and exit_code whenever it ends.',
     async run(runner) {
       const { started, ended } = await startTask(runner, 0.5);
@@ -143,8 +135,7 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', [
       assertMatch('its end', { status, exitCode }, { status: 'failed', exitCode: 3 });
     },
   },
-  {
-    name: 'a task that a person stops is told as stopped',
+  'a task that a person stops is told as stopped': {
     why: '7, Commands',
     todo: 'Send task:completed with the status "stopped" once the agent reports it.',
     async run(runner) {
@@ -154,8 +145,7 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', [
       assertMatch('its end', (await ended()).status, 'stopped');
     },
   },
-  {
-    name: 'a status record that lists tasks lists each that runs, and none that has ended',
+  'a status record that lists tasks lists each that runs, and none that has ended': {
     why: '3, What status may say',
     todo: 'A running task that is not listed counts as lost: list every task that the events leave open, or none.',
     async run(runner) {
@@ -190,7 +180,7 @@ export const TASKS = checksOf<RunnerTarget>('tasks', '3, Ingest, 11', [
       assertMatch('records that leave one out', incomplete.slice(0, 3), []);
     },
   },
-]);
+});
 
 /** Answers a permission as the dashboard does. */
 function decide(runner: RunnerTarget, request: RequestItem, behavior: string, more: Fields = {}): FakeCommand {
@@ -198,9 +188,8 @@ function decide(runner: RunnerTarget, request: RequestItem, behavior: string, mo
   return runner.queue('permission.decision', { requestId, digest, openedPosition, behavior, ...more });
 }
 
-export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to requests', [
-  {
-    name: 'a permission is asked of people, and the agent hears what was answered, once',
+export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to requests', {
+  'a permission is asked of people, and the agent hears what was answered, once': {
     todo: 'Send the tool and the input as the agent gave them, pass the answer on once, and send request:resolved.',
     async run(runner) {
       await runner.requireSupport('permission.decision');
@@ -219,8 +208,7 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
       assertMatch('its outcome', outcome, 'allowed');
     },
   },
-  {
-    name: 'an answer to anything else than what is asked is refused, and the agent goes on waiting',
+  'an answer to anything else than what is asked is refused, and the agent goes on waiting': {
     todo: 'Compute the digest from the open request, and refuse an answer with another one.',
     async run(runner) {
       await runner.requireSupport('permission.decision');
@@ -235,8 +223,7 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
       assertMatch('the turn', textsIn(await runner.answer(message)), ['denied: rm -r build']);
     },
   },
-  {
-    name: 'a second answer to a request is refused',
+  'a second answer to a request is refused': {
     todo: 'Answer each request once.',
     async run(runner) {
       await runner.requireSupport('permission.decision');
@@ -248,8 +235,7 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
       assertMatch('the number of answers to the agent', runner.journal.received('answer', request.id).length, 1);
     },
   },
-  {
-    name: 'a question is asked of people, and the agent hears the answers',
+  'a question is asked of people, and the agent hears the answers': {
     todo: 'Pass the answers on to the agent.',
     async run(runner) {
       await runner.requireSupport('question.answer');
@@ -260,18 +246,16 @@ export const REQUESTS = checksOf<RunnerTarget>('requests', '7, Answers to reques
       assertMatch('the turn', textsIn(await runner.answer(message)), ['answered: {"Which colour?":"green"}']);
     },
   },
-]);
+});
 
-export const ORDER = checksOf<RunnerTarget>('order', '8, Invariants, 2', [
-  {
-    name: 'a hundred texts in a row are told in the order in which they were said, each once',
+export const ORDER = checksOf<RunnerTarget>('order', '8, Invariants, 2', {
+  'a hundred texts in a row are told in the order in which they were said, each once': {
     todo: 'Number records in the order in which the agent wrote.',
     async run(runner) {
       assertMatch('the texts', await runner.promptTexts('count 100 0'), numbers(100));
     },
   },
-  {
-    name: 'while two turns and a task take turns, everything comes in the agent’s own order',
+  'while two turns and a task take turns, everything comes in the agent’s own order': {
     todo: 'Never reorder records of a session.',
     async run(runner) {
       await runner.ensureRunning();
@@ -288,4 +272,4 @@ export const ORDER = checksOf<RunnerTarget>('order', '8, Invariants, 2', [
       assertMatch('the texts', seen, ids);
     },
   },
-]);
+});

@@ -59,9 +59,8 @@ function rawGet(
   });
 }
 
-export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', [
-  {
-    name: 'no route answers without a credential, nor with a wrong one, whether or not there is such a route',
+export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
+  'no route answers without a credential, nor with a wrong one, whether or not there is such a route': {
     todo: 'Authenticate before routing.',
     async run(server) {
       const expected = { status: 401, error: { code: 'unauthenticated' } };
@@ -79,8 +78,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', [
       }
     },
   },
-  {
-    name: 'a token in an address opens nothing, and no answer repeats it',
+  'a token in an address opens nothing, and no answer repeats it': {
     todo: 'Accept the token in the header only, and repeat neither it nor query parameters.',
     async run(server) {
       const { token } = server.server;
@@ -94,8 +92,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', [
       assert(!headers.includes(token), 'headers without the token', 'the headers repeat it');
     },
   },
-  {
-    name: 'whether it is alive and ready is open to anybody, and nothing else',
+  'whether it is alive and ready is open to anybody, and nothing else': {
     todo: 'Serve it without a credential.',
     async run(server) {
       for (const path of ['/healthz', '/readyz']) {
@@ -104,8 +101,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', [
       }
     },
   },
-  {
-    name: 'a page of another origin does nothing with the operator’s cookie, which is not the token',
+  'a page of another origin does nothing with the operator’s cookie, which is not the token': {
     todo: 'Set an HttpOnly cookie derived from the token, and accept it from same-origin pages only.',
     async run(server) {
       const { token } = server.server;
@@ -130,8 +126,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', [
       }
     },
   },
-  {
-    name: 'a request to another name is misdirected, whatever its credential',
+  'a request to another name is misdirected, whatever its credential': {
     todo: 'Answer only to the server’s own host names, against DNS rebinding.',
     async run(server) {
       const headers = { ...server.authorized, host: 'attacker.example' };
@@ -140,7 +135,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', [
       assertMatch('the answer', { status, code }, { status: 421, code: 'misdirected_host' });
     },
   },
-]);
+});
 
 const STALLED_READERS = 20;
 /** Generous, because the checks also run on busy machines. */
@@ -182,9 +177,8 @@ class Slowest {
   }
 }
 
-export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, Invariants, 12', [
-  {
-    name: 'twenty readers who never read hold up neither records nor other readers',
+export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, Invariants, 12', {
+  'twenty readers who never read hold up neither records nor other readers': {
     todo: 'Disconnect a reader that does not read its backlog, and wait for none.',
     async run(server) {
       const agent = server.agent('deaf');
@@ -206,8 +200,7 @@ export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, I
       }
     },
   },
-  {
-    name: 'the largest request that is taken holds up no other',
+  'the largest request that is taken holds up no other': {
     todo: 'Yield to other requests while a large one is stored.',
     async run(server) {
       const [large, small] = [server.agent('large'), server.agent('small')];
@@ -225,8 +218,7 @@ export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, I
       slowest.assertWithinBound();
     },
   },
-  {
-    name: 'what an agent owes is answered before its first word',
+  'what an agent owes is answered before its first word': {
     why: '6, Read models',
     todo: 'Answer an empty list for an unknown agent.',
     async run(server) {
@@ -234,4 +226,4 @@ export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, I
       assertMatch('the pending replies of an unknown agent', body, { obligations: [] });
     },
   },
-]);
+});

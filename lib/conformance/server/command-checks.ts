@@ -9,9 +9,8 @@ async function deliveryOf(agent: FakeAgent, messageId: string): Promise<unknown>
   return items.find(({ id }) => id === messageId)?.delivery;
 }
 
-export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
-  {
-    name: 'a runner’s stream says hello, then what is open, in order, then that this is all',
+export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
+  'a runner’s stream says hello, then what is open, in order, then that this is all': {
     todo: 'Send hello, then the open commands in the order they were queued, then up-to-date.',
     async run(server) {
       const agent = server.agent('stream');
@@ -32,8 +31,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       assertMatch('the frames', seen, expected);
     },
   },
-  {
-    name: 'a message is queued, delivered once its runner says so, and seen once a turn names it',
+  'a message is queued, delivered once its runner says so, and seen once a turn names it': {
     todo: 'Show each step of the delivery in the transcript.',
     async run(server) {
       const agent = server.agent('message');
@@ -55,8 +53,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       stream.close();
     },
   },
-  {
-    name: 'the same clientId gets the same answer and sends one command, and another text under it is a conflict',
+  'the same clientId gets the same answer and sends one command, and another text under it is a conflict': {
     todo: 'Queue one command per clientId.',
     async run(server) {
       const agent = server.agent('client-id');
@@ -74,8 +71,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       assertMatch('the commands', ids, [messageId]);
     },
   },
-  {
-    name: 'an acknowledgement may be repeated, and an end stays',
+  'an acknowledgement may be repeated, and an end stays': {
     todo: 'Answer 200 with the current state of the command.',
     async run(server) {
       const agent = server.agent('ack');
@@ -88,8 +84,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       }
     },
   },
-  {
-    name: 'what was not acknowledged comes again to the next stream, under the same id, and then no more',
+  'what was not acknowledged comes again to the next stream, under the same id, and then no more': {
     todo: 'Send a new stream every open command, and none that has ended.',
     async run(server) {
       const agent = server.agent('again-sent');
@@ -110,8 +105,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       third.close();
     },
   },
-  {
-    name: 'an interrupt of a turn that is over is refused, and says which one is open',
+  'an interrupt of a turn that is over is refused, and says which one is open': {
     why: '7, Interrupts',
     todo: 'Refuse it with openTurnId.',
     async run(server) {
@@ -122,8 +116,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       await server.expect(`${agent.path}/interrupt`, { turnId: 'r2', clientId: 'c2' }, { status: 202 });
     },
   },
-  {
-    name: 'of two runners of one agent the one that started later wins, and the other is told',
+  'of two runners of one agent the one that started later wins, and the other is told': {
     todo: 'End the older stream with `fenced`, which names the newer runner, and refuse its acknowledgements.',
     async run(server) {
       const agent = server.agent('fenced');
@@ -141,15 +134,14 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', [
       second.close();
     },
   },
-]);
+});
 
 /** A runner that is away for this long counts as missed, and its session as unknown. */
 const MISSED_MS = 30_000;
 const SLACK_MS = 5_000;
 
-export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', [
-  {
-    name: 'a runner that has promised a record and sends none is away, and its stream ends with bye',
+export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', {
+  'a runner that has promised a record and sends none is away, and its stream ends with bye': {
     todo: 'After two missed reports, end the stream with bye (slow) and show the agent as away.',
     isSlow: true,
     async run(server) {
@@ -163,8 +155,7 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', [
       await server.waitFor('the agent to be away', isAway);
     },
   },
-  {
-    name: 'nothing says working 30 s after a runner has gone in the middle of a turn',
+  'nothing says working 30 s after a runner has gone in the middle of a turn': {
     why: '7, Commands, 10 and 6, State',
     todo: 'Treat a runner whose stream ended 12 s ago as away, and show since when.',
     isSlow: true,
@@ -186,8 +177,7 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', [
       await agent.emit(finished('r1'), custom('session:ended', { reason: 'over', exitCode: 0 }));
     },
   },
-  {
-    name: 'a stream that has nothing to say says so every 15 s',
+  'a stream that has nothing to say says so every 15 s': {
     why: '5, Live',
     todo: 'Send the comment `: hb` every 15 s while idle.',
     isSlow: true,
@@ -197,8 +187,7 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', [
       stream.close();
     },
   },
-  {
-    name: 'a state names its evidence, and the word of the agent about its own end stays',
+  'a state names its evidence, and the word of the agent about its own end stays': {
     why: '6, State',
     todo: 'Let the agent’s own report decide once the agent is idle, name it as the evidence, and keep it.',
     async run(server) {
@@ -220,13 +209,12 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', [
       assertMatch('its state', (await agent.session()).state, 'complete');
     },
   },
-]);
+});
 
 const logLevelPath = (agent: FakeAgent) => `/agents/${encodeURIComponent(agent.id)}/log-level`;
 
-export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level of a runner', [
-  {
-    name: 'a level is asked of the runner, confirmed by it, and shown once its status says so',
+export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level of a runner', {
+  'a level is asked of the runner, confirmed by it, and shown once its status says so': {
     todo: 'Show what is requested, what is confirmed, and as `level` only what the status record reports.',
     async run(server) {
       const agent = server.agent('level');
@@ -249,8 +237,7 @@ export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level o
       stream.close();
     },
   },
-  {
-    name: 'a wish ends with its time, and a runner that never confirmed it is asked for its default',
+  'a wish ends with its time, and a runner that never confirmed it is asked for its default': {
     todo: 'Expire the request by the server’s clock, and ask the runner for its default.',
     async run(server) {
       const agent = server.agent('ttl');
@@ -266,8 +253,7 @@ export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level o
       stream.close();
     },
   },
-  {
-    name: 'a level that there is not is refused, and those that there are are listed',
+  'a level that there is not is refused, and those that there are are listed': {
     todo: 'List the levels in the error.',
     async run(server) {
       const agent = server.agent('no-level');
@@ -276,4 +262,4 @@ export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level o
       await server.expect(logLevelPath(agent), { level: 'loud' }, refusal, 'PUT');
     },
   },
-]);
+});

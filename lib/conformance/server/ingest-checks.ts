@@ -35,9 +35,8 @@ async function assertStored(agent: FakeAgent, expected: number[]): Promise<void>
   assertMatch('the stored marks', marks, expected);
 }
 
-export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
-  {
-    name: 'a request that is sent again is counted as duplicates, and stores nothing twice',
+export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
+  'a request that is sent again is counted as duplicates, and stores nothing twice': {
     todo: 'Acknowledge known records, count them in duplicates, and store them once.',
     async run(server) {
       const agent = server.agent('again');
@@ -49,8 +48,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1, 2]);
     },
   },
-  {
-    name: 'of a request that overlaps an earlier one only what is new is taken',
+  'of a request that overlaps an earlier one only what is new is taken': {
     todo: 'Accept each record by its seq, whichever request carries it.',
     async run(server) {
       const agent = server.agent('overlap');
@@ -61,8 +59,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1, 2, 3, 4]);
     },
   },
-  {
-    name: 'the first content of a number stays, whatever comes under it later',
+  'the first content of a number stays, whatever comes under it later': {
     todo: 'Keep the record that was acknowledged.',
     async run(server) {
       const agent = server.agent('content');
@@ -72,8 +69,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1]);
     },
   },
-  {
-    name: 'records beyond the next one are a gap, which says what is expected and stores nothing',
+  'records beyond the next one are a gap, which says what is expected and stores nothing': {
     todo: 'Answer 409 sequence_gap with expectedSeq.',
     async run(server) {
       const agent = server.agent('gap');
@@ -83,8 +79,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1]);
     },
   },
-  {
-    name: 'a probe says what is expected next, and stores nothing',
+  'a probe says what is expected next, and stores nothing': {
     todo: 'Refuse {"kind":"probe"} with the seq 2^53 - 1 as a gap.',
     async run(server) {
       const agent = server.agent('probe');
@@ -95,8 +90,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1, 2, 3]);
     },
   },
-  {
-    name: 'a newer epoch begins at 1, and fences the older one',
+  'a newer epoch begins at 1, and fences the older one': {
     todo: 'Start each greater epoch at 1, and refuse smaller ones with 403 stale_epoch and currentEpoch.',
     async run(server) {
       const agent = server.agent('epoch');
@@ -110,8 +104,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1, 2]);
     },
   },
-  {
-    name: 'an epoch that is ahead of the server’s clock is refused, with the time',
+  'an epoch that is ahead of the server’s clock is refused, with the time': {
     todo: 'Refuse an epoch far ahead of the server’s clock with 409 epoch_ahead, now and currentEpoch; accept others.',
     async run(server) {
       const agent = server.agent('ahead');
@@ -123,8 +116,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [2]);
     },
   },
-  {
-    name: 'a request in gzip is understood, in one member and in several',
+  'a request in gzip is understood, in one member and in several': {
     todo: 'Decompress every member of a gzip body.',
     async run(server) {
       const agent = server.agent('gzip');
@@ -143,8 +135,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       }
     },
   },
-  {
-    name: 'two outboxes of one agent are numbered apart',
+  'two outboxes of one agent are numbered apart': {
     why: '1, Terms',
     todo: 'Track seq per producer id.',
     async run(server) {
@@ -157,8 +148,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       await assertStored(agent, [1, 2, 3, 4]);
     },
   },
-  {
-    name: 'a loss is told in the transcript, at the place where it was lost',
+  'a loss is told in the transcript, at the place where it was lost': {
     todo: 'Show interlude:lost at the position of the lost record.',
     async run(server) {
       const agent = server.agent('loss');
@@ -170,7 +160,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', [
       assertMatch('the codes of the notices', codes, [null, 'lost', null]);
     },
   },
-]);
+});
 
 /** @throws CheckFailed unless the answer is this error, as JSON, with a message */
 function assertError(subject: string, { seen, body, headers }: Answer, expected: Fields): void {
@@ -182,9 +172,8 @@ function assertError(subject: string, { seen, body, headers }: Answer, expected:
   assert(/^application\/json/.test(type), `${subject} as JSON`, type, 'Give every error a JSON body.');
 }
 
-export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
-  {
-    name: 'a body that is not what it should be is malformed, and the message names the field',
+export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
+  'a body that is not what it should be is malformed, and the message names the field': {
     todo: 'Name the field in the message.',
     async run(server) {
       const agent = server.agent('malformed');
@@ -208,8 +197,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       assertError('incomplete JSON', cut, malformed);
     },
   },
-  {
-    name: 'a body in another encoding than gzip is refused as such',
+  'a body in another encoding than gzip is refused as such': {
     todo: 'Refuse it as unsupported_encoding.',
     async run(server) {
       const headers = { ...server.authorized, ...JSON_BODY, 'content-encoding': 'br' };
@@ -217,8 +205,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       assertError('content-encoding: br', answer, { status: 415, error: { code: 'unsupported_encoding' } });
     },
   },
-  {
-    name: 'what does not exist is not found, and a method that a route has not is not allowed',
+  'what does not exist is not found, and a method that a route has not is not allowed': {
     todo: 'List the methods of the route in Allow.',
     async run(server) {
       const notFound = { status: 404, error: { code: 'not_found' } };
@@ -230,8 +217,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       assert(/\bPOST\b/.test(allowed), 'Allow to list POST', allowed);
     },
   },
-  {
-    name: 'a parameter that can’t be used is repeated in the answer',
+  'a parameter that can’t be used is repeated in the answer': {
     todo: 'Name the parameter in the answer.',
     async run(server) {
       const answer = await server.get('/sessions?limit=none');
@@ -239,8 +225,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       assert(answer.text.includes('limit'), 'the answer to name limit', answer.body);
     },
   },
-  {
-    name: 'a request that is refused has stored nothing',
+  'a request that is refused has stored nothing': {
     todo: 'Store all records of a request or none.',
     async run(server) {
       const agent = server.agent('nothing');
@@ -251,8 +236,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       assertMatch('the transcript', (await agent.turns()).flatMap(itemsOf), ['notice 1']);
     },
   },
-  {
-    name: 'what is acknowledged can be read as soon as the answer is there',
+  'what is acknowledged can be read as soon as the answer is there': {
     why: '3, Ingest',
     todo: 'Commit rows and read models in one transaction, and answer afterwards.',
     async run(server) {
@@ -267,8 +251,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       }
     },
   },
-  {
-    name: 'no answer but a stream may be kept by anybody on its way',
+  'no answer but a stream may be kept by anybody on its way': {
     why: '2, Common rules',
     todo: 'Send cache-control: no-store with every answer.',
     async run(server) {
@@ -281,7 +264,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', [
       }
     },
   },
-]);
+});
 
 /** Sends an invalid record between two valid ones. @throws CheckFailed unless it is quarantined with this code */
 async function assertQuarantined(agent: FakeAgent, invalid: FakeRecord, code: string): Promise<void> {
@@ -294,9 +277,8 @@ async function assertQuarantined(agent: FakeAgent, invalid: FakeRecord, code: st
   assertMatch('the notices', notices, ['notice before', 'notice behind'], todo);
 }
 
-export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
-  {
-    name: 'a record over 1 MiB is put into quarantine and acknowledged, and what follows is taken',
+export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', {
+  'a record over 1 MiB is put into quarantine and acknowledged, and what follows is taken': {
     todo: 'Quarantine it as record_too_large.',
     async run(server) {
       const agent = server.agent('record');
@@ -304,8 +286,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
       await assertQuarantined(agent, large, 'record_too_large');
     },
   },
-  {
-    name: 'a record of an unknown kind holds up nothing behind it',
+  'a record of an unknown kind holds up nothing behind it': {
     why: '3, Ingest',
     todo: 'Quarantine it as unknown_kind.',
     async run(server) {
@@ -313,8 +294,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
       await assertQuarantined(agent, { ...agent.event(custom('x')), kind: 'telepathy' }, 'unknown_kind');
     },
   },
-  {
-    name: 'an id of 256 is taken, and one of 257 is not',
+  'an id of 256 is taken, and one of 257 is not': {
     todo: 'Refuse a request whose producer id is too long.',
     async run(server) {
       const agent = server.agent('id');
@@ -326,8 +306,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
       assertMatch('the answer to such a producer', seen, { status: 400, error: { code: 'malformed' } });
     },
   },
-  {
-    name: 'a body nested 64 deep is taken, and one that is 65 deep is malformed',
+  'a body nested 64 deep is taken, and one that is 65 deep is malformed': {
     todo: 'Check the depth before parsing.',
     async run(server) {
       const agent = server.agent('depth');
@@ -342,8 +321,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
       assertMatch('the answer', seen, { status: 400, error: { code: 'malformed' } });
     },
   },
-  {
-    name: '10,000 records are taken at once, and one more is malformed',
+  '10,000 records are taken at once, and one more is malformed': {
     todo: 'Accept 10,000 records in a request, and refuse more.',
     async run(server) {
       const agent = server.agent('records');
@@ -354,8 +332,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
       assertMatch('the answer to 10,000', seen, { status: 200, accepted: MAX_RECORDS_PER_REQUEST });
     },
   },
-  {
-    name: 'a body over 8 MiB is too large, and the answer says how much may come',
+  'a body over 8 MiB is too large, and the answer says how much may come': {
     todo: 'Refuse it with 413 and maxBytes.',
     async run(server) {
       const agent = server.agent('body');
@@ -366,4 +343,4 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', [
       assertMatch('the answer', seen, { status: 413, error: { code: 'too_large', maxBytes: MAX_REQUEST_BYTES } });
     },
   },
-]);
+});

@@ -30,9 +30,8 @@ async function assertTurns(agent: FakeAgent, expected: Fields[]): Promise<void> 
 
 const PLACE = 'Place events as lib/protocol/projections does: placeEvents, then foldItems.';
 
-export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', [
-  {
-    name: 'a user turn has the message that it answers, and then what was said in it, in order',
+export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', {
+  'a user turn has the message that it answers, and then what was said in it, in order': {
     todo: PLACE,
     async run(server) {
       const agent = server.agent('user-turn');
@@ -50,8 +49,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', [
       await assertTurns(agent, [{ id: 'r1', kind: 'user', state: 'finished', userMessageIds: ['m1'], items }]);
     },
   },
-  {
-    name: 'a message is in the turn that names it, also if that only does so at its end',
+  'a message is in the turn that names it, also if that only does so at its end': {
     todo: PLACE,
     async run(server) {
       const agent = server.agent('late-claim');
@@ -70,8 +68,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', [
       ]);
     },
   },
-  {
-    name: 'a turn that the agent began by itself begins with the end of the task that woke it',
+  'a turn that the agent began by itself begins with the end of the task that woke it': {
     todo: PLACE,
     async run(server) {
       const agent = server.agent('between-run');
@@ -91,8 +88,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', [
       ]);
     },
   },
-  {
-    name: 'a turn that failed says why, and one that was cancelled was interrupted',
+  'a turn that failed says why, and one that was cancelled was interrupted': {
     todo: PLACE,
     async run(server) {
       const agent = server.agent('ends');
@@ -112,8 +108,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', [
       ]);
     },
   },
-  {
-    name: 'what is said outside of any turn stands by itself, in its place',
+  'what is said outside of any turn stands by itself, in its place': {
     todo: PLACE,
     async run(server) {
       const agent = server.agent('none');
@@ -134,16 +129,15 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', [
       ]);
     },
   },
-]);
+});
 
 async function assertTasks(server: ServerTarget, sessionId: string, expected: Fields[], todo?: string): Promise<void> {
   const { tasks } = await server.read(`/sessions/${encodeURIComponent(sessionId)}/tasks`);
   assertMatch(`the tasks of ${sessionId}`, tasks, expected, todo);
 }
 
-export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', [
-  {
-    name: 'a task ends once: its first end stands, and a guess gives way to it',
+export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', {
+  'a task ends once: its first end stands, and a guess gives way to it': {
     todo: 'Keep the first end; replace only `lost`.',
     async run(server) {
       const agent = server.agent('first-end');
@@ -161,8 +155,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', [
       ]);
     },
   },
-  {
-    name: 'an end that another session reports goes to the session that began the task, and says who reported it',
+  'an end that another session reports goes to the session that began the task, and says who reported it': {
     todo: 'Store the end in the session that started the task, with metadata.interlude.reportedBy.',
     async run(server) {
       const agent = server.agent('elsewhere');
@@ -173,8 +166,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', [
       await assertTasks(server, other, []);
     },
   },
-  {
-    name: 'the same id begun by two sessions is two tasks',
+  'the same id begun by two sessions is two tasks': {
     todo: 'Identify a task by its session and its id.',
     async run(server) {
       const agent = server.agent('same-id');
@@ -188,8 +180,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', [
       await assertTasks(server, other, [{ status: 'completed' }]);
     },
   },
-  {
-    name: 'a task that may be of several sessions is adopted by none: it is parked, until somebody says whose it is',
+  'a task that may be of several sessions is adopted by none: it is parked, until somebody says whose it is': {
     why: '3, Ingest, 11 and 7, Parked records',
     todo: 'Quarantine it as task_of_no_session, and list it under /parked.',
     async run(server) {
@@ -206,8 +197,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', [
       await assertTasks(server, other, [{ id: 't9', status: 'completed' }], 'Store it in the assigned session.');
     },
   },
-  {
-    name: 'the end of a process ends what it ran: its tasks are lost, with why',
+  'the end of a process ends what it ran: its tasks are lost, with why': {
     why: '3, What status may say',
     todo: 'End its tasks as lost, with the reason in error.',
     async run(server) {
@@ -218,7 +208,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', [
       assertMatch('the task', { ...tasks[0], hasReason }, { status: 'lost', hasReason: true });
     },
   },
-]);
+});
 
 const EXPIRES_MS = 50;
 const requestOpened = (request_id: string, command: string, more: Fields = {}) =>
@@ -235,9 +225,8 @@ async function lastRequest(agent: FakeAgent): Promise<Fields> {
   return items.findLast((item) => item.kind === 'request') ?? {};
 }
 
-export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to requests', [
-  {
-    name: 'an open request has the digest of what is asked, whatever its producer wrote there',
+export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to requests', {
+  'an open request has the digest of what is asked, whatever its producer wrote there': {
     todo: 'Compute it on the server: SHA-256 of the canonical JSON (RFC 8785).',
     async run(server) {
       const agent = server.agent('digest');
@@ -249,8 +238,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
       assertMatch('the request', { digest, openedPosition }, expected);
     },
   },
-  {
-    name: 'a request is answered once, and the runner is sent the digest of what was answered',
+  'a request is answered once, and the runner is sent the digest of what was answered': {
     todo: 'Send one permission.decision, with the digest and openedPosition of the request.',
     async run(server) {
       const agent = server.agent('answered');
@@ -269,8 +257,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
       commands.close();
     },
   },
-  {
-    name: 'an answer to what was asked before is refused, with the digest of what is asked now',
+  'an answer to what was asked before is refused, with the digest of what is asked now': {
     todo: 'Include the input in the digest.',
     async run(server) {
       const agent = server.agent('changed');
@@ -283,8 +270,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
       await server.expect(`${agent.path}/requests/q1`, { behavior: 'allow', digest: before }, refusal);
     },
   },
-  {
-    name: 'a run that ends waiting for a person opens a request by itself, which the next run’s resume answers',
+  'a run that ends waiting for a person opens a request by itself, which the next run’s resume answers': {
     why: '4, Derived requests',
     todo: 'Derive a request from each of outcome.interrupts, and resolve those that a resume names.',
     async run(server) {
@@ -298,8 +284,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
       assertMatch('the resumed request', await lastRequest(agent), { id: 'i1', outcome: 'allowed' });
     },
   },
-  {
-    name: 'what its agent waits for no longer can’t be answered',
+  'what its agent waits for no longer can’t be answered': {
     todo: 'Refuse an answer after expires_at.',
     async run(server) {
       const agent = server.agent('expired');
@@ -311,7 +296,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
       await server.expect(`${agent.path}/requests/q1`, { behavior: 'allow' }, refusal);
     },
   },
-]);
+});
 
 const ROUNDS = 25;
 const ONCE_IN_ORDER = 'Send each row of the topic once, in position order.';
@@ -338,9 +323,8 @@ function assertOnceInOrder(frames: readonly SseFrame[]): void {
   assert(odd < 0, 'ascending positions', ids.slice(Math.max(0, odd - 1), odd + 1), ONCE_IN_ORDER);
 }
 
-export const ORDER = checksOf<ServerTarget>('order', '5, Live', [
-  {
-    name: 'a stream misses nothing and doubles nothing while two outboxes write, and positions ascend',
+export const ORDER = checksOf<ServerTarget>('order', '5, Live', {
+  'a stream misses nothing and doubles nothing while two outboxes write, and positions ascend': {
     todo: 'Send what is stored while a stream is open.',
     async run(server) {
       const agent = server.agent('positions');
@@ -352,8 +336,7 @@ export const ORDER = checksOf<ServerTarget>('order', '5, Live', [
       assertOnceInOrder(stream.named('session-event'));
     },
   },
-  {
-    name: 'a stream that was cut off goes on right behind the last event that came',
+  'a stream that was cut off goes on right behind the last event that came': {
     todo: 'Resume after Last-Event-ID, which wins over `after`, from the database.',
     async run(server) {
       const agent = server.agent('resume');
@@ -375,8 +358,7 @@ export const ORDER = checksOf<ServerTarget>('order', '5, Live', [
       assertOnceInOrder(frames);
     },
   },
-  {
-    name: 'a transcript folded from the stream is the one that is loaded at the same position',
+  'a transcript folded from the stream is the one that is loaded at the same position': {
     todo: 'Stream the events as they are stored, and fold them with the server’s own projections.',
     async run(server) {
       const agent = server.agent('live');
@@ -417,4 +399,4 @@ export const ORDER = checksOf<ServerTarget>('order', '5, Live', [
       assertMatch('the loaded transcript', loaded.turns, folded.turns);
     },
   },
-]);
+});
