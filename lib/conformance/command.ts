@@ -1,12 +1,20 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Command } from '@interlude/runner/cli/command';
-import { endSignals } from '@interlude/runner/cli/end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from '@interlude/runner/cli/exit';
-import { readFlags, SERVER_FLAGS, SWITCH, TEXT } from '@interlude/runner/cli/flags';
-import { openDataDir, serverEndpoint } from '@interlude/runner/cli/local-server';
-import { say } from '@interlude/runner/cli/say';
-import { interludeCommand } from '@interlude/runner/shown-command.mjs';
+import {
+  CliError,
+  EXIT,
+  type ExitCode,
+  endSignals,
+  readFlags,
+  SERVER_FLAGS,
+  SWITCH,
+  say,
+  TEXT,
+  usageError,
+} from '@interlude/runner/cli/command';
+import { openDataDir, serverEndpoint } from '@interlude/runner/cli/dashboard';
+import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
 import {
   type Check,
   type CheckResult,

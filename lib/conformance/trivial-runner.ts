@@ -5,19 +5,18 @@ import { type Fields, fieldsOf, numberOf, textOf, textsOf } from '@interlude/pro
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
-import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
+import { AgentProcess, agentEnvironment, exitText, JsonLines } from '@interlude/runner/host/agent-process';
 import { claimOutbox } from '@interlude/runner/host/claim-outbox';
 import { type HeldAnswer, HeldRequests } from '@interlude/runner/host/held-requests';
 import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
 import { RestartRule } from '@interlude/runner/host/restart-rule';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
+import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
+import type { Endpoint } from '@interlude/runner/host/server-request';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@interlude/runner/host/source';
+import { WireFeed } from '@interlude/runner/host/wire-feed';
 import { parseLevel } from '@interlude/runner/logger/level-switch';
 import { Redactor } from '@interlude/runner/logger/redactor';
-import type { Endpoint } from '@interlude/runner/server-request';
-import { AgentProcess, agentEnvironment, exitText } from '@interlude/runner/wire/agent-process';
-import { JsonLines } from '@interlude/runner/wire/json-lines';
-import { WireFeed } from '@interlude/runner/wire/wire-feed';
 
 export interface TrivialRunnerOptions {
   url: string;

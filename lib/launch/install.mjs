@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { npmProgram } from '../runner/install/npm-program.mjs';
+import { npmProgram } from '../runner/host/own-program.mjs';
 import { isPacked } from './packed.mjs';
 import { root } from './root.mjs';
 import { runProgram } from './run-program.mjs';

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** `interlude <command>`: the runner's command line. */
 
-import { npmCommand, readFrom } from '../runner/shown-command.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { npmCommand, readFrom } from '../runner/host/own-program.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { loadTypescript } from './typescript.mjs';
 import { outliveListeners } from './unheard-output.mjs';
 

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { errorCode } from '../runner/system-error.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 
 const LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789';
 const LENGTH = 8;

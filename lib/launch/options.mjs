@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { basePathSetting } from '../protocol/base-path.mjs';
-import { npmCommand } from '../runner/shown-command.mjs';
+import { npmCommand } from '../runner/host/own-program.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
 

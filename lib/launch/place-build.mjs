@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { removeLeftDrafts } from '../runner/left-drafts.mjs';
+import { removeLeftDrafts } from '../runner/host/data-folder.mjs';
 import { buildFolder, PLACEHOLDER } from './build-folder.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';

@@ -1,9 +1,8 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
-import { removeLeftDrafts } from '../runner/left-drafts.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { DataFolderError, readPrivate, removeLeftDrafts } from '../runner/host/data-folder.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
 /**

@@ -1,4 +1,4 @@
-import { errorLine, systemTrouble } from '../runner/system-error.mjs';
+import { errorLine, systemTrouble } from '../runner/host/system-error.mjs';
 
 /** Messages of start-up code to a person: one line each, and one line when it can't go on. */
 

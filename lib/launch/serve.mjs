@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { placedAt } from '../protocol/base-path.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { closableDoor } from './close-door.mjs';
 import { exchange, requestOf } from './exchange.mjs';

@@ -1,4 +1,4 @@
-import { interludeCommand } from '../runner/shown-command.mjs';
+import { interludeCommand } from '../runner/host/own-program.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
 /**

@@ -7,8 +7,8 @@
  */
 
 import { join } from 'node:path';
-import { checkDataFolder } from '../runner/data-folder.mjs';
-import { interludeCommand, shownPath } from '../runner/shown-command.mjs';
+import { checkDataFolder } from '../runner/host/data-folder.mjs';
+import { interludeCommand, shownPath } from '../runner/host/own-program.mjs';
 import { launchServer, theServer } from '../server/process-server.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DataFolderError, readPrivate } from '../runner/data-folder.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { DataFolderError, readPrivate } from '../runner/host/data-folder.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { LaunchError } from './say.mjs';
 
 const SHORTEST = 16;

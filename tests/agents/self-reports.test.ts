@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { mcpLines } from '@interlude/runner/shown-command.mjs';
+import { mcpLines } from '@interlude/runner/host/own-program.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startAcpModel } from '../support/acp-model';
 import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';

@@ -1,6 +1,6 @@
 import type { SessionSummary, Turn } from '@interlude/protocol/read-models';
-import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
-import { FLEET } from '@interlude/runner/demo/fleet';
+import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
+import { FLEET } from '@interlude/runner/cli/demo/demo-source';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CliRun, startCli } from '../support/cli';
 import { expectWithin } from '../support/pace';

@@ -1,5 +1,5 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
+import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, expect, test } from 'vitest';
 import { type CliRun, runCli, startCli } from '../support/cli';
 import { live, transcriptOf } from '../support/transcript-page';

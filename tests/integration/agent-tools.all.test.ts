@@ -1,5 +1,5 @@
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
-import type { ToolServer } from '@interlude/runner/mcp/tool-server';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
+import type { ToolServer } from '@interlude/runner/mcp/agent-tools';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../support/cli';

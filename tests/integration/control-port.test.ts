@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { controlPath, readControlFile, writeControlFile } from '@interlude/runner/control-port/control-file';
-import { ControlPort } from '@interlude/runner/control-port/control-port';
-import { type ControlHandlers, NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
+import { controlPath, readControlFile, writeControlFile } from '@interlude/runner/host/control-file';
+import { type ControlHandlers, ControlPort, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import type { SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';

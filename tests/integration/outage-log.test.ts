@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { LogRecord } from '@interlude/protocol/envelope';
 import { DeliveryJournal } from '@interlude/runner/logger/delivery-journal';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
-import { createOutboxLogger } from '@interlude/runner/logger/outbox-logger';
+import { createOutboxLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
 import { FaultServer } from '../support/fault-server';

@@ -14,10 +14,10 @@ import type {
 } from '@interlude/protocol/read-models';
 import { endOf } from '@interlude/runner/host/end-session';
 import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
+import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
 import { Outbox } from '@interlude/runner/outbox/outbox';
-import { RUNNER_VERSION } from '@interlude/runner/version';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';

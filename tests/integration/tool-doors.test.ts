@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
-import { ControlPort } from '@interlude/runner/control-port/control-port';
-import type { ToolCaller, ToolOwner } from '@interlude/runner/control-port/routes';
+import { controlPath, writeControlFile } from '@interlude/runner/host/control-file';
+import type { ToolCaller, ToolOwner } from '@interlude/runner/host/control-port';
+import { ControlPort } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { doorsIn, forwardingTo } from '@interlude/runner/mcp/forward-call';
 import { expect, onTestFinished, test } from 'vitest';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Assistant, startAssistant } from '@interlude/runner/demo/assistant';
+import { type Assistant, startAssistant } from '@interlude/runner/cli/demo/assistant';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import type { InstalledSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { expect, onTestFinished } from 'vitest';

@@ -1,28 +1,33 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startAssistant } from '../demo/assistant';
-import { ASSISTANT } from '../demo/assistant-script';
-import { DemoSource } from '../demo/demo-source';
-import { type DemoAgent, FLEET } from '../demo/fleet';
-import { Rota } from '../demo/rota';
 import { tellsContextRatio } from '../host/context-ratio';
+import { interludeCommand } from '../host/own-program.mjs';
+import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
+import { TroubleLine } from '../logger/delivery-journal';
 import { Redactor } from '../logger/redactor';
 import { Outbox } from '../outbox/outbox';
-import { ProcessLockedError } from '../process-lock';
-import { type Recording, readRecording } from '../replay/recording';
-import { interludeCommand } from '../shown-command.mjs';
 import { loadClaudeSdk } from '../sources/claude/claude-sdk';
 import type { Command } from './command';
-import { endSignals } from './end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { fired } from './fired';
-import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { fromInterlude, openDataDir, pagesUrl, serverEndpoint } from './local-server';
-import { logLevelOf } from './log-level';
-import { say } from './say';
-import { adviceOnToken, tokenSource } from './token-source';
-import { TroubleLine } from './trouble-line';
+import {
+  CliError,
+  EXIT,
+  type ExitCode,
+  endSignals,
+  fired,
+  logLevelOf,
+  readFlags,
+  SERVER_FLAGS,
+  say,
+  TEXT,
+  TOKEN_HELP,
+  usageError,
+} from './command';
+import { adviceOnToken, fromInterlude, openDataDir, pagesUrl, serverEndpoint, tokenSource } from './dashboard';
+import { startAssistant } from './demo/assistant';
+import { ASSISTANT } from './demo/assistant-script';
+import { type DemoAgent, DemoSource, FLEET, Rota } from './demo/demo-source';
+import { type Recording, readRecording } from './recording';
 
 const HELP = `Usage: ${interludeCommand(['demo'])} [options]
 

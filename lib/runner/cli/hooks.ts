@@ -3,11 +3,10 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { hookEntries, SettingsError } from '../hooks/hook-entries';
 import { installHooks, uninstallHooks } from '../hooks/settings-file';
-import { interludeCommand, mcpAddCommand } from '../shown-command.mjs';
+import { interludeCommand, mcpAddCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SWITCH, TEXT } from './flags';
-import { openDataDir } from './local-server';
+import { CliError, EXIT, type ExitCode, readFlags, SWITCH, TEXT, usageError } from './command';
+import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [options]
 

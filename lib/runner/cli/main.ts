@@ -1,10 +1,7 @@
-import { interludeCommand } from '../shown-command.mjs';
-import { errorLine } from '../system-error.mjs';
-import { RUNNER_VERSION } from '../version';
-import type { Command } from './command';
-import { CliError, EXIT, type ExitCode } from './exit';
-import { dataDir } from './local-server';
-import { takeOwnEnvironment } from './own-environment';
+import { interludeCommand, RUNNER_VERSION } from '../host/own-program.mjs';
+import { errorLine } from '../host/system-error.mjs';
+import { CliError, type Command, EXIT, type ExitCode } from './command';
+import { dataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand([])} <command> [options]
 
@@ -72,4 +69,18 @@ export async function main(argv: string[], load: Load): Promise<ExitCode> {
     process.stderr.write(`interlude: ${errorLine(error, dataDir(env))}\n`);
     return error instanceof CliError ? error.exitCode : EXIT.failed;
   }
+}
+
+type Environment = Record<string, string | undefined>;
+
+/**
+ * Removes Interlude's own variables, above all its tokens, from the environment of this process, so that neither code
+ * loaded later (an agent's SDK, say) nor child processes find them.
+ *
+ * @returns the environment as it was
+ */
+export function takeOwnEnvironment(environment: Environment): Environment {
+  const whole = { ...environment };
+  for (const name of Object.keys(whole)) if (/^INTERLUDE_/i.test(name)) delete environment[name];
+  return whole;
 }

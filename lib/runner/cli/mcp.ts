@@ -1,13 +1,11 @@
-import { controlPath } from '../control-port/control-file';
-import { ancestors } from '../mcp/ancestors';
-import { type Door, doorAt, doorsIn, forwardingTo } from '../mcp/forward-call';
+import { controlPath } from '../host/control-file';
+import { interludeCommand, mcpLines } from '../host/own-program.mjs';
+import { TOOLS_TICKET, TOOLS_URL } from '../mcp/agent-tools';
+import { ancestors, type Door, doorAt, doorsIn, forwardingTo } from '../mcp/forward-call';
 import { serveOverStdio } from '../mcp/mcp-server';
-import { TOOLS_TICKET, TOOLS_URL } from '../mcp/tool-server';
-import { interludeCommand, mcpLines } from '../shown-command.mjs';
 import type { Command } from './command';
-import { EXIT, type ExitCode, usageError } from './exit';
-import { readFlags } from './flags';
-import { openDataDir } from './local-server';
+import { EXIT, type ExitCode, readFlags, usageError } from './command';
+import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['mcp'])}
 

@@ -1,11 +1,9 @@
 import { basename, join, resolve } from 'node:path';
+import { interludeCommand } from '../host/own-program.mjs';
 import { decide, type OutboxReport, outboxFiles, type PoisonedRow, poisonedIn, readOutbox } from '../outbox/operations';
-import { interludeCommand } from '../shown-command.mjs';
 import type { Command } from './command';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SWITCH, TEXT } from './flags';
-import { openDataDir } from './local-server';
-import { print, table } from './table';
+import { CliError, EXIT, type ExitCode, print, readFlags, SWITCH, TEXT, table, usageError } from './command';
+import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
 

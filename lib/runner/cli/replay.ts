@@ -5,26 +5,33 @@ import type { IngestAnswer } from '@interlude/protocol/envelope';
 import { NOTHING_OPEN } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { RECORDED_KINDS } from '../adapters/recorded-kinds';
+import { interludeCommand } from '../host/own-program.mjs';
+import { ProcessLockedError } from '../host/process-lock';
+import type { Endpoint } from '../host/server-request';
 import { statusRecord } from '../host/status-record';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';
-import { createOutboxLogger } from '../logger/outbox-logger';
+import { createOutboxLogger } from '../logger/logger';
 import { Redactor } from '../logger/redactor';
-import type { Outbox } from '../outbox/outbox';
-import { ProcessLockedError } from '../process-lock';
-import { play } from '../replay/player';
-import { readRecording } from '../replay/recording';
-import { openReplayOutbox, type ReplayOutbox, replayCursor } from '../replay/replay-outbox';
-import { interludeCommand } from '../shown-command.mjs';
-import type { Command } from './command';
-import { endSignals } from './end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { openDataDir, pagesUrl, serverEndpoint, serverKey } from './local-server';
-import { logLevelOf } from './log-level';
-import { replayFailure } from './replay-end';
-import { ReplayProgress } from './replay-progress';
-import { adviceOnToken, tokenSource } from './token-source';
+import type { OutboxNotice } from '../outbox/delivery';
+import type { Trouble } from '../outbox/drain';
+import type { Outbox, OutboxStatus } from '../outbox/outbox';
+import {
+  CliError,
+  type Command,
+  EXIT,
+  type ExitCode,
+  endSignals,
+  logLevelOf,
+  readFlags,
+  SERVER_FLAGS,
+  TEXT,
+  TOKEN_HELP,
+  usageError,
+} from './command';
+import { adviceOnToken, openDataDir, pagesUrl, serverEndpoint, serverKey, tokenSource } from './dashboard';
+import { play, readRecording } from './recording';
+import { openReplayOutbox, type ReplayOutbox, replayCursor } from './replay-outbox';
 
 const HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
 
@@ -203,4 +210,120 @@ function readOptions(argv: string[], env: Environment) {
   const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
   if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
   return { ...values, file, speed: times };
+}
+
+/** The outcome of a replay, once nothing more is sent. */
+export interface ReplayOutcome {
+  url: string;
+  trouble: Trouble | null;
+  /** Records that are not acknowledged. */
+  waiting: number;
+  /** Records that were acknowledged in this run, quarantined ones included. */
+  acknowledged: number;
+  /** How many of them are log lines: those belong to the agent and are stored whatever happens to the session. */
+  logLines: number;
+  quarantined: number;
+  /** Why the first of them was quarantined. */
+  quarantineReason: string | null;
+  /** What to do where the token is refused. */
+  adviceOnToken: string;
+}
+
+/** @returns the one line to fail with, or null if the session is there to be looked at */
+export function replayFailure(outcome: ReplayOutcome): string | null {
+  const { url, trouble, waiting, acknowledged, logLines, quarantined, quarantineReason, adviceOnToken } = outcome;
+  if (waiting > 0 || trouble !== null) {
+    const kept = `${waiting} records are kept in the outbox, and the same command sends them`;
+    if (trouble === null) return `${url} did not acknowledge everything (${kept})`;
+    if (trouble.kind === 'unavailable') return `${url} can't be reached: ${trouble.message} (${kept})`;
+    const advice = trouble.kind === 'unauthorized' ? `; ${adviceOnToken}` : '';
+    return `${url}: ${trouble.message} (${kept}${advice})`;
+  }
+  // The agent's arrival is stored whatever happens to its events.
+  if (quarantined > 0 && quarantined >= acknowledged - logLines - 1) {
+    return `${url} put every record into quarantine: ${quarantineReason}; name another --session or --agent`;
+  }
+  return null;
+}
+
+/** What a replay prints on stderr: on a terminal one line that is updated, and the start and end of each outage. */
+export class ReplayProgress {
+  readonly #lines: number;
+  readonly #endpoint: Endpoint;
+  readonly #moves = process.stderr.isTTY === true;
+  #line = 0;
+  #status: OutboxStatus | null = null;
+  #isAway = false;
+  #unreachable: { afterMs: number; controller: AbortController; timer: NodeJS.Timeout | null } | null = null;
+
+  constructor(lines: number, endpoint: Endpoint) {
+    this.#lines = lines;
+    this.#endpoint = endpoint;
+  }
+
+  line(line: number): void {
+    this.#line = line;
+    this.#draw();
+  }
+
+  status(status: OutboxStatus): void {
+    this.#status = status;
+    this.#draw();
+    this.#watch();
+    const { trouble } = status;
+    if (trouble?.kind === 'unavailable' && !this.#isAway) {
+      this.#isAway = true;
+      void this.#tellUnreachable(trouble.message);
+    } else if (trouble === null && this.#isAway) {
+      this.#isAway = false;
+      this.say('the dashboard is back');
+    }
+  }
+
+  notice(notice: OutboxNotice): void {
+    this.say(notice.message);
+  }
+
+  /** Fires if nothing has got through for this long. */
+  unreachableFor(afterMs: number): AbortSignal {
+    this.#unreachable = { afterMs, controller: new AbortController(), timer: null };
+    this.#watch();
+    return this.#unreachable.controller.signal;
+  }
+
+  say(message: string): void {
+    if (this.#moves) process.stderr.write('\r\x1b[K');
+    process.stderr.write(`interlude: ${message}\n`);
+  }
+
+  /** Clears the moving line. */
+  end(): void {
+    if (this.#moves && this.#status) process.stderr.write('\r\x1b[K');
+    this.#status = null;
+    if (this.#unreachable?.timer) clearTimeout(this.#unreachable.timer);
+    this.#unreachable = null;
+  }
+
+  #watch(): void {
+    const watch = this.#unreachable;
+    if (!watch) return;
+    const trouble = this.#status?.trouble;
+    if (!trouble && watch.timer) {
+      clearTimeout(watch.timer);
+      watch.timer = null;
+    } else if (trouble && !watch.timer) {
+      watch.timer = setTimeout(() => watch.controller.abort(), watch.afterMs);
+    }
+  }
+
+  async #tellUnreachable(reason: string): Promise<void> {
+    const { url } = await this.#endpoint();
+    this.say(`${url} can't be reached (${reason}); what waits is sent as soon as it answers`);
+  }
+
+  #draw(): void {
+    if (!this.#moves || !this.#status) return;
+    const waiting = this.#status.waiting > 0 ? `, ${this.#status.waiting} records to acknowledge` : '';
+    process.stderr.write(`\r\x1b[Kline ${this.#line} of ${this.#lines}${waiting}`);
+  }
 }

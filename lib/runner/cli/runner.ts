@@ -2,26 +2,34 @@ import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
 import { tellsContextRatio } from '../host/context-ratio';
+import { interludeCommand } from '../host/own-program.mjs';
+import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
+import { withDeadline } from '../host/server-request';
 import { workspaceNote } from '../host/workspace-note';
+import { TroubleLine } from '../logger/delivery-journal';
 import { Redactor } from '../logger/redactor';
-import { ProcessLockedError } from '../process-lock';
-import { Recorder } from '../replay/recorder';
-import { interludeCommand } from '../shown-command.mjs';
 import { limitsOf } from '../sources/features';
 import { KINDS } from '../sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '../sources/runner-kind';
-import { withDeadline } from '../with-deadline';
 import type { Command } from './command';
-import { endSignals } from './end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { fired } from './fired';
-import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { openDataDir, pagesUrl, serverEndpoint, serverKey } from './local-server';
-import { logLevelOf } from './log-level';
-import { say } from './say';
-import { adviceOnToken, tokenSource } from './token-source';
-import { TroubleLine } from './trouble-line';
+import {
+  CliError,
+  DASHBOARD_FLAGS,
+  EXIT,
+  type ExitCode,
+  endSignals,
+  fired,
+  logLevelOf,
+  readFlags,
+  SERVER_FLAGS,
+  say,
+  TEXT,
+  TOKEN_HELP,
+  usageError,
+} from './command';
+import { adviceOnToken, openDataDir, pagesUrl, serverEndpoint, serverKey, tokenSource } from './dashboard';
+import { Recorder } from './recording';
 
 const HELP = `Usage: ${interludeCommand(['runner'])} <kind> [options]
 

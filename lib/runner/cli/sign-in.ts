@@ -1,12 +1,9 @@
 import type { SignInCode } from '@interlude/protocol/access';
 import { spanOf } from '@interlude/protocol/duration';
-import { interludeCommand } from '../shown-command.mjs';
-import { askServer } from './ask-server';
+import { interludeCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
-import { EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SERVER_FLAGS } from './flags';
-import { serverEndpoint } from './local-server';
-import { say } from './say';
+import { EXIT, type ExitCode, readFlags, SERVER_FLAGS, say, usageError } from './command';
+import { askServer, serverEndpoint } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['sign-in'])} [options]
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { removeLeftDrafts } from '../left-drafts.mjs';
-import { systemTrouble } from '../system-error.mjs';
+import { removeLeftDrafts } from '../host/data-folder.mjs';
+import { systemTrouble } from '../host/system-error.mjs';
 import { type HookEntry, hasHooks, SettingsError, withHooks, withoutHooks } from './hook-entries';
 
 /**

@@ -1,5 +1,5 @@
-import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { counted, EventLines } from './event-lines';
+import { type AgUiEvent, CUSTOM, type TimedEvent, type TurnTrigger } from '@interlude/protocol/ag-ui';
+import type { LogLevel } from '@interlude/protocol/log-levels';
 import type { Logger } from './logger';
 
 /**
@@ -38,4 +38,159 @@ export class EventJournal {
   learn(events: readonly TimedEvent[]): void {
     this.#lines.read(events);
   }
+}
+
+interface EventLine {
+  /** When the event was. */
+  at: number;
+  level: LogLevel;
+  component: 'session' | 'turns' | 'tasks' | 'requests' | 'tools';
+  message: string;
+}
+
+type Said = Omit<EventLine, 'at'>;
+type Value = Record<string, unknown>;
+
+/**
+ * What an agent's events say, as lines of its log: each turn, task and request as it begins and as it ends, and at
+ * debug each tool it calls. What the agent and people wrote stands in the transcript and not here.
+ *
+ * Ordering: events are read in theirs; how long something took and what it is called is known from its beginning.
+ */
+export class EventLines {
+  #turnStartedAt: number | null = null;
+  /** An ended one stays until the turn that was told of it has ended. */
+  readonly #tasks = new Map<string, { name: string; startedAt: number; hasEnded: boolean }>();
+  readonly #requests = new Map<string, string>();
+
+  read(events: readonly TimedEvent[]): EventLine[] {
+    return events.flatMap((each) => {
+      const said = this.#say(each);
+      return said === null ? [] : [{ at: each.occurredAt, ...said }];
+    });
+  }
+
+  #say({ occurredAt, event }: TimedEvent): Said | null {
+    switch (event.type) {
+      case 'RUN_STARTED':
+        this.#turnStartedAt = occurredAt;
+        return turns('info', `turn began: ${this.#cause(event)}`);
+      case 'RUN_FINISHED': {
+        const isCancelled = (event.outcome as Value | undefined)?.type === 'cancelled';
+        return turns('info', `turn ${isCancelled ? 'interrupted' : 'ended'}${this.#turnEnd(event, occurredAt)}`);
+      }
+      case 'RUN_ERROR':
+        return turns(
+          'error',
+          `turn failed${this.#turnEnd(event, occurredAt)}: ${text(event.message) ?? 'no reason given'}`,
+        );
+      case 'TOOL_CALL_START':
+        return { level: 'debug', component: 'tools', message: `calls ${text(event.toolCallName) ?? 'a tool'}` };
+      case 'CUSTOM':
+        return this.#custom(text(event.name) ?? '', (event.value ?? {}) as Value, occurredAt);
+      default:
+        return null;
+    }
+  }
+
+  #custom(name: string, value: Value, at: number): Said | null {
+    switch (name) {
+      case CUSTOM.taskStarted:
+        return this.#taskStarted(value, at);
+      case CUSTOM.taskCompleted:
+        return this.#taskEnded(value, at);
+      case CUSTOM.requestOpened: {
+        const about = `${text(value.kind) ?? 'permission'} “${text(value.title) ?? text(value.tool_name) ?? 'a tool'}”`;
+        this.#requests.set(String(value.request_id), about);
+        return requests(`asks for an answer: ${about}`);
+      }
+      case CUSTOM.requestResolved: {
+        const about = this.#requests.get(String(value.request_id)) ?? `request ${String(value.request_id)}`;
+        this.#requests.delete(String(value.request_id));
+        const outcome = text(value.outcome);
+        return requests(`${about}: ${outcome === null || outcome === 'unknown' ? 'the agent went on' : outcome}`);
+      }
+      case CUSTOM.sessionStarted:
+        return session('info', 'the agent’s process runs');
+      case CUSTOM.sessionEnded: {
+        const exit = value.exitCode === undefined ? '' : `, exit ${String(value.exitCode)}`;
+        const isFailed = typeof value.exitCode === 'number' && value.exitCode !== 0;
+        return session(isFailed ? 'error' : 'info', `session ended: ${text(value.reason) ?? 'no reason given'}${exit}`);
+      }
+      case CUSTOM.notice:
+        return session(value.tone === 'error' ? 'error' : value.tone === 'warning' ? 'warn' : 'info', `${value.text}`);
+      default:
+        return null;
+    }
+  }
+
+  #taskStarted(value: Value, startedAt: number): Said {
+    const type = text(value.task_type);
+    const name = `task ${String(value.task_id)} “${text(value.description) ?? 'without a name'}”`;
+    this.#tasks.set(String(value.task_id), { name, startedAt, hasEnded: false });
+    return tasks('info', `${name} started${type === null ? '' : ` (${type})`}`);
+  }
+
+  #taskEnded(value: Value, at: number): Said {
+    const known = this.#tasks.get(String(value.task_id));
+    const isOpen = known !== undefined && !known.hasEnded;
+    const status = text(value.status) ?? 'completed';
+    const exit = typeof value.exit_code === 'number' ? `, exit ${value.exit_code}` : '';
+    const took = isOpen ? ` after ${seconds(at - known.startedAt)}` : '';
+    if (isOpen) known.hasEnded = true;
+    const isBad = status === 'failed' || status === 'lost';
+    return tasks(isBad ? 'warn' : 'info', `${known?.name ?? `task ${String(value.task_id)}`} ${status}${exit}${took}`);
+  }
+
+  #turnEnd(event: AgUiEvent, at: number): string {
+    const took = this.#turnStartedAt === null ? '' : ` after ${seconds(at - this.#turnStartedAt)}`;
+    this.#turnStartedAt = null;
+    const { trigger, foldedTaskIds: told = [] } = event.metadata?.interlude ?? {};
+    const end = told.length === 0 ? took : `${took}; it was told of the end of ${this.#named(told)}`;
+    for (const id of [...told, ...(trigger?.taskIds ?? [])]) if (this.#tasks.get(id)?.hasEnded) this.#tasks.delete(id);
+    return end;
+  }
+
+  #cause({ metadata }: AgUiEvent): string {
+    const { turn, trigger, userMessageIds = [] } = metadata?.interlude ?? {};
+    if (turn !== 'between-run') {
+      return userMessageIds.length > 1 ? `answers ${userMessageIds.length} messages` : 'answers a message';
+    }
+    return `woken by ${this.#wokenBy(trigger)}`;
+  }
+
+  #wokenBy(trigger: TurnTrigger | undefined): string {
+    if (trigger?.kind === 'task' && trigger.taskIds.length > 0) return `the end of ${this.#named(trigger.taskIds)}`;
+    if (trigger?.kind === 'timer') return trigger.reason === undefined ? 'a timer' : `a timer: ${trigger.reason}`;
+    if (trigger?.kind === 'goal') return 'its goal';
+    if (trigger?.kind === 'agent') return 'another agent';
+    return 'itself';
+  }
+
+  #named(taskIds: readonly string[]): string {
+    return taskIds.map((id) => this.#tasks.get(id)?.name ?? `task ${id}`).join(', ');
+  }
+}
+
+/** `2 TEXT_MESSAGE_CONTENT, RUN_FINISHED` */
+function counted(events: readonly TimedEvent[]): string {
+  const counts = new Map<string, number>();
+  for (const { event } of events) counts.set(event.type, (counts.get(event.type) ?? 0) + 1);
+  return [...counts].map(([name, count]) => (count === 1 ? name : `${count} ${name}`)).join(', ');
+}
+
+const said =
+  (component: EventLine['component']) =>
+  (level: LogLevel, message: string): Said => ({ level, component, message });
+const turns = said('turns');
+const tasks = said('tasks');
+const session = said('session');
+const requests = (message: string): Said => ({ level: 'info', component: 'requests', message });
+
+function seconds(ms: number): string {
+  return `${(Math.max(0, ms) / 1_000).toFixed(1)} s`;
+}
+
+function text(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
 }

@@ -1,8 +1,8 @@
+import { stripVTControlCharacters } from 'node:util';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
 import { findSecrets } from '@interlude/protocol/redaction/find-secrets';
 import type { SecretSpan } from '@interlude/protocol/redaction/secret-span';
-import { plainText } from './log-line';
 
 /** Shorter ones would take ordinary words out of every line. */
 const SHORTEST_KNOWN = 12;
@@ -114,4 +114,14 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], keep: number) 
   const end = Math.max(at, keep);
   parts.push(text.slice(at, end));
   return { text: parts.join(''), redacted, end };
+}
+
+/** Without colours and control characters, but with its line breaks. */
+export function plainText(text: string): string {
+  return (
+    stripVTControlCharacters(text)
+      .replace(/\t/g, ' ')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to go
+      .replace(/[\u0000-\u0009\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '')
+  );
 }

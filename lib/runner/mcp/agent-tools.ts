@@ -1,8 +1,8 @@
-import type { SelfReport } from '@interlude/protocol/agent-state';
-import { REPORT_STATES } from '@interlude/protocol/agent-state';
+import { REPORT_STATES, type SelfReport } from '@interlude/protocol/agent-state';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import * as z from 'zod';
 import type { OwedReply } from '../host/owed-replies';
+import { ownProgram } from '../host/own-program.mjs';
 
 /**
  * The tools that an agent gets from Interlude, without the protocol that carries them to it. They speak to Interlude
@@ -129,4 +129,22 @@ function done(text: string): ToolAnswer {
 
 export function refused(text: string): ToolAnswer {
   return { text, isError: true };
+}
+
+/** How an agent starts `interlude mcp` for one session. */
+export interface ToolServer {
+  name: string;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
+/** Where that finds its runner, and the ticket that opens the tools of one session there. */
+export const TOOLS_URL = 'INTERLUDE_TOOLS_URL';
+export const TOOLS_TICKET = 'INTERLUDE_TOOLS_TICKET';
+
+/** The ticket stands in the environment, which only the server's own user can read, and not on the command line. */
+export function toolServer(url: string, ticket: string): ToolServer {
+  const env = { [TOOLS_URL]: url, [TOOLS_TICKET]: ticket };
+  return { name: MCP_SERVER_NAME, command: process.execPath, args: [ownProgram, 'mcp'], env };
 }

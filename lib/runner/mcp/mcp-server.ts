@@ -1,5 +1,5 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { RUNNER_VERSION } from '../version';
+import { RUNNER_VERSION } from '../host/own-program.mjs';
 import { AGENT_TOOLS, type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from './agent-tools';
 
 /**

@@ -1,5 +1,5 @@
-import { EXIT, type ExitCode } from '@interlude/runner/cli/exit';
-import { print } from '@interlude/runner/cli/table';
+import { EXIT, type ExitCode } from '@interlude/runner/cli/command';
+import { print } from '@interlude/runner/cli/command';
 import { databaseErrorCode, databaseFault } from '@/db/database-error';
 import { schemaState } from '@/db/migrate';
 import { firstLine } from '@/db/open-error';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { makePrivate } from '@interlude/runner/data-folder.mjs';
+import { makePrivate } from '@interlude/runner/host/data-folder.mjs';
 import type { InStatement } from '@libsql/client';
 import { MAINTENANCE_MS } from '@/db/limited-fetch';
 import { LocalConnection } from '@/db/local-connection';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { CliError, EXIT } from '@interlude/runner/cli/exit';
-import { errorCode } from '@interlude/runner/system-error.mjs';
+import { CliError, EXIT } from '@interlude/runner/cli/command';
+import { errorCode } from '@interlude/runner/host/system-error.mjs';
 
 const UNFINISHED = '.unfinished';
 /** A draft that nobody has written to for so long is nobody's. */

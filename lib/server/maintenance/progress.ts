@@ -1,4 +1,4 @@
-import { say } from '@interlude/runner/cli/say';
+import { say } from '@interlude/runner/cli/command';
 
 /** How often a terminal is told, and a file that keeps the output. */
 const TERMINAL_MS = 200;

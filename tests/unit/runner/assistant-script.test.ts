@@ -1,4 +1,4 @@
-import { answer, GREETING, type Heard, LABEL } from '@interlude/runner/demo/assistant-script';
+import { answer, GREETING, type Heard, LABEL } from '@interlude/runner/cli/demo/assistant-script';
 import { describe, expect, test } from 'vitest';
 
 const said = (heard: Partial<Heard>) => {

@@ -1,8 +1,8 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { CommandClient } from '@interlude/runner/commands/command-client';
-import { SeenCommands } from '@interlude/runner/commands/seen-commands';
+import { CommandClient } from '@interlude/runner/host/command-client';
+import { SeenCommands } from '@interlude/runner/host/seen-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';

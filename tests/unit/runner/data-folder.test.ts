@@ -1,6 +1,6 @@
 import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkDataFolder, makePrivate, readPrivate } from '@interlude/runner/data-folder.mjs';
+import { checkDataFolder, makePrivate, readPrivate } from '@interlude/runner/host/data-folder.mjs';
 import { createClient } from '@libsql/client';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';

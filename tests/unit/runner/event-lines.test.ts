@@ -1,8 +1,7 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { EventJournal } from '@interlude/runner/logger/event-journal';
-import { EventLines } from '@interlude/runner/logger/event-lines';
+import { EventJournal, EventLines } from '@interlude/runner/logger/event-journal';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
-import type { LogEntry } from '@interlude/runner/logger/log-line';
+import type { LogEntry } from '@interlude/runner/logger/logger';
 import { createLogger } from '@interlude/runner/logger/logger';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type BrokenStream, readEventStream } from '@interlude/runner/wire/event-stream';
+import { type BrokenStream, readEventStream } from '@interlude/runner/host/agent-http';
 import { expect, onTestFinished, test } from 'vitest';
 
 /** A server whose streams are ended, cut and refused as the test says. */

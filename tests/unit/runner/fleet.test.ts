@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { FLEET, restAfter } from '@interlude/runner/demo/fleet';
-import { Rota } from '@interlude/runner/demo/rota';
-import { readRecording } from '@interlude/runner/replay/recording';
+import { FLEET, Rota, restAfter } from '@interlude/runner/cli/demo/demo-source';
+import { readRecording } from '@interlude/runner/cli/recording';
 import { expect, test } from 'vitest';
 
 const folder = fileURLToPath(new URL('../../fixtures/recordings/demo/', import.meta.url));

@@ -1,4 +1,4 @@
-import { JsonLines } from '@interlude/runner/wire/json-lines';
+import { JsonLines } from '@interlude/runner/host/agent-process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeLeftDrafts } from '@interlude/runner/left-drafts.mjs';
+import { removeLeftDrafts } from '@interlude/runner/host/data-folder.mjs';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 

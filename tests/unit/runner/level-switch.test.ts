@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { KeptLevel } from '@interlude/runner/logger/kept-level';
-import { type LevelChange, LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { KeptLevel, type LevelChange, LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { createLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { describe, expect, onTestFinished, test } from 'vitest';

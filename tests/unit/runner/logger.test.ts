@@ -2,13 +2,10 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, 
 import { join } from 'node:path';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
-import { hookFailure, logHookFailure } from '@interlude/runner/control-port/hook-failure';
+import { hookFailure, logHookFailure } from '@interlude/runner/host/control-port';
 import { LevelSwitch, parseLevel } from '@interlude/runner/logger/level-switch';
-import { LogFile } from '@interlude/runner/logger/log-file';
-import type { LogEntry } from '@interlude/runner/logger/log-line';
-import { logLine } from '@interlude/runner/logger/log-line';
-import { fileNameOf } from '@interlude/runner/logger/log-name';
-import { createLogger } from '@interlude/runner/logger/logger';
+import type { LogEntry } from '@interlude/runner/logger/logger';
+import { createLogger, fileNameOf, LogFile, logLine } from '@interlude/runner/logger/logger';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { tempDir } from '../../support/temp-dir';

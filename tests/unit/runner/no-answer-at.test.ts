@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { noAnswerAt } from '@interlude/runner/wire/no-answer-at';
+import { noAnswerAt } from '@interlude/runner/host/agent-http';
 import { expect, onTestFinished, test } from 'vitest';
 
 /** A server that accepts connections, and never says a word. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ProcessLock } from '@interlude/runner/process-lock';
+import { ProcessLock } from '@interlude/runner/host/process-lock';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 

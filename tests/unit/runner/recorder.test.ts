@@ -1,8 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Recorder, readRecording } from '@interlude/runner/cli/recording';
 import { Redactor } from '@interlude/runner/logger/redactor';
-import { Recorder } from '@interlude/runner/replay/recorder';
-import { readRecording } from '@interlude/runner/replay/recording';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 

@@ -1,4 +1,4 @@
-import { type ReplayOutcome, replayFailure } from '@interlude/runner/cli/replay-end';
+import { type ReplayOutcome, replayFailure } from '@interlude/runner/cli/replay';
 import type { Trouble } from '@interlude/runner/outbox/drain';
 import { describe, expect, test } from 'vitest';
 

@@ -1,4 +1,4 @@
-import { ReplayProgress } from '@interlude/runner/cli/replay-progress';
+import { ReplayProgress } from '@interlude/runner/cli/replay';
 import type { OutboxStatus } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test, vi } from 'vitest';
 

@@ -1,4 +1,4 @@
-import { retryMs } from '@interlude/runner/retry';
+import { retryMs } from '@interlude/runner/host/server-request';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 

@@ -1,7 +1,7 @@
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
-import { interludeCommand, npmCommand, readersFolder, shownPath } from '@interlude/runner/shown-command.mjs';
+import { interludeCommand, npmCommand, readersFolder, shownPath } from '@interlude/runner/host/own-program.mjs';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 

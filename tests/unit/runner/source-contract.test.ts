@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DemoSource } from '@interlude/runner/demo/demo-source';
-import { Rota } from '@interlude/runner/demo/rota';
+import { DemoSource, Rota } from '@interlude/runner/cli/demo/demo-source';
+import { readRecording } from '@interlude/runner/cli/recording';
 import type { HandedMessage } from '@interlude/runner/host/messages-in-hand';
 import { createLogger } from '@interlude/runner/logger/logger';
-import { readRecording } from '@interlude/runner/replay/recording';
 import type { ClaudeMemory } from '@interlude/runner/sources/claude/claude-memory';
 import type { ClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';

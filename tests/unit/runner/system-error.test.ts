@@ -1,4 +1,4 @@
-import { errorLine } from '@interlude/runner/system-error.mjs';
+import { errorLine } from '@interlude/runner/host/system-error.mjs';
 import { expect, test } from 'vitest';
 
 const failed = (about: object) => Object.assign(new Error('raw\nwords'), about);

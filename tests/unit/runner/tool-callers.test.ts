@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import type { ToolCaller } from '@interlude/runner/control-port/routes';
+import type { ToolCaller } from '@interlude/runner/host/control-port';
 import { byLsof, listenerAmong } from '@interlude/runner/host/listening-process';
 import { RunningCalls } from '@interlude/runner/host/running-calls';
 import type { SessionFacts } from '@interlude/runner/host/source';

@@ -1,7 +1,7 @@
 import { frameReader } from '@interlude/runner/adapters/recorded-kind';
 import type { WireAdapter, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
-import { WireFeed } from '@interlude/runner/wire/wire-feed';
+import { WireFeed } from '@interlude/runner/host/wire-feed';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 

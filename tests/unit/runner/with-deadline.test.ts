@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { withDeadline } from '@interlude/runner/host/server-request';
 import { send } from '@interlude/runner/outbox/send';
-import { withDeadline } from '@interlude/runner/with-deadline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 /** A server that accepts every connection and never says a word. */

@@ -3,13 +3,10 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
+import { beginningOf, isUnsent, patientRequest, readEvents, shownUrl } from '../../host/agent-http';
 import { attachedBytes } from '../../host/attached-bytes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { connectionMessage } from '../../server-request';
-import { readEvents } from '../../wire/event-stream';
-import { isLoopback } from '../../wire/loopback';
-import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { connectionMessage, isLoopback } from '../../host/server-request';
 
 /**
  * The requests that a runner makes of an AgentAPI server. Every one of them passes by the adapter.

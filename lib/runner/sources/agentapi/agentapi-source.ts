@@ -8,17 +8,14 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { noAnswerAt, patientRequest, readEventStream, shownUrl } from '../../host/agent-http';
 import { withFiles } from '../../host/attached-text';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
 import { handed, MessagesInHand } from '../../host/messages-in-hand';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { readEventStream } from '../../wire/event-stream';
-import { noAnswerAt } from '../../wire/no-answer-at';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
 
 /**

@@ -1,6 +1,6 @@
 import { parseJson } from '@interlude/protocol/fields';
-import { connectionMessage } from '../../server-request';
-import { patientRequest } from '../../wire/patient-request';
+import { patientRequest } from '../../host/agent-http';
+import { connectionMessage } from '../../host/server-request';
 import type { AgUiAddresses } from './agui-addresses';
 import { MISSING } from './between-runs';
 import { refusalIn } from './posted-run';

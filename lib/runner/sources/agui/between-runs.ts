@@ -1,7 +1,5 @@
 import { parseJson } from '@interlude/protocol/fields';
-import { type BrokenStream, readEventStream } from '../../wire/event-stream';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { type BrokenStream, patientRequest, readEventStream, shownUrl } from '../../host/agent-http';
 import type { AgUiAddresses } from './agui-addresses';
 import { isStream } from './posted-run';
 

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { connectionMessage } from '../../server-request';
-import { readEvents } from '../../wire/event-stream';
-import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { beginningOf, isUnsent, patientRequest, readEvents, shownUrl } from '../../host/agent-http';
+import { connectionMessage } from '../../host/server-request';
 
 /**
  * One run: its POST, and the stream that answers it. A server may also send the run on its stream of events, and answer

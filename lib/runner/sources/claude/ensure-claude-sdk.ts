@@ -1,6 +1,5 @@
-import { endSignals } from '../../cli/end-signals';
-import { CliError, EXIT } from '../../cli/exit';
-import { ensurePackage } from '../../install/ensure-package';
+import { CliError, EXIT, endSignals } from '../../cli/command';
+import { ensurePackage } from '../../cli/install-package';
 import { type InstalledSdk, loadClaudeSdk, wantedClaudeSdk } from './claude-sdk';
 
 /**

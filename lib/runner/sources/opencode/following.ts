@@ -1,10 +1,9 @@
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { eventOf } from '../../adapters/opencode/native-event';
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
+import { type BrokenStream, noAnswerAt, readEventStream, statusBehindGateway } from '../../host/agent-http';
 import type { SourceSurroundings } from '../../host/source';
-import { type BrokenStream, readEventStream } from '../../wire/event-stream';
-import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
-import type { WireFeed } from '../../wire/wire-feed';
+import type { WireFeed } from '../../host/wire-feed';
 import { Carried } from './carried';
 import { CatchUp } from './catch-up';
 import type { OpencodeMemory } from './memory';
