@@ -5,11 +5,11 @@ import {
   CliError,
   EXIT,
   type ExitCode,
-  endSignals,
   readFlags,
   SERVER_FLAGS,
   SWITCH,
   say,
+  stopSignals,
   TEXT,
   usageError,
 } from '@interlude/runner/cli/command';
@@ -78,7 +78,7 @@ async function checkServer(options: Options, env: Environment): Promise<ExitCode
   const { url, token } = await serverEndpoint(options, env, undefined, 'owner')();
   if (token === undefined)
     throw new CliError(EXIT.failed, `no token for ${url}; pass its owner’s with --token-file or INTERLUDE_TOKEN`);
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   const target = new ServerTarget({ url, token }, timeoutMs, signal);
   try {
     await target.connect();
@@ -95,7 +95,7 @@ async function checkRunner(options: Options): Promise<ExitCode> {
   const command = ours ? [process.execPath, program, 'conformance', 'ours'] : options.command;
   if (ours && options.command.length > 0) throw usageError('give a command or --ours', 'conformance runner');
   if (command.length === 0) throw usageError('put the command of the runner after --', 'conformance runner');
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   const target = await RunnerTarget.open(command, { timeoutMs, signal });
   try {
     return await check('runner', command.join(' '), RUNNER_CHECKS, target, options, signal);
@@ -134,7 +134,7 @@ async function runOurs(env: Environment): Promise<ExitCode> {
   const { INTERLUDE_URL: url, INTERLUDE_TOKEN: token, CONFORMANCE_AGENT: agent } = env;
   if (url === undefined || agent === undefined)
     throw usageError('run "conformance runner --ours", which starts it', 'conformance');
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   try {
     const reason = await runTrivialRunner({ url, token, agent, env, signal, dataDir: openDataDir(env) });
     if (reason !== null) throw new CliError(EXIT.failed, reason);
@@ -164,10 +164,10 @@ function readOptions(name: string, argv: string[], env: Environment) {
   if (positionals.length > 0) throw usageError(`unexpected argument "${positionals[0]}"`, name);
   const { only = [], timeout = '20', json = false, ours = false, url, 'token-file': tokenFile } = values;
   const isGroup = (one: string): one is Group => GROUPS.some((group) => group === one);
-  if (!only.every(isGroup)) throw usageError(`--only is one of ${GROUPS.join(', ')}`, name);
+  if (!only.every(isGroup)) throw usageError(`--only must be one of ${GROUPS.join(', ')}`, name);
   const seconds = Number(timeout);
   if (!(seconds >= 1 && seconds <= MAX_TIMEOUT_S)) {
-    throw usageError(`--timeout is a number of seconds, at most ${MAX_TIMEOUT_S}`, name);
+    throw usageError(`--timeout must be a number of seconds, at most ${MAX_TIMEOUT_S}`, name);
   }
   return { only, timeoutMs: seconds * 1_000, json, ours, url, 'token-file': tokenFile, command };
 }

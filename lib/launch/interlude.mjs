@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 /** `interlude <command>`: the runner's command line. */
 
-import { npmCommand, readFrom } from '../runner/host/own-program.mjs';
+import { npmCommand, callerCwd } from '../runner/host/own-program.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { loadTypescript } from './typescript.mjs';
 import { outliveListeners } from './unheard-output.mjs';
 
 outliveListeners();
 // Paths are meant from where the person stands who gives them.
-process.chdir(readFrom);
+process.chdir(callerCwd);
 
 let cli;
 try {

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { removeLeftDrafts } from '../runner/host/data-folder.mjs';
+import { removeStaleDrafts } from '../runner/host/data-folder.mjs';
 import { buildFolder, PLACEHOLDER } from './build-folder.mjs';
 import { root } from './root.mjs';
 import { LaunchError } from './say.mjs';
@@ -39,7 +39,7 @@ export function placeBuild(basePath, sources) {
     .update(`${basePath}\n${sources}\n`)
     .update(readFileSync(fileURLToPath(import.meta.url)))
     .digest('hex');
-  removeLeftDrafts(to);
+  removeStaleDrafts(to);
   if (stampIn(to) === stamp) return;
   const draft = `${to}.${process.pid}`;
   try {

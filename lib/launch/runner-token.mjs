@@ -1,7 +1,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { DataFolderError, readPrivate, removeLeftDrafts } from '../runner/host/data-folder.mjs';
+import { DataFolderError, readPrivate, removeStaleDrafts } from '../runner/host/data-folder.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { askOwnServer } from './ask-own-server.mjs';
 
@@ -56,7 +56,7 @@ export async function ensureRunnerToken(file, own) {
   }
   const draft = `${file}.${process.pid}`;
   try {
-    removeLeftDrafts(file);
+    removeStaleDrafts(file);
     writeFileSync(draft, `${answer.token}\n`, { mode: 0o600 });
     renameSync(draft, file);
     return 'made';

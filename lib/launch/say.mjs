@@ -1,4 +1,4 @@
-import { errorLine, systemTrouble } from '../runner/host/system-error.mjs';
+import { formatError, explainSystemError } from '../runner/host/system-error.mjs';
 
 /** Messages of start-up code to a person: one line each, and one line when it can't go on. */
 
@@ -26,7 +26,7 @@ export class LaunchError extends Error {
    */
   static ofWriting(error, folder, elsewhere) {
     const known = /** @type {NodeJS.ErrnoException} */ (error);
-    return new LaunchError(systemTrouble(known, folder, elsewhere) ?? known.message);
+    return new LaunchError(explainSystemError(known, folder, elsewhere) ?? known.message);
   }
 }
 
@@ -37,6 +37,6 @@ export class LaunchError extends Error {
  * @returns {never}
  */
 export function giveUp(error) {
-  process.stderr.write(`interlude: ${errorLine(error)}\n`);
+  process.stderr.write(`interlude: ${formatError(error)}\n`);
   process.exit(error instanceof LaunchError ? error.exitCode : 1);
 }

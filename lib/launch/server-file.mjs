@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRunning, removeLeftDrafts } from '../runner/host/data-folder.mjs';
+import { isRunning, removeStaleDrafts } from '../runner/host/data-folder.mjs';
 import { LaunchError } from './say.mjs';
 
 const NAME = 'server.json';
@@ -22,8 +22,8 @@ export function announce(dataDir, url, pages = url) {
   const own = `${NAME}.${process.pid}`;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    removeLeftDrafts(join(dataDir, NAME));
-    removeLeftDrafts(join(dataDir, `.${NAME}`), /^(\d+)(\.\d+)?$/);
+    removeStaleDrafts(join(dataDir, NAME));
+    removeStaleDrafts(join(dataDir, `.${NAME}`), /^(\d+)(\.\d+)?$/);
     write(dataDir, own, content);
     write(dataDir, NAME, content);
   } catch (error) {
@@ -61,7 +61,7 @@ export function runningAt(dataDir, port) {
  * @returns {string | null} the entry of the newest server that still runs
  */
 function newestOther(dataDir) {
-  removeLeftDrafts(join(dataDir, NAME));
+  removeStaleDrafts(join(dataDir, NAME));
   /** @type {{ content: string, at: number } | null} */
   let newest = null;
   for (const name of readdirSync(dataDir)) {

@@ -8,7 +8,7 @@
 
 import { join } from 'node:path';
 import { checkDataFolder } from '../runner/host/data-folder.mjs';
-import { interludeCommand, shownPath } from '../runner/host/own-program.mjs';
+import { interludeCommand, displayPath } from '../runner/host/own-program.mjs';
 import { launchServer, theServer } from '../server/process-server.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';
@@ -127,7 +127,7 @@ function within(ms, work) {
 function hint() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
-  const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
+  const recording = displayPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
     `  In another terminal, run Claude Code, in a project of yours or an empty one:`,
     `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,

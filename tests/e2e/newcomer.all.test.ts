@@ -56,7 +56,7 @@ test('an agent of the demo logs more once its level is debug', async () => {
   const log = page.getByRole('log', { name: 'Agent log' });
   await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
   await log
-    .getByText(/turn began: answers a message$/)
+    .getByText(/turn started: answers a message$/)
     .first()
     .waitFor();
   await log

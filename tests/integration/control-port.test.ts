@@ -96,7 +96,11 @@ describe('the control port', () => {
     ];
     for (const path of others) {
       const { status, body } = await call(path, { method: path === '/log-level' ? 'GET' : 'POST', secret: 'of-s1' });
-      expect([path, status, body]).toEqual([path, 403, { error: 'this opens the tools of a session only' }]);
+      expect([path, status, body]).toEqual([
+        path,
+        403,
+        { error: 'a ticket is valid for the tools of its session only' },
+      ]);
     }
     expect(told).toHaveLength(1);
   });

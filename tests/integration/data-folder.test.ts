@@ -95,7 +95,7 @@ test.runIf(canMount())(
       expect(end).toEqual({
         exitCode: 1,
         stdout: '',
-        stderr: `interlude: ${place}/settings.json was left as it is: the disk of ${place} is read-only; make it writable, then try again\n`,
+        stderr: `interlude: ${place}/settings.json is unchanged: the disk of ${place} is read-only; make it writable, then try again\n`,
       });
     }
   },

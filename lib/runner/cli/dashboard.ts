@@ -9,20 +9,17 @@ import { connectionMessage, type Endpoint, errorIn, requestServer } from '../hos
 import { errorCode } from '../host/system-error.mjs';
 import { CliError, EXIT } from './command';
 
-/**
- * Where the server is. On the dashboard's own machine nobody has to say: the server leaves its address and tokens in
- * the data directory.
- */
+/** On the dashboard's own machine neither is needed: the server leaves its address and tokens in the data directory. */
 export interface ServerFlags {
   url?: string | undefined;
   'token-file'?: string | undefined;
 }
 
-/** Who asks where nobody gave a token: the runners of this machine, or whoever Interlude belongs to. */
-export type Asker = 'runner' | 'owner';
+/** Selects the token in the data directory: the one for this machine's runners, or the owner's. */
+export type LocalRole = 'runner' | 'owner';
 
-/** In the data folder. An older server made one for all. */
-const TOKEN_FILES: Record<Asker, readonly string[]> = { runner: ['runner-token', 'token'], owner: ['token'] };
+/** Older servers create `token` only. */
+const TOKEN_FILES: Record<LocalRole, readonly string[]> = { runner: ['runner-token', 'token'], owner: ['token'] };
 
 type Environment = Record<string, string | undefined>;
 
@@ -30,12 +27,12 @@ const DEFAULT_PORT = 4319;
 const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
 export function dataDir(env: Environment): string {
-  return fromInterlude(env.INTERLUDE_DATA_DIR || '.interlude');
+  return resolveFromRoot(env.INTERLUDE_DATA_DIR || '.interlude');
 }
 
 /**
- * The data folder of a command that is about to use it.
- * @throws DataFolderError if others could have put something there
+ * The data directory, after a check.
+ * @throws DataFolderError if other users could have written to it
  */
 export function openDataDir(env: Environment): string {
   const folder = dataDir(env);
@@ -44,31 +41,31 @@ export function openDataDir(env: Environment): string {
 }
 
 /**
- * A folder that the environment names. A relative path starts at Interlude's own folder, wherever a command is called:
- * a project with a folder of that name must not pass for ours.
+ * Resolves a folder named in the environment against Interlude's own folder, not the working directory: a project may
+ * have a folder of the same name.
  */
-export function fromInterlude(path: string): string {
+export function resolveFromRoot(path: string): string {
   return resolve(packageRoot, path);
 }
 
 /**
- * A flag wins over the environment, and that over what the local server wrote. Read at each call: a restarted local
- * server may have another port and another token.
+ * A flag wins over the environment, and the environment over the files of the local server. Every call reads them again,
+ * because a restarted local server may have another port and token.
  *
- * @param onToken hears each token before it is used, so that no log shows it
- * @throws CliError where a file was named that has no token
+ * @param onToken called with each token before it is used, so that logs can redact it
+ * @throws CliError if the token file has no token
  */
 export function serverEndpoint(
   flags: ServerFlags,
   env: Environment,
   onToken: (token: string | undefined) => void = () => undefined,
-  asker: Asker = 'runner',
+  role: LocalRole = 'runner',
 ): Endpoint {
   const source = tokenSource(flags, env);
   if (source.kind === 'file') readTokenFile(source.path);
   const tokenFor = (url: string) => {
     if (source.kind === 'file') return readTokenFile(source.path);
-    return source.kind === 'environment' ? source.token : localToken(url, env, asker);
+    return source.kind === 'environment' ? source.token : localToken(url, env, role);
   };
   return async () => {
     const url = flags.url ?? env.INTERLUDE_URL ?? (await localUrl(env));
@@ -78,15 +75,15 @@ export function serverEndpoint(
   };
 }
 
-/** Names the server in what is kept per server: two addresses are two servers, the local one stays itself. */
+/** Identifies the server in per-server state: its address, or `local`. */
 export function serverKey(flags: ServerFlags, env: Environment): string {
   const url = flags.url ?? env.INTERLUDE_URL;
   return url ? new URL(url).href : 'local';
 }
 
 /**
- * Where a person finds the pages of a server. On the dashboard's own machine that is a name which only its owner can
- * read, and which is told to nobody but a person who looks at a terminal.
+ * The address of the server's pages. On the dashboard's own machine it contains a secret host name, which is printed on
+ * terminals only.
  */
 export async function pagesUrl(url: string, env: Environment): Promise<string> {
   const text = process.stdout.isTTY ? await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '') : '';
@@ -95,17 +92,17 @@ export async function pagesUrl(url: string, env: Environment): Promise<string> {
 }
 
 async function localUrl(env: Environment): Promise<string> {
-  // missing, or half written by a server that is just starting
+  // Missing or incomplete while the server starts.
   const text = await readFile(join(dataDir(env), 'server.json'), 'utf8').catch(() => '');
   const { url } = fieldsOf(parseJson(text));
   return typeof url === 'string' ? url : `http://127.0.0.1:${env.PORT ?? DEFAULT_PORT}`;
 }
 
-/** The local tokens open the local server only: they are never sent to another machine. */
-function localToken(url: string, env: Environment, asker: Asker): string | undefined {
+/** Local tokens are never sent to another machine. */
+function localToken(url: string, env: Environment, role: LocalRole): string | undefined {
   const { hostname } = new URL(url);
   if (hostname !== 'localhost' && hostname !== '[::1]' && !/^127\./.test(hostname)) return undefined;
-  for (const name of TOKEN_FILES[asker]) {
+  for (const name of TOKEN_FILES[role]) {
     try {
       const token = readPrivate(join(dataDir(env), name)).trim();
       if (token !== '') return token;
@@ -116,14 +113,11 @@ function localToken(url: string, env: Environment, asker: Asker): string | undef
   return undefined;
 }
 
-/**
- * Where the token of a command comes from. Not from its arguments: those stand in the list of processes, which
- * everybody on the machine may read, and in the shell's history.
- */
+/** Never an argument: every user can read those in the process list. */
 type TokenSource =
   | { kind: 'file'; path: string }
   | { kind: 'environment'; token: string }
-  /** What the server on this machine has left in the data folder. */
+  /** Written to the data directory by the server on this machine. */
   | { kind: 'machine' };
 
 export function tokenSource(
@@ -137,59 +131,59 @@ export function tokenSource(
 }
 
 /**
- * Read at each use: a token that is renewed is taken up by whoever runs already.
+ * Reads the file at every use, so that running commands pick up a renewed token.
  *
- * @throws CliError in one line
+ * @throws CliError
  */
 function readTokenFile(path: string): string {
   let text: string;
   try {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
-    const make = interludeCommand(['tokens', 'create', '--help']);
-    throw new CliError(EXIT.failed, `the token file ${path} can’t be read (${errorCode(error)}); see "${make}"`);
+    const help = interludeCommand(['tokens', 'create', '--help']);
+    throw new CliError(EXIT.failed, `the token file ${path} can’t be read (${errorCode(error)}); see "${help}"`);
   }
   if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new CliError(EXIT.failed, `the token file ${path} has to have one token in it and nothing else`);
+  throw new CliError(EXIT.failed, `the token file ${path} must contain one token and nothing else`);
 }
 
-/** What to do where the server refuses the token of a runner. */
-export function adviceOnToken(source: TokenSource): string {
-  const make = interludeCommand(['tokens', 'create', '--help']);
+/** What to do when the server refuses the token of a runner. */
+export function tokenAdvice(source: TokenSource): string {
+  const create = interludeCommand(['tokens', 'create', '--help']);
   switch (source.kind) {
     case 'file':
-      return `put another into ${source.path}, which is read again within 30 s (to make one: ${make})`;
+      return `put another one into ${source.path}, which is read again within 30 s (to create one: ${create})`;
     case 'environment':
-      return `start this again with another in INTERLUDE_TOKEN (to make one: ${make})`;
+      return `restart with another one in INTERLUDE_TOKEN (to create one: ${create})`;
     case 'machine':
-      return `"npm start" makes one for the runners of its machine; elsewhere give one with --token-file (to make one: ${make})`;
+      return `"npm start" creates one for the runners of its machine; elsewhere pass one with --token-file (to create one: ${create})`;
   }
 }
 
-const WITHIN_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * One request of somebody at a terminal, who is told in one line why it came to nothing.
+ * Sends a request of a command.
  *
- * @param endpoint with the token of whoever Interlude belongs to
+ * @param endpoint with the owner's token
  * @throws CliError
  */
-export async function askServer<Answer>(
+export async function requestJson<Answer>(
   endpoint: Endpoint,
   method: 'GET' | 'POST' | 'DELETE',
   path: string,
   body?: object,
 ): Promise<Answer> {
   const { url, token } = await endpoint();
-  const give = 'the one of the data folder’s file "token", with --token-file or INTERLUDE_TOKEN';
-  if (token === undefined) throw new CliError(EXIT.failed, `there is no token for ${url}; give its owner’s: ${give}`);
+  const pass = 'pass its owner’s (the file "token" in the data directory) with --token-file or INTERLUDE_TOKEN';
+  if (token === undefined) throw new CliError(EXIT.failed, `no token for ${url}; ${pass}`);
   let status: number;
   let text: string;
   try {
     const response = await requestServer(async () => ({ url, token }), path, {
       ...(method === 'GET' ? {} : { method }),
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-      signal: AbortSignal.timeout(WITHIN_MS),
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
     status = response.status;
     text = await response.text();
@@ -200,7 +194,10 @@ export async function askServer<Answer>(
   if (status === 200 || status === 201) return parseJson(text) as Answer;
   const error = errorIn(text);
   if (status === 401 && error !== null) {
-    throw new CliError(EXIT.failed, `${url} does not know this token; give its owner’s: ${give}`);
+    throw new CliError(EXIT.failed, `${url} refuses the token; ${pass}`);
   }
-  throw new CliError(EXIT.failed, error === null ? `${url} is no Interlude: it answered ${status}` : error.message);
+  throw new CliError(
+    EXIT.failed,
+    error === null ? `${url} is not an Interlude server: it answered ${status}` : error.message,
+  );
 }

@@ -6,26 +6,25 @@ import { join, sep } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
-import { npmProgram, shownPath } from '../host/own-program.mjs';
+import { displayPath, npmProgram } from '../host/own-program.mjs';
 import { ProcessLock, ProcessLockedError } from '../host/process-lock';
 import { say } from './command';
 
 /**
- * A package that is needed only for one kind of agent. It is installed into a folder of its own, once the person who
- * wants it has agreed.
+ * A package needed for one kind of agent only, installed into its own folder after a person has agreed.
  *
- * Ordering: one process installs into a folder at a time; the others wait for it, and use what it has made.
- * Failure: an install that was cut short counts as none, and the next run starts over.
+ * Ordering: one process at a time installs into a folder; others wait and use the result.
+ * Failure: an interrupted install counts as none; the next run starts over.
  */
 export interface WantedPackage {
   name: string;
-  /** The one everything here was measured against. */
+  /** The tested version. */
   version: string;
-  /** The folder whose `node_modules` has it. */
+  /** The folder above its `node_modules`. */
   folder: string;
-  /** Whether that is Interlude's own: what is in another one is not replaced. */
+  /** Whether Interlude owns the folder. Packages in other folders are not replaced. */
   isOwn: boolean;
-  /** What people call it. */
+  /** Its name in messages. */
   called: string;
 }
 
@@ -35,13 +34,12 @@ export type Ensured<Loaded> =
   | { state: 'missing'; why: string }
   | { state: 'interrupted' };
 
-/** How often a waiting process checks whether the other one has ended. */
-const LOOK_MS = 200;
+const LOCK_POLL_MS = 200;
 
 /**
- * @param load null if the package is not there, or not all of it
- * @param agreed whether it may be installed without asking
- * @param signal somebody wants an end
+ * @param load resolves to null if the package is missing or incomplete
+ * @param agreed true installs without asking
+ * @param signal ends it
  */
 export async function ensurePackage<Loaded>(
   wanted: WantedPackage,
@@ -52,31 +50,34 @@ export async function ensurePackage<Loaded>(
   const loaded = await load();
   if (loaded !== null) return { state: 'ready', loaded };
   const { called, folder } = wanted;
-  const missing = (what: string): Ensured<Loaded> => ({ state: 'missing', why: `${what} run: ${byHand(wanted)}` });
+  const missing = (what: string): Ensured<Loaded> => ({
+    state: 'missing',
+    why: `${what} run: ${installCommand(wanted)}`,
+  });
   if (!wanted.isOwn && existsSync(join(folder, 'node_modules'))) return missing(`${called} is not installed;`);
-  // Made here, so that whoever follows the line, with whatever umask, does not make it for others as well.
+  // Created here with a private mode: npm, run by hand, would apply the umask.
   if (wanted.isOwn) await mkdir(folder, { recursive: true, mode: 0o700 });
   const isWanted =
-    agreed || (canAsk() && (await isAgreed(`Install ${wanted.name} into ${shownPath(folder)}?`, signal)));
+    agreed || (isInteractive() && (await confirm(`Install ${wanted.name} into ${displayPath(folder)}?`, signal)));
   if (signal.aborted) return { state: 'interrupted' };
   if (!isWanted) return missing(`${called} is not installed;`);
-  const trouble = await installAlone(wanted, signal);
+  const trouble = await installExclusively(wanted, signal);
   if (signal.aborted) return { state: 'interrupted' };
-  if (trouble !== null) return missing(`${called} was not installed: ${trouble}; mend that, then`);
+  if (trouble !== null) return missing(`${called} was not installed: ${trouble}; fix that, then`);
   const fresh = await load();
   if (fresh !== null) return { state: 'ready', loaded: fresh };
-  return missing(`${called} can't be loaded, though it was installed just now;`);
+  return missing(`${called} was installed but can't be loaded;`);
 }
 
-/** @returns null when it is installed, by us or by the one that was at it */
-async function installAlone(wanted: WantedPackage, signal: AbortSignal): Promise<string | null> {
+/** @returns null once it is installed, by this process or another one; else the error */
+async function installExclusively(wanted: WantedPackage, signal: AbortSignal): Promise<string | null> {
   const { name, version, folder } = wanted;
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const lock = await lockWhenFree(join(folder, LOCK), signal);
+  const lock = await waitForLock(join(folder, LOCK), signal);
   if (lock === null) return null;
   try {
     if (lock.hasWaited && installedPackage(folder, name) !== null) return null;
-    say(`installing ${name} ${version} into ${shownPath(folder)}`);
+    say(`installing ${name} ${version} into ${displayPath(folder)}`);
     return await npmInstall(
       { spec: `${name}@${version}`, folder },
       (place) => installedPackage(place, name) !== null,
@@ -89,37 +90,36 @@ async function installAlone(wanted: WantedPackage, signal: AbortSignal): Promise
 
 const LOCK = '.install.lock';
 
-/** @returns null when it was not waited for to the end */
-async function lockWhenFree(file: string, signal: AbortSignal) {
-  for (let looks = 0; !signal.aborted; looks += 1) {
+/** @returns null if the signal ended the wait */
+async function waitForLock(file: string, signal: AbortSignal) {
+  for (let tries = 0; !signal.aborted; tries += 1) {
     try {
       const lock = await ProcessLock.take(file);
-      return { hasWaited: looks > 0, release: () => lock.release() };
+      return { hasWaited: tries > 0, release: () => lock.release() };
     } catch (error) {
       if (!(error instanceof ProcessLockedError)) throw error;
-      if (looks === 0) say(`process ${error.pid} is installing it already; waiting for that`);
-      await setTimeout(LOOK_MS, null, { signal }).catch(() => null);
+      if (tries === 0) say(`waiting for process ${error.pid}, which is installing it`);
+      await setTimeout(LOCK_POLL_MS, null, { signal }).catch(() => null);
     }
   }
   return null;
 }
 
-function byHand({ name, version, folder }: WantedPackage): string {
+function installCommand({ name, version, folder }: WantedPackage): string {
   return ['npm', ...installArguments({ spec: `${name}@${version}`, folder })].map(shellWord).join(' ');
 }
 
-/** Whether somebody at the terminal can be asked. */
-function canAsk(): boolean {
+function isInteractive(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
 /**
- * Asks on the terminal, where yes is what Enter says. The end of the input is a no.
+ * Asks on the terminal. Enter means yes; the end of the input means no.
  *
- * @param signal ends it: there was no answer
+ * @param signal ends it with no
  */
-function isAgreed(question: string, signal: AbortSignal): Promise<boolean> {
-  // Not as a `terminal`: that one takes Ctrl-C for itself, and here it ends the command as it does everywhere.
+function confirm(question: string, signal: AbortSignal): Promise<boolean> {
+  // Not a `terminal`, which would handle Ctrl-C itself.
   const lines = createInterface({ input: process.stdin, terminal: false });
   return new Promise((resolve) => {
     const ask = () => process.stderr.write(`${question} [Y/n] `);
@@ -134,9 +134,9 @@ function isAgreed(question: string, signal: AbortSignal): Promise<boolean> {
       answer(false);
     };
     lines.on('line', (line) => {
-      const said = line.trim().toLowerCase();
-      if (['', 'y', 'yes'].includes(said)) answer(true);
-      else if (['n', 'no'].includes(said)) answer(false);
+      const reply = line.trim().toLowerCase();
+      if (['', 'y', 'yes'].includes(reply)) answer(true);
+      else if (['n', 'no'].includes(reply)) answer(false);
       else ask();
     });
     lines.once('close', stop);
@@ -147,52 +147,52 @@ function isAgreed(question: string, signal: AbortSignal): Promise<boolean> {
 }
 
 /**
- * Installs a package into a folder, whole or not at all: npm works in a folder beside, and what it has made takes the
- * place of what was there in one step. Whoever is killed in the middle leaves nothing that passes for an install.
+ * Installs a package into a folder, completely or not at all: npm works in a draft folder, whose `node_modules` then
+ * replaces the old one in one step.
  *
- * Ordering: to be called by one process at a time for each folder.
+ * Ordering: one process at a time for each folder.
  */
 
 interface Install {
-  /** With its version. */
+  /** `name@version` */
   spec: string;
   folder: string;
 }
 
-/** The same command for a person. Package scripts do not run: none of the wanted packages needs them. */
+/** Package scripts don't run: none of the packages needs them. */
 function installArguments({ spec, folder }: Install): string[] {
   return ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', spec];
 }
 
 const DRAFT = '.new-';
 const OLD = '.old-';
-/** What npm keeps beside the packages: with it, those that are there already are installed again with the new one. */
+/** Copied to the draft, so that npm keeps the packages that are already installed. */
 const MANIFESTS = ['package.json', 'package-lock.json'];
 
 /**
  * @param signal ends npm
- * @returns null when it is done; else what went wrong, npm's own words having been shown
+ * @returns null when done; else the error. npm's own output went to stderr
  */
 async function npmInstall(
   { spec, folder }: Install,
-  isWhole: (folder: string) => boolean,
+  isComplete: (folder: string) => boolean,
   signal: AbortSignal,
 ): Promise<string | null> {
-  await removeRemains(folder);
+  await removeDrafts(folder);
   const draft = await mkdtemp(join(folder, DRAFT));
   try {
     await copyManifests(folder, draft);
     const trouble = await runNpm(installArguments({ spec, folder: draft }), draft, signal);
     if (trouble !== null) return trouble;
-    if (!isWhole(draft)) return `npm ended well, but not all of ${spec} is there`;
+    if (!isComplete(draft)) return `npm succeeded, but ${spec} is incomplete`;
     await replace(draft, folder);
     return null;
   } finally {
-    await removeRemains(folder);
+    await removeDrafts(folder);
   }
 }
 
-/** A manifest of its own, else npm would take the folder's name for one, which no package may have. */
+/** Without a manifest npm would derive the package's name from the folder, whose name is not valid. */
 async function copyManifests(from: string, to: string): Promise<void> {
   await writeFile(join(to, 'package.json'), '{"private":true}\n');
   for (const name of MANIFESTS) await copyFile(join(from, name), join(to, name)).catch(() => undefined);
@@ -207,8 +207,8 @@ async function replace(draft: string, folder: string): Promise<void> {
   await rename(join(draft, 'node_modules'), packages);
 }
 
-/** Also those of a process that was killed. An npm that outlived it may write there still: the next one removes it. */
-async function removeRemains(folder: string): Promise<void> {
+/** Also those of a killed process. If its npm still writes there, the next install removes them. */
+async function removeDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(DRAFT) && !name.startsWith(OLD)) continue;
     await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
@@ -220,7 +220,7 @@ function runNpm(args: string[], cwd: string, signal: AbortSignal): Promise<strin
   const kept = Object.entries(process.env).filter(([name]) => !QUIET.test(name));
   const env = Object.fromEntries(kept) as NodeJS.ProcessEnv;
   return new Promise((resolve) => {
-    // What it makes is its owner's alone, as everything in the data folder. Its output is no result of ours: to stderr.
+    // Private files, as everything in the data directory. npm's output is not the command's, so it goes to stderr.
     const mask = process.umask(0o077);
     const child: ChildProcess = spawn(npm.program, [...npm.args, ...args], { cwd, env, stdio: ['ignore', 2, 2] });
     process.umask(mask);
@@ -231,27 +231,26 @@ function runNpm(args: string[], cwd: string, signal: AbortSignal): Promise<strin
       resolve(trouble);
     };
     child.once('error', (error: NodeJS.ErrnoException) => {
-      ended(error.code === 'ENOENT' ? 'npm is not on this machine' : `npm did not start (${error.code})`);
+      ended(error.code === 'ENOENT' ? 'npm is not installed' : `npm did not start (${error.code})`);
     });
     child.once('exit', (code, name) => ended(code === 0 ? null : `npm failed (${name ?? `exit ${code}`})`));
     if (signal.aborted) end();
   });
 }
 
-/** `npm run -s` hands its silence on. */
+/** Set by `npm run -s`, which would silence the install. */
 const QUIET = /^npm_config_(loglevel|progress)$/i;
 
 /**
- * A package as it lies in the `node_modules` of one folder, and of no folder above it, where Node itself would go on
- * looking.
+ * Resolves a package in the `node_modules` of one folder, without the folders above it that Node would search.
  *
- * @returns the file that is loaded of it; null if it is not there, or not all of it
+ * @returns its main file; null if it is missing or incomplete
  */
 export function installedPackage(folder: string, name: string): string | null {
   const packages = join(folder, 'node_modules');
   const home = join(packages, ...name.split('/'));
   const manifest = readJson<Manifest>(join(home, 'package.json'));
-  if (manifest === null || !isRecorded(packages, name, manifest) || !hasItsPlatform(packages, home, manifest)) {
+  if (manifest === null || !isRecorded(packages, name, manifest) || !hasPlatformPackage(packages, home, manifest)) {
     return null;
   }
   try {
@@ -267,15 +266,15 @@ interface Manifest {
   optionalDependencies?: Record<string, string>;
 }
 
-/** npm writes down what it has installed once all of it is there: what is not on its list was cut short. */
+/** npm lists a package once it is completely installed. */
 function isRecorded(packages: string, name: string, { version }: Manifest): boolean {
   const record = readJson<{ packages?: Record<string, { version?: string }> }>(join(packages, '.package-lock.json'));
   if (record?.packages === undefined) return true;
   return record.packages[`node_modules/${name}`]?.version === version;
 }
 
-/** Programs come as packages of their own, one for each platform, of which npm takes the one that fits. */
-function hasItsPlatform(packages: string, home: string, { optionalDependencies = {} }: Manifest): boolean {
+/** Programs come as optional packages, one for each platform. */
+function hasPlatformPackage(packages: string, home: string, { optionalDependencies = {} }: Manifest): boolean {
   const here = `-${process.platform}-${process.arch}`;
   const fitting = Object.keys(optionalDependencies).filter((name) => name.includes(here));
   const isThere = (name: string) =>
@@ -293,7 +292,7 @@ function readJson<Content>(file: string): Content | null {
   }
 }
 
-/** Whether a path leads to something in a folder, whatever links there are on the way. */
+/** Whether a path is inside a folder once links are resolved. */
 export function isWithin(folder: string, path: string): boolean {
   try {
     return realpathSync(path).startsWith(folder + sep);

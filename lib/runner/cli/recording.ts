@@ -17,16 +17,16 @@ export interface Recording {
   /** Which kind of agent: `claude`. */
   kind: string;
   lines: RecordedLine[];
-  /** SHA-256 of the content: the same recording under another name is the same. */
+  /** SHA-256 of the content, so that a renamed recording stays the same. */
   hash: string;
 }
 
-/** Most lines that are looked at to tell the kind: each has something of its own at its beginning. */
-const LOOKED_AT = 200;
+/** The kind shows within this many lines. */
+const MAX_DETECT_LINES = 200;
 
 /**
- * @param kind which kind it is; by default that is told from its lines
- * @throws Error with one line that names the file and, where it has one, the line
+ * @param kind default: detected from the lines
+ * @throws Error with one line that names the file and the invalid line
  */
 export async function readRecording(file: string, kind?: string): Promise<Recording> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -47,20 +47,20 @@ export async function readRecording(file: string, kind?: string): Promise<Record
 
 export function recordedKind(name: string): RecordedKind {
   const kind = Object.hasOwn(RECORDED_KINDS, name) ? RECORDED_KINDS[name] : undefined;
-  if (kind === undefined) throw new Error(`there are no recordings of the kind "${name}"`);
+  if (kind === undefined) throw new Error(`recordings of the kind "${name}" are not supported`);
   return kind;
 }
 
 function kindOf(lines: readonly RecordedLine[], file: string): string {
-  for (const line of lines.slice(0, LOOKED_AT)) {
+  for (const line of lines.slice(0, MAX_DETECT_LINES)) {
     const [found] = Object.entries(RECORDED_KINDS).find(([, { recognises }]) => recognises(line)) ?? [];
     if (found !== undefined) return found;
   }
   const kinds = Object.keys(RECORDED_KINDS).join(', ');
-  throw new Error(`${file}: nothing in it tells which kind of agent was recorded; name it with --kind (${kinds})`);
+  throw new Error(`${file}: can't detect the kind of agent; name it with --kind (${kinds})`);
 }
 
-/** `t` is what the recordings of the Agent SDK call their time. */
+/** Recordings of the Agent SDK call the time `t`. */
 function parseLine(text: string): RecordedLine | null {
   const fields = parseJson(text);
   if (!isObject(fields) || !('msg' in fields || 'src' in fields)) return null;
@@ -69,34 +69,33 @@ function parseLine(text: string): RecordedLine | null {
 }
 
 /**
- * Feeds a recording through the adapter, at the speed at which it was recorded or another.
+ * Plays a recording through its adapter.
  *
- * Ordering: line by line; what a line gives is handed over together with the place behind it.
- * Failure: a player that was killed is followed by one that reads the lines before the cursor again, to bring the
- * adapter where it stood, and hands over only what comes after. For that, run ids must come out the same: they are
- * derived from the session and the recording.
+ * Ordering: line by line; the events of a line are emitted together with the position after it.
+ * Failure: after a kill, the next player reads the lines before `fromLine` again to restore the adapter's state, and
+ * emits only what follows. Run ids must not change for that, so they derive from the session and the recording.
  */
 interface Playback {
   recording: Recording;
   sessionId: string;
-  /** The line to go on with; those before have been handed over. */
+  /** The first line to emit. */
   fromLine: number;
-  /** 1 is as recorded, Infinity without any wait. */
+  /** 1: as recorded; Infinity: without waits. */
   speed: number;
-  /** What lies before this time (ms into the recording) is handed over at once, with the times it would have had. */
+  /** Milliseconds into the recording; earlier events are emitted at once, with the times they would have had. */
   skipToMs?: number;
   signal: AbortSignal;
   /**
-   * @param line everything before it has been handed over with this
-   * @returns once it is stored
+   * @param line the number of lines emitted so far
+   * @returns once stored
    */
   emit: (events: readonly ToldEvent[], line: number) => Promise<void>;
-  /** What an earlier player has handed over. */
+  /** Receives the events before `fromLine`. */
   onSkipped?: (events: readonly ToldEvent[]) => void;
   onLine?: (line: number) => void;
 }
 
-/** @returns whether it came to the end, rather than to the signal */
+/** @returns false if the signal ended it */
 export async function play(playback: Playback): Promise<boolean> {
   const { recording, sessionId, fromLine, speed, signal, emit, onSkipped, onLine } = playback;
   const { kind, lines, hash } = recording;
@@ -108,7 +107,7 @@ export async function play(playback: Playback): Promise<boolean> {
   const startedAt = Date.now() - skippedMs / speed;
   const timeOf = (dueAt: number) =>
     speed === Number.POSITIVE_INFINITY ? Date.now() : Math.round(Math.min(dueAt, Date.now()));
-  // The reader's own clock runs as the recording's: what silence says comes where it came then.
+  // The reader's clock runs at the recording's speed, so that its timeouts occur where they occurred then.
   const since = (at: number) => startedAt + at;
   for (const [at, line] of lines.entries()) {
     const outputs: ToldEvent[] = [];
@@ -118,28 +117,28 @@ export async function play(playback: Playback): Promise<boolean> {
       outputs.push(...reader.elapsed(dueAt));
     }
     const dueAt = startedAt + line.at / speed;
-    if (at >= fromLine) await until(dueAt, signal);
+    if (at >= fromLine) await sleepUntil(dueAt, signal);
     if (signal.aborted) return false;
     outputs.push(...reader.read(line, since(line.at)));
-    // A recording that was cut off ends with its process, or the session would look alive for ever.
+    // Ends the session of a truncated recording, which would look alive for ever.
     const isLast = at === lines.length - 1;
     if (isLast) outputs.push(...reader.ended({ reason: 'the recording ends here' }, since(line.at)));
     const now = timeOf(dueAt);
-    const told = outputs.map((one) => ({
+    const events = outputs.map((one) => ({
       ...one,
       occurredAt: Math.min(now, timeOf(dueAt - (since(line.at) - one.occurredAt) / speed)),
     }));
     if (at < fromLine) {
-      onSkipped?.(told);
+      onSkipped?.(events);
       continue;
     }
-    if (told.length > 0 || isLast) await emit(told, at + 1);
+    if (events.length > 0 || isLast) await emit(events, at + 1);
     onLine?.(at + 1);
   }
   return true;
 }
 
-/** The first session of a recording is the one that was asked for; the others are named after it. */
+/** The first session of a recording gets this id; the others are numbered after it. */
 function sessionsOf(sessionId: string): (nativeId: string) => string {
   const known = new Map<string, string>();
   return (nativeId) => {
@@ -155,25 +154,25 @@ function runIds(sessionId: string, hash: string): () => string {
   return () => `${prefix}-${++count}`;
 }
 
-/** Resolves at `time`, or as soon as the signal fires. */
-export async function until(time: number, signal: AbortSignal): Promise<void> {
+/** Resolves at `time` or when the signal aborts. */
+export async function sleepUntil(time: number, signal: AbortSignal): Promise<void> {
   const ms = time - Date.now();
-  // -Infinity and NaN as well: without a speed limit nothing is ever in the future
+  // Infinite speeds give -Infinity or NaN.
   if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
 }
 
 /**
- * What passes between a source and its agent, one JSON line a frame, for `interlude replay`: so that anybody can send in
- * what they saw. Secrets are taken out of every text and every name before it is written.
+ * Writes the frames between a source and its agent for `interlude replay`, one JSON line each, with secrets redacted from
+ * every text and name.
  *
- * Failure: a disk that takes no more ends the recording, which is said once; the runner goes on.
+ * Failure: a write error ends the recording with a warning; the runner continues.
  */
 const MAX_DEPTH = 200;
 
-const WHY_NOT: Record<string, string> = {
-  EEXIST: 'it exists already; name another one',
-  ENOENT: 'there is no such folder; make it first',
-  EACCES: 'its folder may not be written to; name another one',
+const REASONS: Record<string, string> = {
+  EEXIST: 'it already exists; name another file',
+  ENOENT: 'its folder does not exist; create it first',
+  EACCES: 'its folder is not writable; name another file',
 };
 
 export class Recorder {
@@ -182,14 +181,14 @@ export class Recorder {
   readonly #startedAt = performance.now();
   #failed = false;
 
-  /** @throws CliError if there is such a file already, or none can be made */
+  /** @throws CliError if the file exists or can't be created */
   static open(path: string, redactor: Redactor): Recorder {
     try {
       return new Recorder(openSync(path, 'wx', 0o600), redactor);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      const why = WHY_NOT[code ?? ''] ?? code;
-      throw new CliError(EXIT.failed, `no recording can be made in ${path}: ${why}`);
+      const reason = REASONS[code ?? ''] ?? code;
+      throw new CliError(EXIT.failed, `can't record to ${path}: ${reason}`);
     }
   }
 
@@ -198,11 +197,11 @@ export class Recorder {
     this.#redactor = redactor;
   }
 
-  /** @param fields of the line, besides its time: `dir` and `msg`, or what the recordings of its kind have */
+  /** @param fields of the line without its time: `dir` and `msg`, or the kind's own */
   readonly write = (fields: object): void => {
     if (this.#failed) return;
     const at = Math.round(performance.now() - this.#startedAt);
-    const line = { at, ...(this.#withoutSecrets({ ...fields }) as object) };
+    const line = { at, ...(this.#redactValue({ ...fields }) as object) };
     try {
       writeSync(this.#file, `${JSON.stringify(line)}\n`);
     } catch (error) {
@@ -216,19 +215,19 @@ export class Recorder {
     closeSync(this.#file);
   }
 
-  /** Of `"api_key": "…"` the name says that the value is a secret, so both are looked at together. */
-  #withoutSecrets(value: unknown, name = '', depth = 0): unknown {
-    // Deeper, it is text: no frame may be the end of the recording, or of the runner.
-    if (depth > MAX_DEPTH) return this.#clean(safeJson(value), name);
-    if (typeof value === 'string') return this.#clean(value, name);
-    if (Array.isArray(value)) return value.map((one) => this.#withoutSecrets(one, name, depth + 1));
+  /** Redacts a value together with its name: in `"api_key": "…"` only the name marks the value as a secret. */
+  #redactValue(value: unknown, name = '', depth = 0): unknown {
+    // Deeper values are written as text, so that no frame overflows the stack.
+    if (depth > MAX_DEPTH) return this.#redactText(safeJson(value), name);
+    if (typeof value === 'string') return this.#redactText(value, name);
+    if (Array.isArray(value)) return value.map((one) => this.#redactValue(one, name, depth + 1));
     if (!isObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, one]) => [this.#clean(key), this.#withoutSecrets(one, key, depth + 1)]),
+      Object.entries(value).map(([key, one]) => [this.#redactText(key), this.#redactValue(one, key, depth + 1)]),
     );
   }
 
-  #clean(text: string, name = ''): string {
+  #redactText(text: string, name = ''): string {
     const before = name === '' ? '' : `${name}=`;
     const spans = this.#redactor.find(before + text);
     if (spans.length === 0) return text;
@@ -247,6 +246,6 @@ function safeJson(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    return '[nested too deep to be written down]';
+    return '[nested too deep]';
   }
 }

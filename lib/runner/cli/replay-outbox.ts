@@ -10,16 +10,14 @@ import { OutboxVersionError } from '../outbox/store';
 import type { Recording } from './recording';
 
 /**
- * The outbox of one replay, and how far that replay has come: both are one file, so that neither can be ahead of the
- * other.
+ * The outbox of one replay with its progress, in one file so that they can't disagree.
  *
- * - With a session named, the file belongs to (recording, session, agent, server) and is kept: the same command goes
- *   on where it was, and once everything was acknowledged it has nothing left to do.
- * - Without one, each replay is a new session. Only one that was not finished is gone on with; its file is deleted at
- *   the end.
+ * - With --session, the file belongs to (recording, session, agent, server) and is kept: the same command resumes, and
+ *   does nothing once everything is acknowledged.
+ * - Without, each replay is a new session. Only an unfinished replay is resumed; its file is deleted at the end.
  *
- * Failure: a server that no longer has what it acknowledged (its database was deleted, or another one stands at that
- * address) gets the recording from its beginning: a replay can say everything again, so nothing need be lost.
+ * Failure: a server that lost acknowledged records (its database was deleted or replaced) gets the recording from the
+ * beginning.
  */
 export interface ReplayPlace {
   recording: Recording;
@@ -32,9 +30,9 @@ export interface ReplayPlace {
 export interface ReplayOutbox {
   outbox: Outbox;
   sessionId: string;
-  /** The line to go on with. */
+  /** The next line to play. */
   line: number;
-  /** Removes the file where nothing can refer to it again. Call it after `outbox.stop()`, when everything arrived. */
+  /** Removes the file of a replay without --session. Call it after `outbox.stop()`, once everything is acknowledged. */
   forget: () => Promise<void>;
 }
 
@@ -45,8 +43,8 @@ interface Listeners {
 }
 
 const CURSOR = 'replay';
-/** As many replays of one recording may run at once, each a session of its own. */
-const MOST_AT_ONCE = 256;
+/** Replays of one recording at the same time, each with its own session. */
+const MAX_REPLAYS = 256;
 
 export function replayCursor(sessionId: string, line: number): { name: string; value: string } {
   return { name: CURSOR, value: JSON.stringify({ sessionId, line }) };
@@ -58,23 +56,19 @@ export function replayCursor(sessionId: string, line: number): { name: string; v
  */
 export async function openReplayOutbox(place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   if (place.sessionId !== undefined) return openAt(fileOf(place), place, listeners);
-  for (let at = 0; at < MOST_AT_ONCE; at += 1) {
+  for (let at = 0; at < MAX_REPLAYS; at += 1) {
     try {
       return await openAt(fileOf(place, at), place, listeners);
     } catch (error) {
       if (!(error instanceof ProcessLockedError || error instanceof OutboxVersionError)) throw error;
     }
   }
-  throw new Error(`${MOST_AT_ONCE} replays of ${place.recording.name} run already`);
+  throw new Error(`${MAX_REPLAYS} replays of ${place.recording.name} are already running`);
 }
 
 async function openAt(file: string, place: ReplayPlace, listeners: Listeners): Promise<ReplayOutbox> {
   const { agentId, recording } = place;
-  const options = {
-    agentId,
-    sendAtOpen: false,
-    ...listeners,
-  };
+  const options = { agentId, sendAtOpen: false, ...listeners };
   let outbox = await Outbox.open(file, options);
   let stored = await outbox.cursor(CURSOR);
   if (stored !== null && (await outbox.isRemembered()) === false) {
@@ -93,7 +87,7 @@ async function openAt(file: string, place: ReplayPlace, listeners: Listeners): P
 function fileOf({ recording, agentId, sessionId, serverKey, outboxDir }: ReplayPlace, at = 0): string {
   const identity = JSON.stringify([recording.hash, agentId, sessionId ?? null, serverKey]);
   const hash = createHash('sha256').update(identity).digest('hex').slice(0, 16);
-  // The name is for people; the hash keeps two from ever meeting in one file.
+  // The name is for readers; the hash makes it unique.
   const name = (sessionId ?? recording.name).replace(/[^a-zA-Z0-9_.-]/g, '_').slice(0, 80);
   return join(outboxDir, `replay-${name}-${hash}${at > 0 ? `-${at}` : ''}.db`);
 }

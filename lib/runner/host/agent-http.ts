@@ -7,26 +7,24 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { connectionMessage, retryMs } from './server-request';
 
 /**
- * Reads a stream of server-sent events for as long as it is wanted: when it breaks, ends, stays silent for too long or
- * can't be opened, it is opened again, for ever, after a wait that doubles and is partly left to chance.
+ * Reads a stream of server-sent events until the signal aborts. A stream that breaks, ends, stays silent or can't be opened
+ * is opened again, with exponential backoff and without limit.
  *
- * Ordering: events are handed over in the order of the stream; `onOpen` has resolved before the first.
- * Failure: `onBroken` says each time what happened and when the next attempt is; it never counts attempts to an end.
+ * Ordering: events arrive in the order of the stream, after `onOpen` has resolved.
+ * Failure: `onBroken` reports each failure and the wait before the next attempt.
  */
 export interface EventStreamOptions {
-  /** Opens the stream. @param lastEventId the id of the last event that was handed over */
+  /** @param lastEventId the id of the last event */
   open(signal: AbortSignal, lastEventId: string | null): Promise<Response>;
-  /** The stream is there: the moment to read what was missed. */
+  /** Called when the stream is open: the moment to read missed events. */
   onOpen(): void | Promise<void>;
   onEvent(event: EventSourceMessage): void;
   onBroken(broken: BrokenStream): void;
-  /** A stream that is silent for longer has died. Without it, it may be silent for ever. */
+  /** A stream that is silent for longer counts as dead. Default: no limit. */
   silentMs?: number;
-  /** The longest wait between two attempts. */
+  /** The longest wait between attempts. */
   longestMs?: number;
-  /**
-   * The longest wait after an answer that there is no such stream (404, 405, 410, 501), as long as there never was one.
-   */
+  /** The longest wait after 404, 405, 410 or 501, if the stream was never open. */
   missingMs?: number;
   /** Uniform in [0, 1). */
   random?: () => number;
@@ -34,22 +32,22 @@ export interface EventStreamOptions {
 }
 
 export interface BrokenStream {
-  /** For people: `answered 404`, `ended`, `ECONNREFUSED`. */
+  /** For example `answered 404`, `ended`, `ECONNREFUSED`. */
   reason: string;
-  /** Of an answer that was no stream. */
+  /** The status of an answer that was not a stream. */
   status: number | null;
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number;
-  /** How long it had been silent, if it was left for that; else 0. */
+  /** The silence that ended the stream; else 0. */
   silentMs: number;
   againInMs: number;
 }
 
 const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
-/** Longer events are not assembled: the stream counts as broken. */
+/** A longer event breaks the stream. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
-/** Resolves once the signal has fired. */
+/** Resolves once the signal aborts. */
 export async function readEventStream(options: EventStreamOptions): Promise<void> {
   const { signal, random = Math.random, longestMs = 30_000 } = options;
   let failures = 0;
@@ -81,18 +79,18 @@ interface Ended {
 async function readOnce(
   { open, onOpen, onEvent, silentMs, signal }: EventStreamOptions,
   lastEventId: string | null,
-  seen: (id: string) => void,
+  onId: (id: string) => void,
 ): Promise<Ended> {
   const silence = new AbortController();
   const ended = AbortSignal.any([signal, silence.signal]);
   let timer: NodeJS.Timeout | undefined;
-  const heard = () => {
+  const restartTimer = () => {
     clearTimeout(timer);
     if (silentMs !== undefined) timer = setTimeout(() => silence.abort(), silentMs);
   };
   let wasOpen = false;
   try {
-    heard();
+    restartTimer();
     const response = await open(ended, lastEventId);
     if (!response.ok || response.body === null) {
       await response.body?.cancel().catch(() => undefined);
@@ -100,14 +98,14 @@ async function readOnce(
     }
     wasOpen = true;
     await onOpen();
-    const isWhole = await readEvents(response.body, {
-      onChunk: heard,
+    const isComplete = await readEvents(response.body, {
+      onChunk: restartTimer,
       onEvent(event) {
-        if (event.id !== undefined) seen(event.id);
+        if (event.id !== undefined) onId(event.id);
         onEvent(event);
       },
     });
-    return { reason: isWhole ? 'ended' : 'sent an event that is too long', status: null, silentMs: 0, wasOpen };
+    return { reason: isComplete ? 'ended' : 'sent an overlong event', status: null, silentMs: 0, wasOpen };
   } catch (error) {
     const isSilent = silence.signal.aborted;
     const reason = isSilent ? 'was silent for too long' : connectionMessage(error);
@@ -118,11 +116,11 @@ async function readOnce(
 }
 
 /**
- * One stream, to its end.
+ * Reads one stream to its end.
  *
- * @param listener.onChunk is waited for: a slow listener slows the sender
- * @param listener.takesLast also what stands at the end without the blank line that ends an event
- * @returns false if it was left because of an event that is too long
+ * @param listener.onChunk awaited, so that a slow listener slows the sender
+ * @param listener.takesLast accepts a last event without the blank line after it
+ * @returns false after an overlong event
  */
 export async function readEvents(
   body: ReadableStream<Uint8Array>,
@@ -146,7 +144,7 @@ export async function readEvents(
   return true;
 }
 
-interface PatientRequest {
+interface UntimedRequest {
   method?: 'GET' | 'POST';
   headers?: Record<string, string>;
   body?: string | Uint8Array;
@@ -155,23 +153,23 @@ interface PatientRequest {
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** What was certainly not received: no connection came about. */
+/** Errors before a connection exists, so the request was certainly not received. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 /**
- * An HTTP request that waits for as long as its signal lets it: an agent may think for an hour before it answers, and
- * `fetch` gives up after five minutes without a byte. Redirects are not followed: the headers are for this address.
+ * An HTTP request without a timeout: an agent may think for an hour before it answers, and `fetch` gives up after five
+ * minutes. Does not follow redirects, because the headers are for this address only.
  *
- * @returns once the answer has begun
+ * @returns the response, once its headers have arrived
  * @throws Error of the connection, with its `code`
  */
-export function patientRequest(
+export function untimedRequest(
   url: string,
-  { method = 'GET', headers, body, signal }: PatientRequest,
+  { method = 'GET', headers, body, signal }: UntimedRequest,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
     const begin = url.startsWith('https:') ? requestHttps : requestHttp;
-    // A connection of its own: one that was kept may be closed by the server just as it is used.
+    // A new connection: the server may close an idle one just as it is reused.
     const request = begin(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
     request.once('error', reject);
     // A machine that is gone closes nothing: without this, its answer would be waited for for ever.
@@ -181,14 +179,14 @@ export function patientRequest(
 }
 
 /** How long what explains a refusal may take to come. */
-const BEGINNING_MS = 5_000;
+const READ_TIMEOUT_MS = 5_000;
 
-/** The beginning of an answer that explains itself: one that is endless, or never ends, keeps nobody waiting. */
-export async function beginningOf(answer: Response, maxBytes: number): Promise<string> {
+/** Reads the first bytes of a response, which may be endless, within five seconds. */
+export async function readBeginning(answer: Response, maxBytes: number): Promise<string> {
   const reader = answer.body?.getReader();
   if (reader === undefined) return '';
   const decoder = new TextDecoder();
-  const late = setTimeout(() => void reader.cancel().catch(() => undefined), BEGINNING_MS);
+  const late = setTimeout(() => void reader.cancel().catch(() => undefined), READ_TIMEOUT_MS);
   let text = '';
   try {
     for (let bytes = 0; bytes < maxBytes; ) {
@@ -198,7 +196,7 @@ export async function beginningOf(answer: Response, maxBytes: number): Promise<s
       text += decoder.decode(value, { stream: true });
     }
   } catch {
-    // What has come has to do.
+    // Returns the text received so far.
   } finally {
     clearTimeout(late);
     void reader.cancel().catch(() => undefined);
@@ -221,39 +219,39 @@ function responseOf(answer: IncomingMessage): Response {
   return new Response(body, { status: Math.min(Math.max(status, 200), 599), headers });
 }
 
-/** A machine that is gone refuses nothing: no answer within this time counts as one. */
-const WITHIN_MS = 3_000;
-/** A tunnel or a container's port accepts for a server that is gone, and closes again: a server waits to be asked. */
-const STAYS_MS = 300;
-/** Answers of a gateway whose server is gone. */
-const GATEWAY: ReadonlySet<number | null> = new Set([502, 503, 504]);
+/** An absent machine never answers. */
+const CONNECT_TIMEOUT_MS = 3_000;
+/** A tunnel or container port accepts for an absent server and closes again; a server waits for a request. */
+const OPEN_MS = 300;
+/** Statuses of a gateway whose server is absent. */
+const GATEWAY_STATUSES: ReadonlySet<number | null> = new Set([502, 503, 504]);
 
 /**
- * Why an agent's server can't be reached: `no answer at http://127.0.0.1:8000/: ECONNREFUSED`; null if it can. A server
- * that is busy still accepts connections, so slowness is no death. Nothing is sent.
+ * Checks whether an agent's server accepts connections, without sending a request, so that a busy server counts as present.
  *
- * @param lastStatus of the newest answer, where a gateway may stand before the server
+ * @param lastStatus the status of the latest answer, perhaps from a gateway
+ * @returns for example `no answer at http://127.0.0.1:8000/: ECONNREFUSED`; null if it is reachable
  */
-export async function noAnswerAt(url: string, lastStatus: number | null): Promise<string | null> {
-  const why = GATEWAY.has(lastStatus) ? `its gateway says ${lastStatus}` : await refusalAt(new URL(url));
-  return why === null ? null : `no answer at ${shownUrl(url)}: ${why}`;
+export async function unreachableReason(url: string, lastStatus: number | null): Promise<string | null> {
+  const why = GATEWAY_STATUSES.has(lastStatus) ? `its gateway answers ${lastStatus}` : await refusalAt(new URL(url));
+  return why === null ? null : `no answer at ${displayUrl(url)}: ${why}`;
 }
 
 /**
- * Asks at a second address, where a gateway has refused the first: it may refuse a single path (a stream that is open for
- * too long) while the agent answers at others.
+ * Requests a second address if a gateway refused the first: it may refuse a single path, such as a long-lived stream, while
+ * the agent answers others.
  *
- * @param lastStatus of the newest answer at the first address
- * @param ask at the second, within so many milliseconds
+ * @param lastStatus the status of the latest answer at the first address
+ * @param ask requests the second, within the given milliseconds
  * @returns the status for `noAnswerAt`
  */
 export async function statusBehindGateway(
   lastStatus: number | null,
   ask: (withinMs: number) => Promise<{ status: number }>,
 ): Promise<number | null> {
-  if (!GATEWAY.has(lastStatus)) return lastStatus;
+  if (!GATEWAY_STATUSES.has(lastStatus)) return lastStatus;
   try {
-    return (await ask(WITHIN_MS)).status;
+    return (await ask(CONNECT_TIMEOUT_MS)).status;
   } catch {
     return lastStatus;
   }
@@ -262,22 +260,24 @@ export async function statusBehindGateway(
 function refusalAt({ protocol, hostname, port }: URL): Promise<string | null> {
   const at = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
   return new Promise((resolve) => {
-    const socket = connect({ ...at, signal: AbortSignal.timeout(WITHIN_MS) });
+    const socket = connect({ ...at, signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
     const settle = (refusal: string | null) => {
       socket.destroy();
       resolve(refusal);
     };
-    socket.once('connect', () => setTimeout(() => settle(null), STAYS_MS));
+    socket.once('connect', () => setTimeout(() => settle(null), OPEN_MS));
     socket.once('end', () => settle('it closes each connection'));
     socket.resume();
     socket.on('error', (error) =>
-      settle(error.name === 'AbortError' ? `no connection within ${WITHIN_MS / 1_000} s` : connectionMessage(error)),
+      settle(
+        error.name === 'AbortError' ? `no connection within ${CONNECT_TIMEOUT_MS / 1_000} s` : connectionMessage(error),
+      ),
     );
   });
 }
 
-/** An address as people are shown it: a password, or a key in its query, is nobody's business. */
-export function shownUrl(url: string): string {
+/** The address without user, password and query, which may hold secrets. */
+export function displayUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
 }

@@ -1,17 +1,15 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { StringDecoder } from 'node:string_decoder';
 
-/**
- * What belongs to the dashboard and not to what the agent runs, and npm's idea of where packages go (`npm --prefix`).
- */
+/** Interlude's own variables, and npm's prefix (`npm --prefix`), which would redirect the agent's installs. */
 const WITHHELD = /^(INTERLUDE_|npm_config_(local_|global_)?prefix$)/;
 
-/** The environment an agent gets: this one's, without what is none of its business. */
+/** The environment for an agent's process. */
 export function agentEnvironment(env: Record<string, string | undefined>): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !WITHHELD.test(name)));
 }
 
-/** An agent's program. The Agent SDK of Claude Code asks for it in the same words (SpawnOptions, 0.3.332). */
+/** Compatible with SpawnOptions of Claude Code's Agent SDK 0.3.332. */
 export interface SpawnRequest {
   command: string;
   args: string[];
@@ -29,13 +27,13 @@ export interface AgentExit {
   lastWords: string | null;
 }
 
-const KEPT_CHARS = 4_000;
-/** What the agent said last may still be on its way when it is gone. */
+const MAX_STDERR_CHARACTERS = 4_000;
+/** Output may arrive after the exit. */
 const STDERR_GRACE_MS = 200;
 
 /**
- * Starts an agent in a process group of its own: Ctrl-C in the terminal is meant for the runner, which lets the agent
- * finish what it is at.
+ * Starts an agent in its own process group, so that Ctrl-C in the terminal reaches only the runner, which lets the agent
+ * finish.
  */
 export class AgentProcess {
   readonly child: SpawnedProcess;
@@ -52,18 +50,18 @@ export class AgentProcess {
       windowsHide: true,
     });
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-KEPT_CHARS);
+      this.#stderr = (this.#stderr + text).slice(-MAX_STDERR_CHARACTERS);
       onStderr(text);
     });
     this.exited = new Promise((resolve) => {
       const end = (exitCode: number | null, signal: NodeJS.Signals | null) =>
         resolve({ exitCode, signal, lastWords: this.#stderr.trim().split('\n').at(-1)?.trim() || null });
-      // Not `close` alone: a shell that outlives the agent may hold its stderr open for ever.
+      // Not only `close`: a shell that outlives the agent may keep its stderr open.
       this.child.once('close', end);
       this.child.once('exit', (code, signal) => setTimeout(() => end(code, signal), STDERR_GRACE_MS).unref());
       this.child.once('error', (error) => {
         this.#stderr += `\n${error.message}`;
-        // one that could not be started never closes
+        // A process that could not start never closes.
         if (this.child.pid === undefined) end(null, null);
       });
     });
@@ -74,28 +72,28 @@ export class AgentProcess {
   }
 }
 
-/** How a process ended, for people: `exited with code 1: No conversation found`. */
+/** For example `exited with code 1: No conversation found`. */
 export function exitText({ exitCode, signal, lastWords }: AgentExit): string {
   const how = signal !== null ? `ended by ${signal}` : exitCode === null ? 'ended' : `exited with code ${exitCode}`;
   return lastWords === null ? how : `${how}: ${lastWords}`;
 }
 
 /**
- * One JSON value a line, as agents write them to their stdout.
+ * Parses JSON lines from an agent's stdout.
  *
- * Ordering: lines are handed over in the order in which they came, each once it is whole.
- * Failure: a line that is no JSON, or too long to be held, is told as `onUnreadable` and passed over; what follows is
- * read. What a process that ended left without a line break is one of these.
+ * Ordering: complete lines are passed on in order.
+ * Failure: a line that is not JSON, too long, or cut off by the end of the process goes to `onUnreadable`; parsing
+ * continues after it.
  */
 interface JsonLinesListener {
   onValue(value: unknown): void;
-  /** @param line its beginning */
+  /** @param line the beginning of it */
   onUnreadable(why: 'not JSON' | 'too long' | 'cut off', line: string): void;
 }
 
-/** UTF-16 units. What an agent writes in one line, images included, is far below. */
+/** Characters. Far more than agents write in a line, including images. */
 const MAX_LINE = 64 * 1024 * 1024;
-const QUOTED = 200;
+const MAX_QUOTED = 200;
 
 export class JsonLines {
   readonly #listener: JsonLinesListener;
@@ -119,20 +117,20 @@ export class JsonLines {
     this.#add(last);
   }
 
-  /** Nothing more comes. */
+  /** Ends the input. */
   end(): void {
     this.#add(this.#decoder.end());
     const rest = this.#parts.join('').trim();
-    if (rest !== '') this.#listener.onUnreadable('cut off', rest.slice(0, QUOTED));
+    if (rest !== '') this.#listener.onUnreadable('cut off', rest.slice(0, MAX_QUOTED));
     this.#parts = [];
     this.#length = 0;
   }
 
   #add(piece: string): void {
     this.#length += piece.length;
-    // Of a line that is too long only the beginning is kept, to quote it.
+    // Keeps only the beginning of an overlong line, for the error.
     if (this.#length <= this.#maxLine) this.#parts.push(piece);
-    else if (this.#parts.length > 1) this.#parts = [this.#parts.join('').slice(0, QUOTED)];
+    else if (this.#parts.length > 1) this.#parts = [this.#parts.join('').slice(0, MAX_QUOTED)];
   }
 
   #line(): void {
@@ -140,7 +138,7 @@ export class JsonLines {
     const isTooLong = this.#length > this.#maxLine;
     this.#parts = [];
     this.#length = 0;
-    if (isTooLong) this.#listener.onUnreadable('too long', line.slice(0, QUOTED));
+    if (isTooLong) this.#listener.onUnreadable('too long', line.slice(0, MAX_QUOTED));
     else if (line !== '') this.#value(line);
   }
 
@@ -149,7 +147,7 @@ export class JsonLines {
     try {
       value = JSON.parse(line);
     } catch {
-      this.#listener.onUnreadable('not JSON', line.slice(0, QUOTED));
+      this.#listener.onUnreadable('not JSON', line.slice(0, MAX_QUOTED));
       return;
     }
     this.#listener.onValue(value);

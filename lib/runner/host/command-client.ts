@@ -8,22 +8,21 @@ import type { CommandOutcome, SeenCommands } from './seen-commands';
 import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } from './server-request';
 
 /**
- * The runner's end of its agent's commands: one stream, read for as long as the runner lives, and the acknowledgements.
+ * Reads the commands for an agent from one stream for the life of the runner, and acknowledges them.
  *
- * Ordering: commands are begun in the order in which they come. None waits for the effect of another: a permission
- * must be decidable while a message waits for its turn.
- * Failure: a command that comes again is acknowledged again, not acted on again. An unreachable server is retried
- * without end, with growing waits; a stream that is silent for three heartbeats is dead. Once fenced by a newer runner,
- * it ends for good.
+ * Ordering: commands start in the order of the stream. None waits for the outcome of another: a permission must be
+ * decidable while a message waits for its turn.
+ * Failure: a repeated command is acknowledged again, but not executed again. Retries an unreachable server without limit,
+ * with backoff; a stream that is silent for three heartbeats counts as dead. Stops for good once fenced by a newer runner.
  */
 export interface CommandClientOptions {
   endpoint: Endpoint;
   agentId: string;
-  /** This process; the server fences the runner of an agent that started earlier. */
+  /** Identifies this process. The server fences an agent's runner that started earlier. */
   runnerId: string;
   startedAt: number;
   seen: SeenCommands;
-  /** @param again it was begun before, by this process or an earlier one, with unknown outcome */
+  /** @param again it was started before, perhaps by an earlier process, with unknown outcome */
   act: (command: Command, again: boolean) => Promise<CommandOutcome>;
   onFenced: (message: string) => void;
   onLink?: (link: CommandLink) => void;
@@ -36,7 +35,7 @@ export type CommandLink =
   | { state: 'waiting'; cause: 'unavailable' | 'unauthorized'; message: string };
 
 const SILENT_MS = 3 * HEARTBEAT_MS;
-/** A server that is back must hear from its runners before it declares them missing. */
+/** A recovered server must see its runners before it declares them missing. */
 const LONGEST_WAIT_MS = (RUNNER_GRACE_MS * 2) / 3;
 const ACK_TIMEOUT_MS = 15_000;
 const ACK_RETRY_MS = 2_000;
@@ -55,10 +54,10 @@ export class CommandClient {
   #intake: Promise<void> = Promise.resolve();
   #acknowledging: Promise<void> | null = null;
   #running: Promise<void> | null = null;
-  #callOffRetry = () => {};
+  #cancelRetry = () => {};
   #failures = 0;
-  /** Whether the last stream ended because of the token. */
-  #wasSentAway = false;
+  /** Whether the last stream ended with bye (unauthorized). */
+  #endedForToken = false;
   #link: CommandLink = { state: 'connecting' };
 
   constructor(options: CommandClientOptions) {
@@ -75,27 +74,27 @@ export class CommandClient {
     this.#running ??= this.#run();
   }
 
-  /** A command ended differently than was acknowledged: a delivered message that the agent did not read. */
+  /** Corrects an acknowledged outcome, for example of a delivered message that the agent never read. */
   async report(id: string, outcome: CommandOutcome): Promise<void> {
     await this.#options.seen.settle(id, outcome, this.#clock.now());
     this.#acknowledge(id, outcome);
   }
 
-  /** Accepts no more commands. Outcomes are still acknowledged until `stop`. */
+  /** Stops reading commands. Outcomes are acknowledged until `stop`. */
   async hold(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
     await this.#intake;
   }
 
-  /** Acknowledges what is left in one last try; the next process does the rest. */
+  /** Tries to acknowledge the remaining outcomes once; the next process acknowledges the rest. */
   async stop(): Promise<void> {
     await this.hold();
-    this.#callOffRetry();
+    this.#cancelRetry();
     await this.#acknowledging;
     if (this.#link.state !== 'fenced') {
       await this.#sendAcknowledgements();
-      this.#tell({ state: 'stopped' });
+      this.#setLink({ state: 'stopped' });
     }
   }
 
@@ -106,21 +105,21 @@ export class CommandClient {
       if (end.kind === 'fenced') return this.#fenced(end.message);
       if (end.kind === 'again') continue;
       this.#failures += 1;
-      this.#wasSentAway = false;
-      this.#tell({ state: 'waiting', cause: end.cause, message: end.message });
+      this.#endedForToken = false;
+      this.#setLink({ state: 'waiting', cause: end.cause, message: end.message });
       await this.#pause(retryMs(end.cause, this.#failures, this.#clock.random(), LONGEST_WAIT_MS));
     }
   }
 
   async #readStream(): Promise<StreamEnd> {
     const silence = new AbortController();
-    let callOff = () => {};
-    const heard = () => {
-      callOff();
-      callOff = this.#clock.after(SILENT_MS, () => silence.abort());
+    let cancel = () => {};
+    const restartTimer = () => {
+      cancel();
+      cancel = this.#clock.after(SILENT_MS, () => silence.abort());
     };
     try {
-      heard();
+      restartTimer();
       const { endpoint, runnerId, startedAt, seen } = this.#options;
       const query = new URLSearchParams({ runner: runnerId, startedAt: String(startedAt) });
       const response = await requestServer(endpoint, `${this.#path}?${query}`, {
@@ -139,16 +138,16 @@ export class CommandClient {
       });
       const decoder = new TextDecoder();
       for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-        heard();
+        restartTimer();
         parser.feed(decoder.decode(chunk, { stream: true }));
         if (end !== null) return end;
       }
       return { kind: 'failed', cause: 'unavailable', message: 'the server ended the stream of commands' };
     } catch (error) {
-      const message = silence.signal.aborted ? 'the server fell silent' : connectionMessage(error);
+      const message = silence.signal.aborted ? 'the server sent no heartbeat' : connectionMessage(error);
       return { kind: 'failed', cause: 'unavailable', message };
     } finally {
-      callOff();
+      cancel();
     }
   }
 
@@ -156,22 +155,22 @@ export class CommandClient {
     const error = errorIn(text);
     const message = error?.message ?? `${url.split('?')[0]} answered ${status}`;
     if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
-    // Every agent has a stream, known or not. For whose token it is none of, there is none.
+    // The server has a stream for every agent id, so 404 means that the token does not cover it.
     if (status === 404 && error?.code === 'not_found') {
-      const whose = `the token is not for the agent ${JSON.stringify(this.#options.agentId)}`;
-      return { kind: 'failed', cause: 'unauthorized', message: whose };
+      const reason = `the token is not for the agent ${JSON.stringify(this.#options.agentId)}`;
+      return { kind: 'failed', cause: 'unauthorized', message: reason };
     }
     return { kind: 'failed', cause: status === 401 || status === 403 ? 'unauthorized' : 'unavailable', message };
   }
 
-  /** @returns how the stream ends, if the frame says so */
+  /** @returns how the stream ends; null if it continues */
   #frame({ event, id, data }: EventSourceMessage): StreamEnd | null {
     switch (event) {
       case 'hello':
         this.#hello((JSON.parse(data) as CommandFrameData['hello']).resume === 'gap');
         return null;
       case 'command':
-        this.#take(JSON.parse(data) as Command, id ?? null);
+        this.#receive(JSON.parse(data) as Command, id ?? null);
         return null;
       case 'fenced':
         return { kind: 'fenced', message: (JSON.parse(data) as { message: string }).message };
@@ -183,25 +182,25 @@ export class CommandClient {
   }
 
   /**
-   * Of a token that counts no more there may be a successor by now. Where there is none, the next request is refused
-   * and says why; where it is not, and the stream ends like that again, that is enough for now.
+   * Reconnects at once the first time, because the token may have been renewed; without a new one the server refuses the
+   * request with a reason. If the next stream ends the same way, it backs off.
    */
   #bye(isUnauthorized: boolean): StreamEnd {
-    const isAgain = isUnauthorized && this.#wasSentAway;
-    this.#wasSentAway = isUnauthorized && !isAgain;
+    const isAgain = isUnauthorized && this.#endedForToken;
+    this.#endedForToken = isUnauthorized && !isAgain;
     if (!isAgain) return { kind: 'again' };
     return { kind: 'failed', cause: 'unauthorized', message: 'the server ended the stream because of the token' };
   }
 
-  /** @param isAnother the position is beyond what the server has: it is another database, and begins anew */
+  /** @param isAnother the server does not know our position, because it has another database */
   #hello(isAnother: boolean): void {
     this.#failures = 0;
-    this.#tell({ state: 'connected' });
+    this.#setLink({ state: 'connected' });
     this.#acknowledgeAll();
-    if (isAnother) void this.#options.seen.forgetPosition().catch((error) => this.#complain(error));
+    if (isAnother) void this.#options.seen.forgetPosition().catch((error) => this.#reportError(error));
   }
 
-  #take(command: Command, position: Position | null): void {
+  #receive(command: Command, position: Position | null): void {
     this.#intake = this.#intake.then(async () => {
       const { seen } = this.#options;
       const known = seen.get(command.id);
@@ -211,9 +210,9 @@ export class CommandClient {
       try {
         await seen.begin(command.id, position, this.#clock.now());
       } catch (error) {
-        // Not stored, not acted on: the server sends it again when its lease has run out.
+        // The server sends it again when its lease expires.
         this.#acting.delete(command.id);
-        return this.#complain(error);
+        return this.#reportError(error);
       }
       void this.#act(command, known !== undefined);
     });
@@ -231,7 +230,7 @@ export class CommandClient {
       await seen.settle(command.id, outcome, this.#clock.now());
       this.#acknowledge(command.id, outcome);
     } catch (error) {
-      this.#complain(error);
+      this.#reportError(error);
     } finally {
       this.#acting.delete(command.id);
     }
@@ -247,13 +246,13 @@ export class CommandClient {
     this.#acknowledging ??= this.#sendAcknowledgements();
   }
 
-  /** The stream is open and an acknowledgement did not get through: no hello will bring it up. */
+  /** Retries without waiting for the next hello. */
   #acknowledgeSoon(): void {
-    this.#callOffRetry();
-    this.#callOffRetry = this.#clock.after(ACK_RETRY_MS, () => this.#acknowledgeAll());
+    this.#cancelRetry();
+    this.#cancelRetry = this.#clock.after(ACK_RETRY_MS, () => this.#acknowledgeAll());
   }
 
-  /** Sends them in order until there are none; a server that can't be reached gets the rest at its next hello. */
+  /** Sends outcomes in order. After a failure the next hello or a retry continues. */
   async #sendAcknowledgements(): Promise<void> {
     try {
       for (;;) {
@@ -261,19 +260,19 @@ export class CommandClient {
         if (next.done || this.#link.state === 'fenced') return;
         const [id, outcome] = next.value;
         const end = await this.#sendAcknowledgement(id, outcome);
-        if (end === 'later') return;
+        if (end === 'retry') return;
         if (end === 'fenced') return this.#fenced('a newer runner of this agent has taken over');
         if (this.#unacknowledged.get(id) === outcome) this.#unacknowledged.delete(id);
-        await this.#options.seen.acknowledged(id, outcome).catch((error) => this.#complain(error));
+        await this.#options.seen.acknowledged(id, outcome).catch((error) => this.#reportError(error));
       }
     } finally {
-      // In the same step as the last look: what comes from here on is sent by a call of its own.
+      // In the same tick as the last check, so that later outcomes start a new call.
       this.#acknowledging = null;
       if (this.#unacknowledged.size > 0 && this.#link.state === 'connected') this.#acknowledgeSoon();
     }
   }
 
-  async #sendAcknowledgement(id: string, outcome: CommandOutcome): Promise<'known' | 'later' | 'fenced'> {
+  async #sendAcknowledgement(id: string, outcome: CommandOutcome): Promise<'known' | 'retry' | 'fenced'> {
     try {
       const { endpoint, runnerId, startedAt } = this.#options;
       const response = await requestServer(endpoint, `${this.#path}/${encodeURIComponent(id)}/ack`, {
@@ -286,18 +285,18 @@ export class CommandClient {
       if (response.ok) return 'known';
       const error = errorIn(text);
       if (error?.code === 'stale_epoch') return 'fenced';
-      // The server's own verdict about this command is final; any other failure is a delivery problem.
+      // Only a verdict of the server about this command is final.
       const isFinal = error?.code !== undefined && [400, 404, 409, 410].includes(response.status);
       if (isFinal) this.#options.onError?.(`the outcome of command ${id} was refused: ${error?.message}`);
-      return isFinal ? 'known' : 'later';
+      return isFinal ? 'known' : 'retry';
     } catch {
-      return 'later';
+      return 'retry';
     }
   }
 
   #fenced(message: string): void {
     if (this.#link.state === 'fenced') return;
-    this.#tell({ state: 'fenced' });
+    this.#setLink({ state: 'fenced' });
     this.#stopped.abort();
     this.#options.onFenced(message);
   }
@@ -306,23 +305,23 @@ export class CommandClient {
     return `/agents/${encodeURIComponent(this.#options.agentId)}/commands`;
   }
 
-  #tell(link: CommandLink): void {
+  #setLink(link: CommandLink): void {
     this.#link = link;
     this.#options.onLink?.(link);
   }
 
-  #complain(error: unknown): void {
+  #reportError(error: unknown): void {
     this.#options.onError?.(error instanceof Error ? error.message : String(error));
   }
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
-        callOff();
+        cancel();
         this.#stopped.signal.removeEventListener('abort', done);
         resolve();
       };
-      const callOff = this.#clock.after(ms, done);
+      const cancel = this.#clock.after(ms, done);
       this.#stopped.signal.addEventListener('abort', done);
     });
   }

@@ -13,21 +13,21 @@ import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/a
 import { removeControlFile, writeControlFile } from './control-file';
 
 /**
- * The server that an agent's hooks talk to, on loopback, with its own port and secret.
+ * The HTTP server for an agent's hooks and tools, on loopback, with its own port and secret.
  *
- * Ordering: a request is handled as soon as it is read; two hooks that run at once may arrive in either order.
- * Failure: everything is answered from memory; that a hook holds its agent is stored first, which takes a moment at
- * most. Only who says for how long is kept waiting, until then or until he is gone. A handler that throws is answered 500 and logged; a request that is too large, too slow or not from here never
- * reaches a handler.
+ * Ordering: a request is handled as soon as it is read. Hooks that run at the same time may arrive in either order.
+ * Failure: answers come from memory, at most after one write to the outbox. Only requests with `within` wait, until then
+ * or until the caller disconnects. A handler that throws is answered 500 and logged. Requests that are too large, too slow
+ * or not from this machine never reach a handler.
  */
 export interface ControlPortOptions {
-  /** Where the hooks look for it. @see controlPath */
+  /** @see controlPath */
   file: string;
   handlers: ControlHandlers;
   onError?: (message: string) => void;
 }
 
-/** Room for a prompt with a file pasted into it, and no more. */
+/** Room for a prompt with a pasted file. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const REQUEST_MS = 5_000;
 
@@ -73,8 +73,8 @@ export class ControlPort {
     return port;
 
     async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-      // A page in a browser can reach loopback too: it neither knows the secret nor may it name another host.
-      if (request.headers.host !== host) return reply(response, { status: 421, body: { error: 'not this host' } });
+      // Pages in a browser can reach loopback too, with another host name (DNS rebinding).
+      if (request.headers.host !== host) return reply(response, { status: 421, body: { error: 'unknown host' } });
       const given = request.headers.authorization ?? '';
       const isOpen = timingSafeEqual(digest(given), expected);
       const ticketOf = isOpen ? null : (handlers.sessionOf?.(given.replace(/^Bearer /, '')) ?? null);
@@ -90,12 +90,12 @@ export class ControlPort {
       const { signal } = gone;
       reply(
         response,
-        await answerTo({ method, path: pathname, query: searchParams, body, ticketOf, signal }, handlers),
+        await handleControlRequest({ method, path: pathname, query: searchParams, body, ticketOf, signal }, handlers),
       );
     }
   }
 
-  /** Accepts nothing more; running requests are cut off. */
+  /** Cuts off running requests. */
   async close(): Promise<void> {
     await removeControlFile(this.#file, this.secret);
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -121,7 +121,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += (chunk as Buffer).length;
-    // Still read to its end: a client that is cut off in mid-request sees no answer.
+    // Reads on, because a client that is cut off while sending never sees the answer.
     if (bytes <= MAX_BODY_BYTES) chunks.push(chunk as Buffer);
     else chunks.length = 0;
     if (bytes > 8 * MAX_BODY_BYTES) break;
@@ -129,88 +129,87 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return bytes > MAX_BODY_BYTES ? null : Buffer.concat(chunks).toString('utf8');
 }
 
-/** Both sides as digests: of one length, whatever was sent. */
+/** Gives both sides of the comparison the same length. */
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
 /**
- * The control port's routes, without HTTP. A hook forwards its stdin unchanged, so it needs no JSON of its own, and
- * prints what the port answers. A handler is missing if the agent tells all of this itself; the user's own hooks may
- * still call, and that is no error.
+ * The handlers behind the routes. A hook forwards its stdin unchanged and prints the answer. A handler is missing if the
+ * agent reports this itself; calls of the user's own hooks are then ignored.
  */
 export interface ControlHandlers {
-  /** @returns what the hook prints; empty for nothing */
+  /** @returns the hook's output */
   hook?(call: HookCall): string | Promise<string>;
-  /** `idle` from the EXIT trap of the stop hook, `busy` from hooks that start a turn. */
+  /** `idle` comes from the EXIT trap of the stop hook, `busy` from hooks that start a turn. */
   status?(state: string, about: Fields, at: number | null): void;
   obligations(): readonly object[];
   sessionTurn?(about: Fields): void;
   userPrompt?(about: Fields): void;
   sessionEnd?(about: Fields): void;
-  /** A hook died; `error` is `exit N: <step>`. */
+  /** Called when a hook failed; `error` is `exit N: <step>`. */
   hookFatal(failure: HookFailure, about: Fields): void;
   logLevel: LevelSwitch;
-  /** Finds whose agent calls a tool, or why that is not known. */
+  /** Finds the agent that calls a tool. */
   toolOwner(caller: ToolCaller): Promise<ToolOwner>;
-  /** @returns the session whose tools this ticket opens; null if none's */
+  /** @returns the session of a ticket; null if it is invalid */
   sessionOf?(ticket: string): string | null;
-  /** @returns null if none of the caller's processes is an agent of this runner */
+  /** @returns null if no process of the caller is an agent of this runner */
   wait?(call: WaitCall): Promise<WaitAnswer> | null;
-  /** The message that a wait was handed is before its agent. @returns whether it was handed one */
+  /** Confirms that the message of a wait was printed. @returns false if the claim is unknown */
   waitTaken?(claim: string): Promise<boolean>;
 }
 
-/** A call of one of Interlude's tools, with all that may prove whose it is. */
+/** A tool call, with the evidence of its agent. */
 export interface ToolCaller {
   tool: ToolName;
   input: unknown;
   /** The processes above the MCP server, the nearest first. */
   pids: readonly number[];
-  /** What the MCP client calls itself; null if that is not known. */
+  /** The name of the MCP client; null if unknown. */
   client: string | null;
-  /** Words of the request's `_meta` that may be ids of the call. */
+  /** Strings in the request's `_meta` that may be ids of the call. */
   ids: readonly string[];
-  /** The session whose ticket came with the call. */
+  /** The session of the ticket that authorized the call. */
   ticketOf: string | null;
 }
 
-/** `at`: the place in `pids` of the agent's process, null if it is not among them. */
+/** `at`: the index of the agent's process in `pids`; null if it is not among them. */
 export type ToolOwner = { at: number; tools: SessionTools } | { at: number | null; refusal: string };
 
-/** An agent listens for a message while it is idle. */
+/** A long poll of an idle agent for a message. */
 export interface WaitCall {
   /** The caller's processes, the nearest first. */
   pids: readonly number[];
-  /** Names the wait over all its calls. */
+  /** The same for every poll of one wait. */
   waitId: string;
   withinMs: number;
-  /** Fires when the caller has gone before it was answered. */
+  /** Aborts when the caller disconnects. */
   signal: AbortSignal;
 }
 
 export type WaitAnswer =
-  /** To be shown to the agent, and then reported as taken. */
+  /** To be printed, and then confirmed with its claim. */
   | { kind: 'message'; claim: string; text: string }
-  /** None so far. */
+  /** No message yet. */
   | { kind: 'again' }
-  /** None will come this way. */
+  /** No message will come this way. */
   | { kind: 'over'; reason: string };
 
 export interface HookCall {
-  /** `hook_event_name` as it was installed. */
+  /** `hook_event_name` as installed. */
   event: string;
   /** The hook's stdin. */
   input: Fields;
-  /** The agent's process, if the hook knew it. */
+  /** The agent's process, if known. */
   pid: number | null;
-  /** When the hook began, if it said so. Epoch milliseconds. */
+  /** When the hook started, if known. Epoch milliseconds. */
   at: number | null;
-  /** How its agent was started, if it said so: `cli` by a person in a terminal. */
+  /** How the agent was started, if known: `cli` in a terminal. */
   from?: string | null;
-  /** How long it waits for the answer; null for one that is to go on at once. */
+  /** How long the hook waits for the answer; null: it does not wait. */
   withinMs: number | null;
-  /** Fires when the hook has gone before it was answered. */
+  /** Aborts when the hook disconnects. */
   signal: AbortSignal;
 }
 
@@ -219,25 +218,28 @@ interface ControlRequest {
   path: string;
   query: URLSearchParams;
   body: string;
-  /** The session whose ticket opened the port: for its tools, and nothing else. Null with the port's own secret. */
+  /** The session of the ticket that authorized the request, for its tools only. Null with the port's own secret. */
   ticketOf: string | null;
-  /** Fires when the caller has gone before it was answered. */
+  /** Aborts when the caller disconnects. */
   signal: AbortSignal;
 }
 
-/** `body` as text is printed by a hook as it is, an object is sent as JSON. */
+/** A hook prints a text body as it is; an object is sent as JSON. */
 interface ControlAnswer {
   status: number;
   body: string | object;
 }
 
 const OK: ControlAnswer = { status: 200, body: { ok: true } };
-const MOST_PIDS = 16;
-const LONGEST_WAIT_MS = 24 * 60 * 60_000;
-const MOST_IDS = 16;
-export const NOT_FOLLOWED = 'this agent has no session that is followed here';
-const NOBODY: ControlAnswer = { status: 404, body: { error: NOT_FOLLOWED } };
-const TICKETS_PLACE: ControlAnswer = { status: 403, body: { error: 'this opens the tools of a session only' } };
+const MAX_PIDS = 16;
+const MAX_WAIT_MS = 24 * 60 * 60_000;
+const MAX_IDS = 16;
+export const NOT_FOLLOWED = 'no session of this agent is followed here';
+const NOT_FOLLOWED_ANSWER: ControlAnswer = { status: 404, body: { error: NOT_FOLLOWED } };
+const TICKET_FORBIDDEN: ControlAnswer = {
+  status: 403,
+  body: { error: 'a ticket is valid for the tools of its session only' },
+};
 const BAD_LEVEL = { error: `level must be one of: ${LOG_LEVELS.join(', ')}` };
 
 type Route = (request: ControlRequest, about: Fields, handlers: ControlHandlers) => ControlAnswer;
@@ -253,9 +255,9 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
       return OK;
     },
   ],
-  ['POST /session-turn', (_request, about, handlers) => told(() => handlers.sessionTurn?.(about))],
-  ['POST /user-prompt', (_request, about, handlers) => told(() => handlers.userPrompt?.(about))],
-  ['POST /session-end', (_request, about, handlers) => told(() => handlers.sessionEnd?.(about))],
+  ['POST /session-turn', (_request, about, handlers) => done(() => handlers.sessionTurn?.(about))],
+  ['POST /user-prompt', (_request, about, handlers) => done(() => handlers.userPrompt?.(about))],
+  ['POST /session-end', (_request, about, handlers) => done(() => handlers.sessionEnd?.(about))],
   [
     'GET /log-level',
     (_request, _about, { logLevel }) => ({ status: 200, body: { level: logLevel.get(), levels: LOG_LEVELS } }),
@@ -265,7 +267,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
     (_request, about, { logLevel }) => {
       const level = parseLevel(about.level);
       const ttl = numberOf(about.ttlSeconds);
-      // an explicit null is the default
+      // An explicit null resets the level.
       if (level === null && about.level !== null) return { status: 400, body: BAD_LEVEL };
       const change = logLevel.set(level, { by: 'control-port', ...(ttl === null ? {} : { ttlMs: ttl * 1_000 }) });
       return { status: 200, body: { ok: true, level: change.level, previous: change.previous } };
@@ -276,17 +278,17 @@ const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
     ({ query }, about, handlers) => {
       const hook = query.get('hook') ?? textOf(about.hook) ?? '';
       const error = query.get('error') ?? textOf(about.error) ?? '';
-      return told(() => handlers.hookFatal(hookFailure(hook, error), about));
+      return done(() => handlers.hookFatal(hookFailure(hook, error), about));
     },
   ],
 ]);
 
-/** The handler is called before it returns: what is sent first is heard first. */
-async function answerTo(request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
+/** Calls the handler synchronously, so that requests are handled in order of arrival. */
+async function handleControlRequest(request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
   const about = parse(request.body);
   const tool = /^\/tools\/([a-z_]{1,64})$/.exec(request.path)?.[1];
   if (tool !== undefined && request.method === 'POST') return await answerTool(tool, request, handlers);
-  if (request.ticketOf !== null) return TICKETS_PLACE;
+  if (request.ticketOf !== null) return TICKET_FORBIDDEN;
   const event = /^\/hooks\/([A-Za-z]{1,64})$/.exec(request.path)?.[1];
   if (event !== undefined && request.method === 'POST') {
     const pid = Number(request.query.get('pid'));
@@ -299,25 +301,25 @@ async function answerTo(request: ControlRequest, handlers: ControlHandlers): Pro
   if (request.method === 'POST' && request.path === '/wait') return await answerWait(request, handlers);
   if (request.method === 'POST' && request.path === '/wait/taken') {
     const ok = (await handlers.waitTaken?.(request.query.get('claim') ?? '')) ?? false;
-    return ok ? OK : { status: 404, body: { error: 'no such message was handed to a wait' } };
+    return ok ? OK : { status: 404, body: { error: 'no wait has this claim' } };
   }
   const route = ROUTES.get(`${request.method} ${request.path}`);
   if (route) return route(request, about, handlers);
   const known = [...ROUTES.keys()].some((key) => key.endsWith(` ${request.path}`));
   return known
-    ? { status: 405, body: { error: `${request.path} does not take ${request.method}` } }
-    : { status: 404, body: { error: `there is no ${request.path}` } };
+    ? { status: 405, body: { error: `${request.path} does not allow ${request.method}` } }
+    : { status: 404, body: { error: `unknown path ${request.path}` } };
 }
 
 /**
- * What the agent has done wrong is in the answer, for it to read; an error is what the caller has done wrong. With
- * `claim`, nothing is called: the answer says how near the agent's process is to the caller.
+ * Mistakes of the agent are in the tool's answer; error statuses are for mistakes of the caller. With `claim`, calls nothing
+ * and answers how near the agent's process is to the caller.
  */
 async function answerTool(tool: string, request: ControlRequest, handlers: ControlHandlers): Promise<ControlAnswer> {
-  if (!isToolName(tool)) return { status: 404, body: { error: `there is no tool ${tool}` } };
+  if (!isToolName(tool)) return { status: 404, body: { error: `unknown tool ${tool}` } };
   const { query, ticketOf } = request;
   const input = parse(request.body);
-  const ids = (query.get('ids') ?? '').split(',').filter(Boolean).slice(0, MOST_IDS);
+  const ids = (query.get('ids') ?? '').split(',').filter(Boolean).slice(0, MAX_IDS);
   const client = query.get('client');
   const owner = await handlers.toolOwner({ tool, input, pids: pidsIn(query), client, ids, ticketOf });
   if ('refusal' in owner) return { status: 404, body: { error: owner.refusal, at: owner.at } };
@@ -330,32 +332,32 @@ async function answerWait({ query, signal }: ControlRequest, handlers: ControlHa
   const withinMs = withinIn(query);
   if (waitId === '' || withinMs === null) return { status: 400, body: { error: 'id and within are missing' } };
   const answer = handlers.wait?.({ pids: pidsIn(query), waitId, withinMs, signal }) ?? null;
-  return answer === null ? NOBODY : { status: 200, body: await answer };
+  return answer === null ? NOT_FOLLOWED_ANSWER : { status: 200, body: await answer };
 }
 
 function pidsIn(query: URLSearchParams): number[] {
   const pids = (query.get('pid') ?? '').split(',').map(Number);
-  return pids.filter((pid) => Number.isSafeInteger(pid) && pid > 1).slice(0, MOST_PIDS);
+  return pids.filter((pid) => Number.isSafeInteger(pid) && pid > 1).slice(0, MAX_PIDS);
 }
 
-/** Null for who does not wait. */
+/** @returns null without a wait */
 function withinIn(query: URLSearchParams): number | null {
   const seconds = Number(query.get('within') ?? 0);
-  return seconds > 0 ? Math.min(seconds * 1_000, LONGEST_WAIT_MS) : null;
+  return seconds > 0 ? Math.min(seconds * 1_000, MAX_WAIT_MS) : null;
 }
 
-/** Null if the hook could not read the clock. */
+/** @returns null if the hook could not read the clock */
 function atIn(query: URLSearchParams): number | null {
   const at = Number(query.get('at'));
   return Number.isSafeInteger(at) && at > 1_000_000_000_000 ? at : null;
 }
 
-function told(tell: () => void): ControlAnswer {
-  tell();
+function done(call: () => void): ControlAnswer {
+  call();
   return OK;
 }
 
-/** A body that is not JSON counts as empty: the hook goes on either way. */
+/** A body that is not JSON counts as empty. */
 function parse(body: string): Fields {
   try {
     return fieldsOf(parseWellFormed(body));
@@ -364,7 +366,6 @@ function parse(body: string): Fields {
   }
 }
 
-/** A hook that died, and what it said about that. */
 export interface HookFailure {
   hook: string;
   error: string;
@@ -378,7 +379,7 @@ export function hookFailure(hook: string, error: string): HookFailure {
   };
 }
 
-/** Its log line is FATAL, so that every level lets it through, and needs a person's attention. */
+/** Logs at fatal, which every level includes and which alerts people. */
 export function logHookFailure(logger: Logger, { hook, error }: HookFailure, sessionId: string | null): void {
   const insight = { signal: HOOK_FATAL, outcome: 'failed', source: hook, ...(sessionId === null ? {} : { sessionId }) };
   logger.child(`hook:${hook}`).log('fatal', error, { insight });

@@ -16,15 +16,13 @@ import { fileURLToPath } from 'node:url';
 import { errorCode } from './system-error.mjs';
 
 /**
- * The data folder is its owner's alone: who could read it would have the token and what every agent does, who could
- * write in it could send runners elsewhere. Plain JavaScript without a package: `npm start` needs it before there are
- * any.
+ * Keeps the data folder private: other users could read the token and everything agents do, or redirect runners. Plain
+ * JavaScript without packages, because `npm start` needs it before they are installed.
  *
- * Failure: what only others could read is closed to them. What somebody else could have put there is refused, in one
- * line that says what to do. Where the system knows no owners there is nothing to check.
+ * Failure: files that others can read are made private. Files that others could have written are refused with an error
+ * that says what to do. Systems without file owners are not checked.
  */
 
-/** An end that needs no stack. */
 export class DataFolderError extends Error {
   /** @param {string} message one line that says what to do next */
   constructor(message) {
@@ -35,37 +33,37 @@ export class DataFolderError extends Error {
 
 const OTHERS = 0o077;
 const OTHERS_WRITE = 0o022;
-/** Packages by the thousand, which are nobody's secret. That others can't write in it counts as for the rest. */
-const NOT_LOOKED_THROUGH = 'agents';
+/** Has thousands of installed packages, which are not secret. Its files are not checked one by one. */
+const PACKAGES_FOLDER = 'agents';
 
 /**
- * Looks at a data folder before anything in it is believed. One that is not there yet is not made.
+ * Checks a data folder before anything in it is used. Does not create it.
  *
  * @param {string} folder
- * @param {number | undefined} [uid] whose it must be
+ * @param {number | undefined} [uid] the required owner
  * @throws DataFolderError
  */
 export function checkDataFolder(folder, uid = process.geteuid?.()) {
   if (uid === undefined) return;
-  const wasClosed = isClosed(folder);
+  const wasPrivate = isPrivate(folder);
   checkFolder(folder, uid);
   checkParents(folder, uid);
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
-    // What stands in a closed folder nobody else gets at, whatever its own mode: npm makes folders as the umask has it.
-    if (!checkFolder(path, uid, wasClosed && !isLink(path))) checkFile(path, uid);
-    else if (name !== NOT_LOOKED_THROUGH) for (const inner of namesIn(path)) checkFile(join(path, inner), uid);
-    // of what a runner loads from there, the folder in which others could have put something
-    else checkFolder(join(path, 'node_modules'), uid, wasClosed);
+    // Inside a private folder modes don't matter: npm creates folders with the umask.
+    if (!checkFolder(path, uid, wasPrivate && !isLink(path))) checkFile(path, uid);
+    else if (name !== PACKAGES_FOLDER) for (const inner of namesIn(path)) checkFile(join(path, inner), uid);
+    // Runners load code from here.
+    else checkFolder(join(path, 'node_modules'), uid, wasPrivate);
   }
 }
 
 /**
- * Makes a file that only its owner can read, or closes the one that is there. That is not opened: to close it again
- * would take from SQLite every lock that this process has on it.
+ * Creates a private file, or makes an existing one private. Does not open that: closing it would drop SQLite's locks of
+ * this process on the file.
  *
  * @param {string} file
- * @throws DataFolderError where it is somebody else's
+ * @throws DataFolderError if another user owns it
  * @see https://sqlite.org/howtocorrupt.html 2.2
  */
 export function makePrivate(file) {
@@ -74,20 +72,20 @@ export function makePrivate(file) {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
     const uid = process.geteuid?.();
-    if (uid !== undefined) closeToOthers(statSync(file), file, uid, (mode) => chmodSync(file, mode));
+    if (uid !== undefined) restrictToOwner(statSync(file), file, uid, (mode) => chmodSync(file, mode));
   }
 }
 
 /**
  * @param {string} file
- * @returns {string} what is in it, which nobody but its owner can have written
- * @throws DataFolderError where it is somebody else's; the system's own error where it can't be read
+ * @returns {string} its content
+ * @throws DataFolderError if another user owns it; the system's error if it can't be read
  */
 export function readPrivate(file) {
   const opened = openSync(file, 'r');
   try {
     const uid = process.geteuid?.();
-    if (uid !== undefined) closeToOthers(fstatSync(opened), file, uid, (mode) => fchmodSync(opened, mode));
+    if (uid !== undefined) restrictToOwner(fstatSync(opened), file, uid, (mode) => fchmodSync(opened, mode));
     return readFileSync(opened, 'utf8');
   } finally {
     closeSync(opened);
@@ -100,27 +98,27 @@ export function readPrivate(file) {
  * @param {number} uid
  * @param {(mode: number) => void} change
  */
-function closeToOthers(stats, file, uid, change) {
-  requireOwn(file, stats, uid);
-  if (stats.mode & OTHERS) tighten(() => change(stats.mode & 0o700));
+function restrictToOwner(stats, file, uid, change) {
+  requireOwner(file, stats, uid);
+  if (stats.mode & OTHERS) tryToChange(() => change(stats.mode & 0o700));
 }
 
 /**
  * @param {string} path
  * @param {number} uid
- * @param {boolean} [isOutOfReach] whether nobody else could write in it, though its mode says so
+ * @param {boolean} [isOutOfReach] true if a private parent protects it, whatever its mode
  * @returns {boolean} whether it is a folder
  */
 function checkFolder(path, uid, isOutOfReach = false) {
   const stats = statsOf(path);
   if (!stats?.isDirectory()) return false;
-  requireOwn(path, stats, uid);
+  requireOwner(path, stats, uid);
   if (stats.mode & OTHERS_WRITE && !isOutOfReach) {
     throw new DataFolderError(
-      `other users can write in ${path}; look that what is in it is yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
+      `other users can write in ${path}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder`,
     );
   }
-  if (stats.mode & OTHERS && !isLink(path)) tighten(() => chmodSync(path, stats.mode & 0o700));
+  if (stats.mode & OTHERS && !isLink(path)) tryToChange(() => chmodSync(path, stats.mode & 0o700));
   return true;
 }
 
@@ -129,15 +127,15 @@ function checkFolder(path, uid, isOutOfReach = false) {
  * @param {number} uid
  */
 function checkParents(folder, uid) {
-  const loose = looseParent(folder, uid);
+  const loose = writableParent(folder, uid);
   if (loose === null) return;
-  const who =
+  const reason =
     loose.owner === null
       ? `other users can write in ${loose.path}`
       : `${loose.path} belongs to another user (${loose.owner})`;
   const next = loose.owner === null ? 'run "chmod go-w" on it' : 'make it yours with "chown"';
   throw new DataFolderError(
-    `${who}, who could put another folder in the place of ${folder}; ${next}, or set INTERLUDE_DATA_DIR to a folder elsewhere`,
+    `${reason}, who could replace ${folder}; ${next}, or set INTERLUDE_DATA_DIR to a folder elsewhere`,
   );
 }
 
@@ -145,7 +143,7 @@ function checkParents(folder, uid) {
  * @param {string} folder
  * @returns {boolean}
  */
-function isClosed(folder) {
+function isPrivate(folder) {
   const stats = statsOf(folder);
   return stats !== null && (stats.mode & OTHERS) === 0;
 }
@@ -157,8 +155,8 @@ function isClosed(folder) {
 function checkFile(path, uid) {
   const stats = statsOf(path);
   if (stats === null) return;
-  requireOwn(path, stats, uid);
-  if (stats.isFile() && stats.mode & OTHERS && !isLink(path)) tighten(() => chmodSync(path, stats.mode & 0o700));
+  requireOwner(path, stats, uid);
+  if (stats.isFile() && stats.mode & OTHERS && !isLink(path)) tryToChange(() => chmodSync(path, stats.mode & 0o700));
 }
 
 /**
@@ -166,7 +164,7 @@ function checkFile(path, uid) {
  * @param {import('node:fs').Stats} stats
  * @param {number} uid
  */
-function requireOwn(path, stats, uid) {
+function requireOwner(path, stats, uid) {
   if (stats.uid === uid) return;
   throw new DataFolderError(
     `${path} belongs to another user (${stats.uid}), who could change it; make it yours with "chown" if you trust what is in it, or set INTERLUDE_DATA_DIR to another folder`,
@@ -175,8 +173,7 @@ function requireOwn(path, stats, uid) {
 
 /**
  * @param {string} path
- * @returns {import('node:fs').Stats | null} null if nothing can be looked at: drafts and logs come and go, and a
- *   place that can't be reached is told by whoever wants to write there
+ * @returns {import('node:fs').Stats | null} null if it is missing or unreachable; a later write reports that
  */
 function statsOf(path) {
   try {
@@ -187,11 +184,11 @@ function statsOf(path) {
 }
 
 /** @param {() => void} change */
-function tighten(change) {
+function tryToChange(change) {
   try {
     change();
   } catch {
-    // gone meanwhile, or the disk is read-only: whoever writes there next says so
+    // Removed meanwhile, or a read-only disk; a later write reports that.
   }
 }
 
@@ -208,28 +205,27 @@ function namesIn(folder) {
   try {
     return readdirSync(folder);
   } catch {
-    // not there yet, or a file in its place, which is told by whoever wants to write there
+    // Missing, or a file in its place; a later write reports that.
     return [];
   }
 }
 
 /**
- * Removes what killed processes have left beside a file or folder: `<path>.<pid>`. What belongs to a process that runs
- * stays, and so does what other programs name in another way. Plain JavaScript without a package: `npm start` needs it
- * before there are any.
+ * Removes drafts that killed processes left beside a file or folder: `<path>.<pid>`. Keeps those of running processes and
+ * files with other names.
  *
  * @param {string} path
- * @param {RegExp} [ending] behind `<path>.`, the pid being its first group
+ * @param {RegExp} [ending] matches after `<path>.`, with the pid as its first group
  */
-export function removeLeftDrafts(path, ending = /^(\d+)$/) {
+export function removeStaleDrafts(path, ending = /^(\d+)$/) {
   const [folder, name] = [dirname(path), basename(path)];
-  for (const entry of entriesOf(folder)) {
+  for (const entry of namesIn(folder)) {
     const pid = entry.startsWith(`${name}.`) ? ending.exec(entry.slice(name.length + 1))?.[1] : undefined;
     if (pid === undefined || isRunning(Number(pid))) continue;
     try {
       rmSync(join(folder, entry), { recursive: true, force: true });
     } catch {
-      // owned by another user
+      // Owned by another user.
     }
   }
 }
@@ -244,19 +240,9 @@ export function isRunning(pid) {
   }
 }
 
-/** @param {string} folder */
-function entriesOf(folder) {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
 /**
- * Who can write in a folder can rename what is in it: the data folder too, and put another one in its place. So the
- * whole chain of folders above it must be of those who are trusted anyway, and closed to others, as ssh has it
- * (StrictModes).
+ * A user who can write in a parent folder can replace the data folder. So every folder above it must belong to trusted users
+ * and be writable by them only, as in ssh's StrictModes.
  */
 
 const STICKY = 0o1000;
@@ -264,18 +250,18 @@ const GROUP_WRITE = 0o020;
 const WORLD_WRITE = 0o002;
 
 /**
- * @param {string} folder it need not be there yet
- * @param {number} uid whose it is
- * @returns {{ path: string, owner: number | null } | null} the folder above it in which somebody else can rename, and
- *   who, where that is its owner; null when there is none
+ * @param {string} folder may be missing
+ * @param {number} uid its owner
+ * @returns {{ path: string, owner: number | null } | null} the parent in which another user can rename, with its owner if
+ *   that is the reason; null if there is none
  */
-function looseParent(folder, uid) {
+function writableParent(folder, uid) {
   const trusted = trustedUsers(uid);
   for (const path of parentsOf(folder)) {
     const stats = orNull(() => statSync(path));
     if (stats === null) continue;
     if (!trusted.has(stats.uid)) return { path, owner: stats.uid };
-    // there, only the owner of a name renames it, and that is looked at as well
+    // In a sticky folder only owners rename their files.
     if (stats.mode & STICKY) continue;
     const isOpen = stats.mode & WORLD_WRITE || (stats.mode & GROUP_WRITE && !isOwnGroup(stats.gid, uid, trusted));
     if (isOpen) return { path, owner: null };
@@ -283,11 +269,11 @@ function looseParent(folder, uid) {
   return null;
 }
 
-/** More links than the system itself follows. */
-const MOST_LINKS = 40;
+/** More than systems follow. */
+const MAX_LINKS = 40;
 
 /**
- * Every folder that has a say in where a path leads: those above it as it is written, and above each link on the way.
+ * Every folder that a path depends on: its parents, and the parents of each link on the way.
  *
  * @param {string} folder
  * @returns {Set<string>}
@@ -301,7 +287,7 @@ function parentsOf(folder) {
     for (const [index, name] of names.entries()) {
       found.add(at);
       const next = join(at, name);
-      const target = links < MOST_LINKS ? orNull(() => readlinkSync(next)) : null;
+      const target = links < MAX_LINKS ? orNull(() => readlinkSync(next)) : null;
       if (target !== null) {
         links += 1;
         walk(resolve(at, target, ...names.slice(index + 1)));
@@ -315,14 +301,14 @@ function parentsOf(folder) {
 }
 
 /**
- * The system's owner, ourselves, and who owns the code that is running: all of them can do what they like anyway.
+ * Root, the user, and the owner of this code, who can do anything anyway.
  *
  * @param {number} uid
  * @returns {Set<number>}
  */
 function trustedUsers(uid) {
   const trusted = new Set([0, uid, statSync(fileURLToPath(import.meta.url)).uid]);
-  // In a container with users of its own, what belongs to nobody in it belongs to the system outside.
+  // In a user namespace, files of the overflow user belong to the host.
   const map = textOf('/proc/self/uid_map').trim();
   if (map !== '' && !/^0\s+0\s+4294967295$/.test(map)) {
     trusted.add(Number(textOf('/proc/sys/kernel/overflowuid') || '65534'));
@@ -331,8 +317,8 @@ function trustedUsers(uid) {
 }
 
 /**
- * Whether nobody else is in a group: many systems give each user one, and let it write wherever the user may. Where the
- * users are listed elsewhere than in the two files, only its number tells.
+ * Whether a group has trusted users only: many systems give each user a group that can write wherever the user can. Users
+ * that are not in /etc/passwd count as alone in the group with their number.
  *
  * @param {number} gid
  * @param {number} uid
@@ -345,7 +331,7 @@ function isOwnGroup(gid, uid, trusted) {
     gid: Number(primary),
   }));
   const group = linesOf('/etc/group').find(([, , id]) => Number(id) === gid);
-  // the system's own group is nobody's else: containers run as a number of their choice in it
+  // Containers run with arbitrary user ids in root's group.
   if (group === undefined || (gid !== 0 && !users.some((user) => user.uid === uid))) return gid === uid;
   const named = (group[3] ?? '').split(',').filter((name) => name !== '');
   const members = [

@@ -4,51 +4,51 @@ import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../protocol/shell-word.mjs';
 
 /**
- * Commands of ours as they are written for people: each runs as it is pasted where it is read. Plain JavaScript without a
- * package: `npm start` says some before there are any.
+ * Our program and its commands, printed so that they run where the reader pastes them. Plain JavaScript without packages,
+ * because `npm start` needs it before they are installed.
  */
 
 const root = fileURLToPath(new URL('../../..', import.meta.url)).replace(/[/\\]$/, '');
 
-/** Absolute path of our program, for agents that start it from other folders. */
+/** Absolute, because agents start it from other folders. */
 export const ownProgram = join(root, 'lib', 'launch', 'interlude.mjs');
 
 /** @type {string} */
 export const RUNNER_VERSION = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
 
 /**
- * `npm run` starts what it runs in the project, also when somebody called it elsewhere with `--prefix`: then the folder
- * in which they stand is in INIT_CWD. Only where npm started this very process: what that starts inherits the variable.
+ * `npm run --prefix` starts a script in the project and passes the caller's folder in INIT_CWD. Child processes inherit the
+ * variable, so it counts only in the process that npm started.
  *
  * @param {Record<string, string | undefined>} env
  * @param {string} cwd
- * @returns {string} the folder from which the paths that a person gives are meant
+ * @returns {string} the folder that relative paths of the caller refer to
  */
-export function readersFolder(env, cwd) {
+export function callerFolder(env, cwd) {
   const isByNpm = /^(interlude|start)$/.test(env.npm_lifecycle_event ?? '') && isRoot(cwd);
   if (!isByNpm || !env.INIT_CWD || !isRoot(dirname(env.npm_package_json ?? ''))) return cwd;
   return existsSync(env.INIT_CWD) ? env.INIT_CWD : cwd;
 }
 
-/** Taken when the process starts: `npm start` goes to the project's folder by itself. */
-export const readFrom = readersFolder(process.env, process.cwd());
+/** Read at the start, because `npm start` changes to the project's folder. */
+export const callerCwd = callerFolder(process.env, process.cwd());
 
 /**
- * @typedef {object} Reader where a command is read, and how ours was called there
+ * @typedef {object} Reader where a printed command is read, and how our program was called there
  * @property {string} folder
- * @property {string} [program] as it was called
- * @property {string} [path] where the shell looks for programs
+ * @property {string} [program] the called path
+ * @property {string} [path] the shell's PATH
  */
 
-/** The data folder that was named to this process, before it names one to itself, or hides it. */
+/** Read before the process changes or removes it. */
 const { INTERLUDE_DATA_DIR } = process.env;
 
 /** @type {Reader} */
-const here = { folder: readFrom, program: process.argv[1], path: process.env.PATH };
+const here = { folder: callerCwd, program: process.argv[1], path: process.env.PATH };
 
 /**
  * @param {readonly string[]} args
- * @param {Record<string, string | undefined>} [env] whatever of it the command needs is written before it
+ * @param {Record<string, string | undefined>} [env] the variables that the command needs are printed before it
  * @param {Reader} [reader]
  */
 export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = here) {
@@ -59,7 +59,7 @@ export function interludeCommand(args, env = { INTERLUDE_DATA_DIR }, reader = he
 }
 
 /**
- * A command of ours for an agent to run, wherever it works: the program is named by its whole path.
+ * A command for agents, which run it from any folder.
  *
  * @param {readonly string[]} args
  */
@@ -70,17 +70,16 @@ export function agentCommand(args) {
 
 /** Registers the MCP server with Claude Code. */
 export function mcpAddCommand() {
-  return mcpLines()['Claude Code'];
+  return mcpCommands()['Claude Code'];
 }
 
 /**
- * Commands that register the MCP server, by the agent's usual name. The agent starts the server itself, so the program has
- * its whole path.
+ * Commands that register the MCP server, by agent. Agents start the server from any folder.
  *
  * @param {string | undefined} [dataDir]
  * @returns {Record<'Claude Code' | 'Codex' | 'OpenCode' | 'Gemini CLI' | 'Qwen Code', string>}
  */
-export function mcpLines(dataDir = INTERLUDE_DATA_DIR) {
+export function mcpCommands(dataDir = INTERLUDE_DATA_DIR) {
   const server = `node ${shellWord(ownProgram)} mcp`;
   /** @param {string} flag */
   const setting = (flag) => (dataDir ? ` ${flag} ${shellWord(`INTERLUDE_DATA_DIR=${dataDir}`)}` : '');
@@ -105,15 +104,15 @@ export function npmCommand(args, reader = here) {
 /**
  * @param {string} path
  * @param {string} [folder] where it is read
- * @returns {string} relative where it is below, else absolute
+ * @returns {string} relative if it is below the folder, else absolute
  */
-export function shownPath(path, folder = readFrom) {
+export function displayPath(path, folder = callerCwd) {
   const inner = relative(folder, path);
   return inner === '' || inner.startsWith(`..${sep}`) || inner === '..' || isAbsolute(inner) ? path : inner;
 }
 
 /**
- * npm runs the scripts of the nearest folder that has packages.
+ * The folder whose scripts npm runs.
  *
  * @param {string} folder
  */
@@ -139,14 +138,14 @@ function isRoot(folder) {
 }
 
 /**
- * The npm that started us, else the one on the PATH. Plain JavaScript without a package: `npm start` installs with it.
+ * The npm that started this process, else the one on the PATH.
  *
  * @param {NodeJS.ProcessEnv} [env]
- * @returns {{ program: string, args: string[] }} what to run, and what comes before npm's own arguments
+ * @returns {{ program: string, args: string[] }} the program, and its arguments before npm's own
  */
 export function npmProgram(env = process.env) {
   const started = env.npm_execpath ?? '';
-  // pnpm and yarn set the same variable
+  // pnpm and yarn set the variable too.
   return /^npm.*\.[cm]?js$/.test(basename(started))
     ? { program: process.execPath, args: [started] }
     : { program: 'npm', args: [] };

@@ -2,12 +2,10 @@ import { type Client, createClient, LibsqlError, type Transaction } from '@libsq
 import { makePrivate } from './data-folder.mjs';
 
 /**
- * What only one process may do at a time.
+ * A lock between processes: an open write transaction on a SQLite file. The kernel releases it with the process, so locks
+ * never become stale.
  *
- * The lock is an open write transaction on a file. The kernel drops it with the process, however that dies, so there is
- * no stale lock to clear and no pid to guess about. It costs nothing after it was taken.
- *
- * Failure: a second process learns at once who holds the lock.
+ * Failure: `take` never waits; its error names the process that holds the lock.
  */
 export class ProcessLock {
   readonly #client: Client;
@@ -19,8 +17,8 @@ export class ProcessLock {
   }
 
   /**
-   * @param what is locked, for people
-   * @throws ProcessLockedError when it is held already, by this process or another
+   * @param what name for the error
+   * @throws ProcessLockedError if this or another process holds it
    */
   static async take(file: string, what = file): Promise<ProcessLock> {
     makePrivate(file);
@@ -31,7 +29,7 @@ export class ProcessLock {
         .then((result) => Number(result.rows[0]?.pid ?? 0))
         .catch(() => 0);
       try {
-        // Written before the transaction that stays open: what is not committed could not be read by the second.
+        // Committed before the lock's own transaction, so that other processes can read it.
         await client.batch(
           [
             'CREATE TABLE IF NOT EXISTS holder (one INTEGER PRIMARY KEY, pid INTEGER NOT NULL)',
@@ -60,7 +58,7 @@ export class ProcessLockedError extends Error {
   readonly pid: number;
 
   constructor(what: string, pid: number) {
-    super(`${what} is in use by process ${pid || 'unknown'}; stop that one first`);
+    super(`${what} is in use by process ${pid || 'unknown'}; stop it first`);
     this.name = 'ProcessLockedError';
     this.pid = pid;
   }

@@ -8,7 +8,7 @@ import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/pr
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';
 import type { LevelSwitch } from '../logger/level-switch';
-import { KeptLevel } from '../logger/level-switch';
+import { PersistentLevel } from '../logger/level-switch';
 import type { LogEntry } from '../logger/logger';
 import { createLogger, type Logger } from '../logger/logger';
 import type { Redactor } from '../logger/redactor';
@@ -116,7 +116,7 @@ export class RunnerHost {
   #source: Source | null = null;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
-  #level: KeptLevel | null = null;
+  #level: PersistentLevel | null = null;
   #watch: AgentWatch | null = null;
   /** Sessions that belong to other agents: what is said of them is rejected. */
   readonly #foreign = new Set<string>();
@@ -234,7 +234,7 @@ export class RunnerHost {
     await this.#watchAgent(source);
     // An agent that may have died meanwhile is asked before anybody is told that it is still at work.
     if (this.#open.size > 0) await this.#watch?.look();
-    this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
+    this.#level = await PersistentLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
     // Not earlier: what the previous runner said about itself is no longer told.

@@ -4,19 +4,19 @@ import type { Outbox } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
 
 /**
- * Which commands were taken, and their outcomes, in the outbox's file. A command may be delivered twice and is acted on
- * once, also across restarts.
+ * Stores received commands and their outcomes in the outbox's file, so that a command delivered twice is executed once,
+ * also across restarts.
  *
- * Ordering: a command is stored before it is acted on, its outcome before that is acknowledged.
- * Failure: a kill in between leaves a command without an outcome. The process that gets it again knows that it was
- * begun.
+ * Ordering: a command is stored before it is executed, its outcome before it is acknowledged.
+ * Failure: a kill in between leaves a command without an outcome. The process that receives it again knows that it was
+ * started.
  */
 export type CommandOutcome = Pick<Ack, 'state' | 'reason' | 'result'>;
 
 export interface SeenCommand {
   /** Epoch milliseconds. */
   takenAt: number;
-  /** Null while it is acted on, or if that was cut off. */
+  /** Null while it is executed, or if a kill interrupted that. */
   outcome: CommandOutcome | null;
   /** The server knows the outcome. */
   acknowledged: boolean;
@@ -24,8 +24,8 @@ export interface SeenCommand {
 
 const PREFIX = 'command:';
 const POSITION = 'commands-position';
-/** Longer than any command lives on the server. */
-const REMEMBERED_MS = 8 * 24 * 60 * 60_000;
+/** Longer than any command stays on the server. */
+const RETENTION_MS = 8 * 24 * 60 * 60_000;
 
 export class SeenCommands {
   readonly #outbox: Outbox;
@@ -45,12 +45,12 @@ export class SeenCommands {
     );
     const old = forgetOld(commands, now);
     if (old.length > 0) await outbox.enqueue([], old);
-    // What was cut off need not wait for its lease: without a position everything that is open comes at once.
-    const isCutOff = [...commands.values()].some(({ outcome }) => outcome === null);
-    return new SeenCommands(outbox, commands, isCutOff ? null : await outbox.cursor(POSITION));
+    // Without a position the server sends interrupted commands at once, before their leases expire.
+    const isInterrupted = [...commands.values()].some(({ outcome }) => outcome === null);
+    return new SeenCommands(outbox, commands, isInterrupted ? null : await outbox.cursor(POSITION));
   }
 
-  /** The position of the newest command taken: the stream resumes after it. */
+  /** The position of the newest received command. */
   get position(): Position | null {
     return this.#position;
   }
@@ -59,14 +59,14 @@ export class SeenCommands {
     return this.#commands.get(id);
   }
 
-  /** Those whose outcome the server may not know. */
+  /** Outcomes that the server may not know. */
   unacknowledged(): { id: string; outcome: CommandOutcome }[] {
     return [...this.#commands].flatMap(([id, { outcome, acknowledged }]) =>
       outcome !== null && !acknowledged ? [{ id, outcome }] : [],
     );
   }
 
-  /** Durable when it returns: now the command may be acted on. */
+  /** Durable when it returns, so that the command may be executed. */
   async begin(id: string, position: Position | null, now: number): Promise<void> {
     const old = forgetOld(this.#commands, now);
     await this.#store(id, { takenAt: now, outcome: null, acknowledged: false }, position, old);
@@ -99,9 +99,9 @@ export class SeenCommands {
   }
 }
 
-/** @returns the cursors to remove, so that the file forgets them too */
+/** @returns updates that remove them from the file */
 function forgetOld(commands: Map<string, SeenCommand>, now: number): Cursor[] {
-  const old = [...commands].filter(([, { takenAt }]) => now - takenAt > REMEMBERED_MS);
+  const old = [...commands].filter(([, { takenAt }]) => now - takenAt > RETENTION_MS);
   return old.map(([id]) => {
     commands.delete(id);
     return { name: `${PREFIX}${id}`, value: null };

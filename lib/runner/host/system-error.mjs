@@ -2,38 +2,38 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 
 /**
- * What the system means by its codes, for a person: what is wrong where, and what to do. Plain JavaScript without a
- * package: `npm start` needs it before there are any.
+ * Explains error codes of the system: what is wrong where, and what to do. Plain JavaScript without packages, because
+ * `npm start` needs it before they are installed.
  */
 
 /** @type {readonly [RegExp, (path: string, error: NodeJS.ErrnoException) => string, string][]} */
 const MEANINGS = [
   [/^(ENOSPC|SQLITE_FULL)/, (path) => `the disk of ${path} is full`, 'free some space there'],
-  [/^EDQUOT/, (path) => `your quota on the disk of ${path} is used up`, 'free some space there'],
+  [/^EDQUOT/, (path) => `your disk quota for ${path} is used up`, 'free some space there'],
   [/^EROFS/, (path) => `the disk of ${path} is read-only`, 'make it writable'],
   [/^(EACCES|EPERM)/, (path, error) => `no permission for ${nearest(error.path ?? path)}`, 'change its owner or mode'],
   [/^(EIO|SQLITE_IOERR)/, (path) => `the disk of ${path} is failing`, 'check it'],
   [/^(ENOTDIR|EEXIST)/, (path, error) => `part of ${error.path ?? path} is a file, not a folder`, 'move that file'],
   [
     /^(ENOENT|SQLITE_READONLY|SQLITE_CANTOPEN)/,
-    (path) => `nothing can be written in ${path}`,
-    'see that it is yours, and that its disk is not read-only',
+    (path) => `can't write to ${path}`,
+    'check that you own it and that its disk is not read-only',
   ],
 ];
 
-/** What these mean where a file is opened is another matter. */
-const OF_FOLDERS = /^(ENOENT|ENOTDIR|EEXIST)$/;
+/** Explained for mkdir only; for files they mean something else. */
+const MKDIR_ONLY = /^(ENOENT|ENOTDIR|EEXIST)$/;
 
 /**
- * @param {NodeJS.ErrnoException} error of writing something in `path`
- * @param {string} path an error of writing does not always say it
- * @param {string} [elsewhere] what to set to have it in another place
- * @returns {string | null} one line; null for a code that is not known here
+ * @param {NodeJS.ErrnoException} error of a write in `path`
+ * @param {string} path
+ * @param {string} [elsewhere] the variable that selects another folder
+ * @returns {string | null} one line; null for an unknown code
  */
-export function systemTrouble(error, path, elsewhere) {
+export function explainSystemError(error, path, elsewhere) {
   const code = codeOf(error, path);
   if (/^E[MN]FILE$/.test(code)) {
-    return 'too many files are open; raise the limit ("ulimit -n") or end other programs, then try again';
+    return 'too many open files; raise the limit ("ulimit -n") or stop other programs, then try again';
   }
   const known = MEANINGS.find(([codes]) => codes.test(code));
   if (known === undefined) return null;
@@ -43,33 +43,32 @@ export function systemTrouble(error, path, elsewhere) {
 }
 
 /**
- * @param {unknown} error whatever ended a command
- * @param {string} [dataDir] it had its files in
+ * @param {unknown} error that ended a command
+ * @param {string} [dataDir]
  * @returns {string} one line
  */
-export function errorLine(error, dataDir) {
+export function formatError(error, dataDir) {
   if (!(error instanceof Error)) return String(error);
   const { code = '', path } = /** @type {NodeJS.ErrnoException} */ (error);
   const isInData =
     dataDir !== undefined && (path ? !relative(dataDir, path).startsWith('..') : String(code).startsWith('SQLITE_'));
   const place = isInData ? dataDir : path;
-  const told = place ? systemTrouble(error, place, isInData ? 'INTERLUDE_DATA_DIR' : undefined) : null;
-  return (told ?? error.message).replaceAll(/\s*\n\s*/g, ' ');
+  const explained = place ? explainSystemError(error, place, isInData ? 'INTERLUDE_DATA_DIR' : undefined) : null;
+  return (explained ?? error.message).replaceAll(/\s*\n\s*/g, ' ');
 }
 
 /**
- * Node says of a folder that it could not make, with those above it, only that it is not there: the nearest one above
- * tells why.
+ * For a recursive mkdir Node reports only ENOENT; the nearest existing folder has the reason.
  *
  * @param {NodeJS.ErrnoException} error
  * @param {string} path
- * @returns {string} empty if there is none that says anything
+ * @returns {string} empty if it explains nothing
  */
 function codeOf(error, path) {
   const code = String(error.code ?? '');
-  // a program that can't be started is another matter
+  // About a program, not a folder.
   if (error.syscall?.startsWith('spawn')) return '';
-  if (OF_FOLDERS.test(code) && error.syscall !== 'mkdir') return '';
+  if (MKDIR_ONLY.test(code) && error.syscall !== 'mkdir') return '';
   if (code !== 'ENOENT') return code;
   try {
     accessSync(nearest(path), constants.W_OK);
@@ -80,7 +79,7 @@ function codeOf(error, path) {
 }
 
 /**
- * What keeps somebody from it: the file or folder itself, or the nearest one above that can be seen.
+ * The path itself, or the nearest existing folder above it.
  *
  * @param {string} path
  * @returns {string}

@@ -6,24 +6,23 @@ import { answeredIn, ReplyMarks } from './reply-marks';
 import type { SourceSurroundings } from './source';
 
 /**
- * Everything that passes between a source and its agent goes through here, to the adapter, to the recording if one is
- * made, and what the adapter makes of it to the dashboard.
+ * Passes every frame between a source and its agent to the adapter and the recording, and the adapter's events to the
+ * dashboard.
  *
- * Ordering: the events of a session leave in the order in which the frames passed; what time alone says comes between
- * them when it is due.
+ * Ordering: the events of a session leave in the order of the frames; events of timeouts come in between when due.
  */
 export interface WireFeedOptions {
   adapter: WireAdapter;
   around: SourceSurroundings;
   record?: ((frame: WireFrame) => void) | undefined;
-  /** Told of what was emitted, after it has been handed over. */
+  /** Called with the emitted events. */
   onTold?: (events: readonly ToldEvent[]) => void;
-  /** Turns of this session that answer these messages have ended. */
+  /** Called when turns that answer these messages have ended. */
   onAnswered?: (sessionId: string, messageIds: readonly string[]) => void;
   now?: () => number;
 }
 
-/** Most sessions of which it is known what their agents have read. */
+/** Sessions with reply marks. */
 const MAX_MARKS = 1_000;
 
 export class WireFeed {
@@ -38,9 +37,9 @@ export class WireFeed {
   }
 
   /**
-   * @param cursors stored with the events of `ofSession`, by default that of the first event: the place behind this
-   *   frame; functions are asked once the adapter has read it
-   * @returns once it is all stored
+   * @param cursors the position after this frame, stored with the events of `ofSession` (default: the session of the first
+   *   event). Functions are called once the adapter has read the frame
+   * @returns once everything is stored
    */
   pass(
     frame: WireFrame,
@@ -48,27 +47,27 @@ export class WireFeed {
     ofSession?: string | (() => string | undefined),
   ): Promise<void> {
     this.#options.record?.(frame);
-    const told = this.#options.adapter.read(frame, this.#now());
+    const events = this.#options.adapter.read(frame, this.#now());
     const session = typeof ofSession === 'function' ? ofSession() : ofSession;
-    return this.#tell(told, typeof cursors === 'function' ? cursors() : cursors, session);
+    return this.#emit(events, typeof cursors === 'function' ? cursors() : cursors, session);
   }
 
-  /** The process or connection is gone. */
+  /** Ends the process or connection. */
   ended(end: WireEnd): Promise<void> {
-    const { exitCode: code = null, signal = null, ...said } = end;
-    this.#options.record?.({ dir: 'in', msg: { exit: { code, signal, ...said } } });
-    return this.#tell(this.#options.adapter.ended(end, this.#now()));
+    const { exitCode: code = null, signal = null, ...rest } = end;
+    this.#options.record?.({ dir: 'in', msg: { exit: { code, signal, ...rest } } });
+    return this.#emit(this.#options.adapter.ended(end, this.#now()));
   }
 
-  /** Nothing more is told by time alone. */
+  /** Stops the timer. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
-  async #tell(told: readonly ToldEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
+  async #emit(told: readonly ToldEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
     const { around, onTold, onAnswered } = this.#options;
-    this.#arm();
+    this.#startTimer();
     const bySession = new Map<string, TimedEvent[]>();
     if (cursors.length > 0 && ofSession !== undefined) bySession.set(ofSession, []);
     for (const { sessionId, occurredAt, event } of told) {
@@ -77,7 +76,7 @@ export class WireFeed {
       bySession.set(sessionId, events);
     }
     const home = ofSession ?? told[0]?.sessionId;
-    if (home === undefined && cursors.length > 0) throw new Error('a place in a stream belongs to a session');
+    if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
       if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
@@ -92,14 +91,14 @@ export class WireFeed {
     await Promise.all(stored);
   }
 
-  /** Wakes when time alone will say something. */
-  #arm(): void {
+  /** Starts a timer for the adapter's next timeout. */
+  #startTimer(): void {
     const { dueAt } = this.#options.adapter;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (dueAt === null) return;
     const wait = Math.max(0, dueAt - this.#now());
-    this.#timer = setTimeout(() => void this.#tell(this.#options.adapter.elapsed(this.#now())), wait);
+    this.#timer = setTimeout(() => void this.#emit(this.#options.adapter.elapsed(this.#now())), wait);
     this.#timer.unref();
   }
 }

@@ -12,20 +12,19 @@ import { LevelSwitch } from './level-switch';
 import { plainText, Redactor } from './redactor';
 
 /**
- * The log of one agent: a file of its own, and every line also as a record for the dashboard. Secrets reach neither.
+ * The log of one agent: a file, and a record for the dashboard per line. Secrets are redacted from both.
  *
- * Ordering: a line is in the file before the call returns, and reaches `onRecord` in the order of the calls.
- * Failure: nothing here throws. A line that can't be written goes to stderr when it is an error or fatal.
+ * Ordering: a line is in the file before the call returns, and reaches `onRecord` in call order.
+ * Failure: never throws. Errors and fatal lines that can't be written go to stderr.
  */
 export interface LoggerOptions {
   agentId: string;
-  /** Where the files are; the agent's is `<name>.log` in it. */
+  /** The folder of `<name>.log`. */
   dir: string;
-  /** Each line at or above the level, for the outbox. */
+  /** Receives each line at or above the level. */
   onRecord?: (entry: LogEntry) => void;
-  /** INTERLUDE_LOG_LEVEL, or a switch that others turn as well. */
+  /** INTERLUDE_LOG_LEVEL, or a shared switch. */
   level?: LevelSwitch | string | undefined;
-  /** What takes the secrets out, where others tell it of some. */
   redactor?: Redactor;
   file?: LogFileOptions;
   stderr?: (text: string) => void;
@@ -37,12 +36,10 @@ export interface Logger {
   warn(message: string): void;
   error(message: string): void;
   fatal(message: string): void;
-  /** @param about what else the line's record carries */
   log(level: LogLevel, message: string, about?: LogAbout): void;
-  /** The same file, said by another part of the runner. */
+  /** A logger for another component, with the same file. */
   child(component: string): Logger;
   readonly level: LevelSwitch;
-  /** What takes the secrets out: it can be told of more. */
   readonly redactor: Redactor;
   readonly file: string;
   close(): void;
@@ -55,39 +52,39 @@ export function createLogger(options: LoggerOptions): Logger {
   const redactor = options.redactor ?? new Redactor();
   level.onChange(({ level: now, previous, by, isRestored }) => {
     if (isRestored) return;
-    // Whatever the level: where only worse is written from here on, this still says why.
+    // Written at every level, because it explains missing lines.
     const message = `log level ${previous} → ${now} (${by})`;
     const marker = { kind: 'level' as const, level: now, previous, by: cutText(by, MAX_ID_LENGTH) };
-    take({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
+    write({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
   });
   return loggerOf('runner');
 
-  function take(said: LogEntry): void {
-    const { text, redacted, missing } = redactor.redact(said.component, said.message);
-    // Cut last: a line break takes more room as its sign.
-    const entry = { ...said, message: cutLogMessage(oneLine(text), missing), ...(redacted > 0 ? { redacted } : {}) };
+  function write(raw: LogEntry): void {
+    const { text, redacted, missing } = redactor.redact(raw.component, raw.message);
+    // Truncated last, because the sign for a line break is longer than the break.
+    const entry = { ...raw, message: cutLogMessage(oneLine(text), missing), ...(redacted > 0 ? { redacted } : {}) };
     const line = logLine(entry);
     try {
       file.write(line);
     } catch (error) {
-      const grave = entry.level === 'error' || entry.level === 'fatal';
+      const isSevere = entry.level === 'error' || entry.level === 'fatal';
       const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-      if (grave) stderr(`${line} (not in ${file.file}: ${reason})\n`);
+      if (isSevere) stderr(`${line} (not in ${file.file}: ${reason})\n`);
     }
     try {
       options.onRecord?.(entry);
     } catch (error) {
-      // An outbox that is stopped or full: the line stands in the file.
+      // The outbox is stopped or full; the file has the line.
       if (entry.level === 'fatal') stderr(`${line} (not sent: ${String(error)})\n`);
     }
   }
 
   function loggerOf(component: string): Logger {
-    const log = (said: LogLevel, message: string, about: LogAbout = {}) => {
-      // What machines are told does not depend on how much people want to read.
-      const isBelow = LOG_LEVELS.indexOf(said) < LOG_LEVELS.indexOf(level.get());
+    const log = (lineLevel: LogLevel, message: string, about: LogAbout = {}) => {
+      // Insights are for machines and ignore the level.
+      const isBelow = LOG_LEVELS.indexOf(lineLevel) < LOG_LEVELS.indexOf(level.get());
       if (isBelow && about.insight === undefined) return;
-      take({ at: Date.now(), level: said, component, message: String(message), ...about });
+      write({ at: Date.now(), level: lineLevel, component, message: String(message), ...about });
     };
     return {
       debug: (message) => log('debug', message),
@@ -108,10 +105,9 @@ export function createLogger(options: LoggerOptions): Logger {
   }
 }
 
-/** What a line may carry besides its text. */
 export interface LogAbout extends Pick<LogRecord['log'], 'marker'> {
   insight?: SentInsight;
-  /** When it was (epoch milliseconds), where that is not now. */
+  /** Epoch milliseconds; default: now. */
   at?: number;
 }
 
@@ -121,37 +117,37 @@ export interface LogEntry extends LogAbout {
   level: LogLevel;
   component: string;
   message: string;
-  /** How many secrets were taken out of it, where any were. */
+  /** Number of redacted secrets, if any. */
   redacted?: number;
 }
 
-/** `[2026-11-20T10:26:44.590Z] INFO  [outbox] message`: always one line, whatever the message holds. */
+/** `[2026-11-20T10:26:44.590Z] INFO  [outbox] message`, always one line. */
 export function logLine({ at, level, component, message }: LogEntry): string {
   return `[${new Date(at).toISOString()}] ${level.toUpperCase().padEnd(5)} [${oneLine(component)}] ${oneLine(message)}`;
 }
 
-/** Without colours and other control characters; a line break shows as ` ⏎ `. */
+/** Removes control characters and replaces line breaks with ` ⏎ `. */
 function oneLine(text: string): string {
   const plain = plainText(text);
   if (!/[\r\n\u2028\u2029]/.test(plain)) return plain.trim();
-  // Line by line: one expression for a break and the blanks around it would take the square of the blanks' number.
+  // Split first: a regular expression for a break with the blanks around it takes quadratic time.
   const lines = plain.split(/[\r\n\u2028\u2029]+/).map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ⏎ ');
 }
 
 interface LogFileOptions {
-  /** A file that would grow beyond this is put aside first. Default 10 MiB. */
+  /** Rotates a file that would exceed this. Default 10 MiB. */
   maxBytes?: number;
-  /** How many are kept beside the one written to: `.1` is the newest. Default 5. */
+  /** Number of rotated files; `.1` is the newest. Default 5. */
   keep?: number;
 }
 
 /**
- * A file that lines are appended to, with rotation by size.
+ * An append-only file with rotation by size.
  *
- * Ordering: a line is in the kernel's hands when `write` returns, so a crash right after it loses nothing.
- * Failure: `write` throws; the next one opens the file anew. A file that was moved or deleted by somebody else is made
- * again within a second.
+ * Ordering: `write` returns once the kernel has the line, so a crash right after it loses nothing.
+ * Failure: after `write` throws, the next call opens the file again. A file that another program moved or deleted is
+ * created again within a second.
  */
 export class LogFile {
   readonly file: string;
@@ -159,7 +155,7 @@ export class LogFile {
   readonly #keep: number;
   #fd: number | null = null;
   #bytes = 0;
-  #lookedAt = 0;
+  #checkedAt = 0;
 
   constructor(file: string, { maxBytes = 10 * 1024 * 1024, keep = 5 }: LogFileOptions = {}) {
     this.file = file;
@@ -188,24 +184,24 @@ export class LogFile {
     try {
       closeSync(fd);
     } catch {
-      // it is gone either way
+      // It is closed either way.
     }
   }
 
   #open(): void {
-    if (this.#fd !== null && !this.#isStillThere()) this.close();
+    if (this.#fd !== null && !this.#isSameFile()) this.close();
     if (this.#fd !== null) return;
     mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 });
     this.#fd = openSync(this.file, 'a', 0o600);
     this.#bytes = fstatSync(this.#fd).size;
   }
 
-  #isStillThere(): boolean {
+  #isSameFile(): boolean {
     const now = Date.now();
-    if (now - this.#lookedAt < 1_000 && now >= this.#lookedAt) return true;
-    this.#lookedAt = now;
-    const there = statSync(this.file, { throwIfNoEntry: false });
-    return there !== undefined && there.ino === fstatSync(this.#fd as number).ino;
+    if (now - this.#checkedAt < 1_000 && now >= this.#checkedAt) return true;
+    this.#checkedAt = now;
+    const current = statSync(this.file, { throwIfNoEntry: false });
+    return current !== undefined && current.ino === fstatSync(this.#fd as number).ino;
   }
 
   #rotate(): void {
@@ -222,27 +218,27 @@ export class LogFile {
   }
 }
 
-/** Longest base name: with a suffix and a rotation number it still fits every file system. */
-const LONGEST = 180;
+/** Fits every file system, with a suffix and a rotation number. */
+const MAX_BASE_NAME = 180;
 
 /**
- * The name an agent's files have. Everything outside `[a-zA-Z0-9_.-]` becomes `_`; wherever that changed the id, a short
- * hash of the id follows, so that two ids never meet in one file.
+ * The base name of an agent's files: its id, or, if that has other characters than `[a-z0-9_.-]`, a similar name with a
+ * hash that keeps two ids apart.
  */
 export function fileNameOf(agentId: string): string {
   const plain = agentId.replace(/[^a-zA-Z0-9_.-]/g, '_');
-  // Case is changed as well as far as some file systems are concerned, and a leading dot would hide the file.
-  const kept = plain === agentId && plain.length <= LONGEST && /^[a-z0-9_][a-z0-9_.-]*$/.test(plain);
+  // Some file systems ignore case, and a leading dot hides a file.
+  const kept = plain === agentId && plain.length <= MAX_BASE_NAME && /^[a-z0-9_][a-z0-9_.-]*$/.test(plain);
   if (kept) return plain;
   const hash = createHash('sha256').update(agentId).digest('hex').slice(0, 10);
-  return `${plain.replace(/^[.-]*/, (odd) => (odd === '' && plain !== '' ? '' : '_')).slice(0, LONGEST - hash.length - 1)}-${hash}`;
+  return `${plain.replace(/^[.-]*/, (odd) => (odd === '' && plain !== '' ? '' : '_')).slice(0, MAX_BASE_NAME - hash.length - 1)}-${hash}`;
 }
 
 /**
- * A logger whose lines go straight to an outbox.
+ * A logger whose records go to an outbox.
  *
- * Ordering: what is logged and enqueued in one tick is stored in one transaction, in the order of the calls.
- * Failure: a line that the outbox does not take stands in the file alone.
+ * Ordering: lines and records of one tick are stored in one transaction, in call order.
+ * Failure: a line that the outbox refuses stays in the file.
  */
 export function createOutboxLogger(options: Omit<LoggerOptions, 'onRecord'>, outbox: Pick<Outbox, 'enqueue'>): Logger {
   const { agentId } = options;

@@ -5,38 +5,36 @@ import type { OwedReply } from '../host/owed-replies';
 import { ownProgram } from '../host/own-program.mjs';
 
 /**
- * The tools that an agent gets from Interlude, without the protocol that carries them to it. They speak to Interlude
- * only: they read no file, run nothing, and never wait for the dashboard.
+ * The tools that agents get from Interlude, independent of MCP. They read no files, run nothing and never wait for the
+ * dashboard.
  */
 export interface SessionTools {
   report(report: SelfReport): Promise<void>;
   /** Oldest first. */
   owed(): readonly OwedReply[];
-  /** @returns why it was not said; null if it was */
+  /** @returns the refusal; null if the reply was sent */
   reply(messageId: string, text: string): Promise<string | null>;
 }
 
-/** What the agent reads. */
 export interface ToolAnswer {
   text: string;
   isError: boolean;
 }
 
-/** Calls a tool, wherever its session is. */
-export type CallTool = (tool: ToolName, input: unknown, made: CallMade) => Promise<ToolAnswer>;
+export type CallTool = (tool: ToolName, input: unknown, origin: CallOrigin) => Promise<ToolAnswer>;
 
-/** How the agent made a call. */
-export interface CallMade {
-  /** What its MCP client calls itself. */
+/** Evidence of the agent that made a call. */
+export interface CallOrigin {
+  /** The name of its MCP client. */
   client: string | null;
-  /** Words of the request's `_meta` that may be ids: the call's, the session's. */
+  /** Strings in the request's `_meta` that may be ids of the call or session. */
   ids: string[];
 }
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;
-/** More at once would bury the agent; the others follow once these are answered. */
-const MOST_LISTED = 20;
+/** The rest is listed once these are answered. */
+const MAX_LISTED = 20;
 
 const reportInput = z.strictObject({
   state: z
@@ -98,14 +96,13 @@ export type ToolName = keyof typeof AGENT_TOOLS;
 
 export const TOOL_NAMES = Object.keys(AGENT_TOOLS) as ToolName[];
 
-/** The name under which agents know the server that has the tools. */
 export const MCP_SERVER_NAME = 'interlude';
 
 export function isToolName(name: string): name is ToolName {
   return Object.hasOwn(AGENT_TOOLS, name);
 }
 
-/** Judges the input itself: not everybody who calls has been told the schema. Never rejects for what the agent wrote. */
+/** Validates the input, because callers of the HTTP route don't have the schema. Never rejects because of the input. */
 export async function callTool(name: ToolName, input: unknown, tools: SessionTools): Promise<ToolAnswer> {
   const { input: schema, call } = AGENT_TOOLS[name];
   const parsed = schema.safeParse(input ?? {});
@@ -115,7 +112,7 @@ export async function callTool(name: ToolName, input: unknown, tools: SessionToo
 
 function listOf(owed: readonly OwedReply[]): string {
   if (owed.length === 0) return 'No message waits for a reply from you.';
-  const shown = owed.slice(0, MOST_LISTED).map(({ messageId, from, text, sentAt }) => ({
+  const shown = owed.slice(0, MAX_LISTED).map(({ messageId, from, text, sentAt }) => ({
     ...{ messageId, from: { kind: from.kind, id: from.id }, text },
     sentAt: new Date(sentAt).toISOString(),
   }));
@@ -139,11 +136,11 @@ export interface ToolServer {
   env: Record<string, string>;
 }
 
-/** Where that finds its runner, and the ticket that opens the tools of one session there. */
+/** Variables for the runner's address, and for the ticket of one session. */
 export const TOOLS_URL = 'INTERLUDE_TOOLS_URL';
 export const TOOLS_TICKET = 'INTERLUDE_TOOLS_TICKET';
 
-/** The ticket stands in the environment, which only the server's own user can read, and not on the command line. */
+/** Passes the ticket in the environment, because every user can read command lines. */
 export function toolServer(url: string, ticket: string): ToolServer {
   const env = { [TOOLS_URL]: url, [TOOLS_TICKET]: ticket };
   return { name: MCP_SERVER_NAME, command: process.execPath, args: [ownProgram, 'mcp'], env };

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CliError, EXIT } from '@interlude/runner/cli/command';
-import { fromInterlude, openDataDir } from '@interlude/runner/cli/dashboard';
+import { resolveFromRoot, openDataDir } from '@interlude/runner/cli/dashboard';
 import { databaseOptions } from '@/db/client';
 import { setAsideForeignLog } from '@/db/left-behind-log';
 import { MAINTENANCE_MS } from '@/db/limited-fetch';
@@ -25,7 +25,7 @@ const SERVER = /^(libsql|https?|wss?):\/\//;
 export function ownPlace(env: Environment): Place {
   const { url, authToken } = databaseOptions({
     ...env,
-    INTERLUDE_DATA_DIR: fromInterlude(env.INTERLUDE_DATA_DIR || '.interlude'),
+    INTERLUDE_DATA_DIR: resolveFromRoot(env.INTERLUDE_DATA_DIR || '.interlude'),
   });
   if (!url.startsWith('file:')) return { kind: 'server', url, authToken };
   if (!env.INTERLUDE_DATABASE_URL) return { kind: 'file', path: join(openDataDir(env), 'interlude.db') };

@@ -1,7 +1,7 @@
-import { answer, GREETING, type Heard, LABEL } from '@interlude/runner/cli/demo/assistant-script';
+import { answer, GREETING, LABEL, type ScriptInput } from '@interlude/runner/cli/demo/assistant-script';
 import { describe, expect, test } from 'vitest';
 
-const said = (heard: Partial<Heard>) => {
+const said = (heard: Partial<ScriptInput>) => {
   const blocks = answer({ text: '', results: [], notices: [], ...heard });
   return {
     text: blocks.flatMap(({ type, text }) => (type === 'text' ? [String(text)] : [])).join('\n'),

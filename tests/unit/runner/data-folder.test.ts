@@ -62,7 +62,7 @@ describe('is refused in one line:', () => {
     await mkdir(join(folder, name), { recursive: true });
     await chmod(join(folder, name), mode);
     expect(refusal(folder)).toMatch(
-      /^other users can write in \S+; look that what is in it is yours and run "chmod go-w"/,
+      /^other users can write in \S+; check that its files are yours and run "chmod go-w"/,
     );
   });
 
@@ -118,7 +118,7 @@ describe('a folder above it', () => {
     'in which others can write is refused in one line, as they could put another in its place: %s',
     async (_, path) => {
       const { above, folder } = await within(0o777, ...path);
-      const line = `other users can write in ${above}, who could put another folder in the place of ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
+      const line = `other users can write in ${above}, who could replace ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
       // not made yet, and made
       expect(refusal(folder)).toBe(line);
       await mkdir(folder, { mode: 0o700 });
@@ -171,7 +171,7 @@ describe('a folder above it', () => {
   test.runIf(isRoot)('of another owner is refused', async () => {
     const { above, folder } = await within(0o755);
     await chown(above, 4_711, 0);
-    expect(refusal(folder)).toMatch(/^\S+above belongs to another user \(4711\), who could put another folder in/);
+    expect(refusal(folder)).toMatch(/^\S+above belongs to another user \(4711\), who could replace/);
   });
 });
 

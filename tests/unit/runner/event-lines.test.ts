@@ -17,11 +17,11 @@ function linesOf(recording: string): string[] {
 describe('what an agent’s events say in its log', () => {
   test('a task that failed, the turn it wakes, and what the agent asked in it and was told', () => {
     expect(linesOf('demo/permission').slice(0, 9)).toEqual([
-      '282 info [turns] turn began: answers a message',
+      '282 info [turns] turn started: answers a message',
       '1659 info [tasks] task bzia01awp “Apply migrations” started (local_bash)',
       '2655 info [turns] turn ended after 2.4 s',
       '3889 warn [tasks] task bzia01awp “Apply migrations” failed, exit 3 after 2.2 s',
-      '3969 info [turns] turn began: woken by the end of task bzia01awp “Apply migrations”',
+      '3969 info [turns] turn started: woken by the end of task bzia01awp “Apply migrations”',
       '9239 info [requests] asks for an answer: permission “Remove the stale migration lock”',
       '15239 info [requests] permission “Remove the stale migration lock”: allowed',
       '16390 info [tasks] task bibg9qgfe “Apply migrations again” started (local_bash)',
@@ -31,7 +31,7 @@ describe('what an agent’s events say in its log', () => {
 
   test('a task’s end that a turn was told of while it ran', () => {
     expect(linesOf('demo/folded')).toContain(
-      '9654 info [turns] turn ended after 9.3 s; it was told of the end of task bzt7sigfr “Convert images”',
+      '9654 info [turns] turn ended after 9.3 s; it learned of the end of task bzt7sigfr “Convert images”',
     );
   });
 
@@ -51,7 +51,7 @@ describe('what an agent’s events say in its log', () => {
     const odd = [event(CUSTOM.taskCompleted, { task_id: 't' }), event(CUSTOM.requestResolved), event('their:own')];
     expect(new EventLines().read([...odd, { occurredAt: 6, event: { type: 'RUN_FINISHED' } }])).toEqual([
       { at: 5, level: 'info', component: 'tasks', message: 'task t completed' },
-      { at: 5, level: 'info', component: 'requests', message: 'request undefined: the agent went on' },
+      { at: 5, level: 'info', component: 'requests', message: 'request undefined: the agent continued' },
       { at: 6, level: 'info', component: 'turns', message: 'turn ended' },
     ]);
   });
@@ -71,7 +71,7 @@ test('the journal writes them with the events’ times, at debug what was handed
   journal.tell([{ occurredAt: 9, event: { type: 'TEXT_MESSAGE_START' } }]);
   expect(entries.slice(-2)).toMatchObject([
     { marker: { kind: 'level', level: 'debug', previous: 'info', by: 'ada' } },
-    { at: 9, level: 'debug', component: 'recording', message: 'tells of TEXT_MESSAGE_START' },
+    { at: 9, level: 'debug', component: 'recording', message: 'emits TEXT_MESSAGE_START' },
   ]);
   logger.close();
 });

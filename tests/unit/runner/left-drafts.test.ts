@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeLeftDrafts } from '@interlude/runner/host/data-folder.mjs';
+import { removeStaleDrafts } from '@interlude/runner/host/data-folder.mjs';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
@@ -12,10 +12,10 @@ test('what killed processes have left goes, what running ones and other programs
   for (const name of [...kept, `a.${gone}`]) writeFileSync(join(folder, name), '');
   mkdirSync(join(folder, `next.${gone}`));
   writeFileSync(join(folder, `next.${gone}`, 'page'), '');
-  removeLeftDrafts(join(folder, 'a'));
-  removeLeftDrafts(join(folder, 'next'));
+  removeStaleDrafts(join(folder, 'a'));
+  removeStaleDrafts(join(folder, 'next'));
   expect(readdirSync(folder).sort()).toEqual(kept.sort());
-  removeLeftDrafts(join(folder, 'a'), /^(\d+)\.bak$/);
+  removeStaleDrafts(join(folder, 'a'), /^(\d+)\.bak$/);
   expect(readdirSync(folder)).not.toContain(`a.${gone}.bak`);
-  expect(() => removeLeftDrafts(join(folder, 'nowhere', 'a'))).not.toThrow();
+  expect(() => removeStaleDrafts(join(folder, 'nowhere', 'a'))).not.toThrow();
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { KeptLevel, type LevelChange, LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { type LevelChange, LevelSwitch, PersistentLevel } from '@interlude/runner/logger/level-switch';
 import { createLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -25,14 +25,10 @@ test.each([
   ['', 'info', null],
   [' ', 'info', null],
   [' Debug ', 'debug', null],
-  [
-    'verbose',
-    'info',
-    'INTERLUDE_LOG_LEVEL is "verbose", which is none of debug, info, warn, error, fatal; info is used',
-  ],
+  ['verbose', 'info', 'INTERLUDE_LOG_LEVEL is "verbose", not one of debug, info, warn, error, fatal; using info'],
 ])('INTERLUDE_LOG_LEVEL %j means %s, and says %j', (env, level, words) => {
   const levels = new LevelSwitch(env);
-  expect([levels.get(), levels.misread]).toEqual([level, words]);
+  expect([levels.get(), levels.warning]).toEqual([level, words]);
 });
 
 describe('a level with a time limit', () => {
@@ -88,7 +84,7 @@ async function keeper(folder: string, clock: StoppedClock) {
   onTestFinished(async () => void (await outbox.stop()));
   const { level, changes } = watched(clock);
   const trouble: string[] = [];
-  const kept = await KeptLevel.restore(level, outbox, (message) => trouble.push(message));
+  const kept = await PersistentLevel.restore(level, outbox, (message) => trouble.push(message));
   return { level, changes, kept, trouble, outbox };
 }
 
@@ -146,7 +142,7 @@ describe('a level that was set', () => {
     const loud = { ...DEBUG, level: 'trace' } as unknown as typeof DEBUG;
     expect(await kept.obey(loud)).toEqual({
       state: 'failed',
-      reason: 'this runner has no level trace, only debug, info, warn, error, fatal',
+      reason: 'unknown level trace; use debug, info, warn, error, fatal',
     });
     expect(level.get()).toBe('info');
   });
@@ -156,7 +152,7 @@ describe('a level that was set', () => {
     await outbox.stop();
     expect(await kept.obey(DEBUG)).toMatchObject({ state: 'done' });
     expect(level.get()).toBe('debug');
-    expect(trouble).toEqual([expect.stringContaining('can’t be kept')]);
+    expect(trouble).toEqual([expect.stringContaining('can’t be stored')]);
   });
 });
 

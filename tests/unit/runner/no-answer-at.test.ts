@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { noAnswerAt } from '@interlude/runner/host/agent-http';
+import { unreachableReason } from '@interlude/runner/host/agent-http';
 import { expect, onTestFinished, test } from 'vitest';
 
 /** A server that accepts connections, and never says a word. */
@@ -16,25 +16,27 @@ async function mute() {
 
 test('a server that accepts connections answers, however slowly', async () => {
   const { url } = await mute();
-  expect(await Promise.all([noAnswerAt(url, null), noAnswerAt(url, 404)])).toEqual([null, null]);
+  expect(await Promise.all([unreachableReason(url, null), unreachableReason(url, 404)])).toEqual([null, null]);
 });
 
 test('a server that is gone does not, and its address is shown without secrets', async () => {
   const { server, url } = await mute();
   server.close();
   await once(server, 'close');
-  expect(await noAnswerAt(url, null)).toBe(`no answer at http://127.0.0.1:${new URL(url).port}/agent: ECONNREFUSED`);
+  expect(await unreachableReason(url, null)).toBe(
+    `no answer at http://127.0.0.1:${new URL(url).port}/agent: ECONNREFUSED`,
+  );
 });
 
 test('a tunnel to a server that is gone accepts connections, and answers for nobody', async () => {
   const { server, url } = await mute();
   server.on('connection', (socket) => socket.end());
-  expect(await noAnswerAt(url, null)).toMatch(/: it closes each connection$/);
+  expect(await unreachableReason(url, null)).toMatch(/: it closes each connection$/);
 });
 
 test('a gateway whose server is gone does not answer for it', async () => {
   const { url } = await mute();
-  expect(await noAnswerAt(url, 502)).toBe(
-    `no answer at http://127.0.0.1:${new URL(url).port}/agent: its gateway says 502`,
+  expect(await unreachableReason(url, 502)).toBe(
+    `no answer at http://127.0.0.1:${new URL(url).port}/agent: its gateway answers 502`,
   );
 });

@@ -7,7 +7,7 @@ test('a lock is taken once, until it is released', async () => {
   const file = join(await tempDir(), 'a.lock');
   const lock = await ProcessLock.take(file, 'The outbox');
   await expect(ProcessLock.take(file, 'The outbox')).rejects.toThrow(
-    `The outbox is in use by process ${process.pid}; stop that one first`,
+    `The outbox is in use by process ${process.pid}; stop it first`,
   );
   await lock.release();
   await (await ProcessLock.take(file)).release();

@@ -48,7 +48,7 @@ test('only its owner can read it, and a file that is there is not written over',
   const file = join(await tempDir(), 'run.jsonl');
   Recorder.open(file, new Redactor()).close();
   expect((await stat(file)).mode & 0o777).toBe(0o600);
-  expect(() => Recorder.open(file, new Redactor())).toThrow('it exists already; name another one');
+  expect(() => Recorder.open(file, new Redactor())).toThrow('it already exists; name another file');
 });
 
 test('however deep a frame is nested, it is written down', async () => {
@@ -71,5 +71,5 @@ test('however deep a frame is nested, it is written down', async () => {
 
 test('a file that can’t be made is said in one line, with what to do', async () => {
   const path = join(await tempDir(), 'nowhere', 'run.jsonl');
-  expect(() => Recorder.open(path, new Redactor())).toThrow(`in ${path}: there is no such folder; make it first`);
+  expect(() => Recorder.open(path, new Redactor())).toThrow(`to ${path}: its folder does not exist; create it first`);
 });

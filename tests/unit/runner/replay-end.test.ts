@@ -10,7 +10,7 @@ const fine: ReplayOutcome = {
   logLines: 0,
   quarantined: 0,
   quarantineReason: null,
-  adviceOnToken: 'give it another token',
+  tokenAdvice: 'give it another token',
 };
 const trouble = (kind: Trouble['kind'], message: string): Trouble => ({
   kind,
@@ -23,7 +23,7 @@ const trouble = (kind: Trouble['kind'], message: string): Trouble => ({
 describe('what a replay fails with', () => {
   test('an unreachable server is named by its address', () => {
     expect(replayFailure({ ...fine, waiting: 7, trouble: trouble('unavailable', 'ECONNREFUSED') })).toBe(
-      "http://127.0.0.1:4319 can't be reached: ECONNREFUSED (7 records are kept in the outbox, and the same command sends them)",
+      "http://127.0.0.1:4319 can't be reached: ECONNREFUSED (7 records stay in the outbox; run the same command to send them)",
     );
   });
 

@@ -23,7 +23,7 @@ test('an outage is told as it begins and as it ends, however long it takes', asy
     await vi.advanceTimersByTimeAsync(8_000);
   }
   expect(told).toEqual([
-    "interlude: http://127.0.0.1:9 can't be reached (ECONNREFUSED); what waits is sent as soon as it answers\n",
+    "interlude: http://127.0.0.1:9 can't be reached (ECONNREFUSED); unsent records follow as soon as it answers\n",
     'interlude: the dashboard is back\n',
   ]);
 });

@@ -1,7 +1,7 @@
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
-import { interludeCommand, npmCommand, readersFolder, shownPath } from '@interlude/runner/host/own-program.mjs';
+import { callerFolder, displayPath, interludeCommand, npmCommand } from '@interlude/runner/host/own-program.mjs';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
@@ -41,17 +41,17 @@ test('a data folder that was named is named again, and what a shell would take a
 test('a person stands where npm was called, if it was npm that started this very process', async () => {
   const away = await realpath(await tempDir());
   const env = { ...byNpm, INIT_CWD: away };
-  expect(readersFolder(env, root)).toBe(away);
-  expect(readersFolder({ ...env, npm_lifecycle_event: 'start' }, root)).toBe(away);
-  expect(readersFolder({ ...env, npm_lifecycle_event: 'test' }, root)).toBe(root);
-  expect(readersFolder({ ...env, npm_package_json: '/other/package.json' }, root)).toBe(root);
-  expect(readersFolder({ ...env, INIT_CWD: join(away, 'gone') }, root)).toBe(root);
-  expect(readersFolder(env, '/tmp')).toBe('/tmp');
+  expect(callerFolder(env, root)).toBe(away);
+  expect(callerFolder({ ...env, npm_lifecycle_event: 'start' }, root)).toBe(away);
+  expect(callerFolder({ ...env, npm_lifecycle_event: 'test' }, root)).toBe(root);
+  expect(callerFolder({ ...env, npm_package_json: '/other/package.json' }, root)).toBe(root);
+  expect(callerFolder({ ...env, INIT_CWD: join(away, 'gone') }, root)).toBe(root);
+  expect(callerFolder(env, '/tmp')).toBe('/tmp');
 });
 
 test('a path is relative where it is below, else whole', () => {
-  expect(shownPath('/a/b/c', '/a')).toBe('b/c');
-  expect(shownPath('/a', '/a')).toBe('/a');
-  expect(shownPath('/b', '/a')).toBe('/b');
-  expect(shownPath('/a/..b', '/a')).toBe('..b');
+  expect(displayPath('/a/b/c', '/a')).toBe('b/c');
+  expect(displayPath('/a', '/a')).toBe('/a');
+  expect(displayPath('/b', '/a')).toBe('/b');
+  expect(displayPath('/a/..b', '/a')).toBe('..b');
 });

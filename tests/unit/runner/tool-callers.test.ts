@@ -136,7 +136,7 @@ describe('a process with several sessions', () => {
   test('has calls of other processes refused, and of agents that it has started itself', async () => {
     const { say, ask } = callers({ by: 'call', client: /^codex/ }, ['a']);
     say('a', ...start('c1', REPORT));
-    expect(await ask({ pids: [1, 2] })).toBe('this agent has no session that is followed here');
+    expect(await ask({ pids: [1, 2] })).toBe('no session of this agent is followed here');
     expect(await ask({ client: 'gemini-cli-mcp-client' })).toBe(
       'gemini-cli-mcp-client is not the agent that is followed here',
     );

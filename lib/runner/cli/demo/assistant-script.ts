@@ -3,12 +3,11 @@ import type { ClaudeSdk, QueryOptions } from '../../sources/claude/claude-sdk';
 import { type Block, background, type Context, say, tool } from './scripted-model.mjs';
 
 /**
- * What the demo's answering agent says and does, whoever runs it: Claude Code asks for it as for a model's answer, the
- * built-in agent directly. It has no memory: what it is told since it last spoke decides.
+ * The script of the demo's answering agent, for Claude Code (as the answers of its model) and for the built-in agent. It
+ * is stateless: each answer depends only on the input since the previous one.
  */
 export const ASSISTANT = 'talk-to-me';
 
-/** In the project of the agent: what it runs when it is asked for the tests. */
 export const TESTS_COMMAND = 'node tests.mjs';
 export const TESTS_FILE = 'tests.mjs';
 export const TESTS_TASK = 'Run the tests';
@@ -21,12 +20,12 @@ const OFFERS = [
   '- Anything else gets an answer, but not a clever one.',
 ].join('\n');
 
-/** Stands in its session before anything else. */
+/** The first line of its session. */
 export const LABEL = 'Part of the demo: a scripted agent. No model is behind it.';
 
 export const GREETING = `I am a scripted agent of the demo: no model is behind me, and everything I say was written beforehand. But I do take part: what you write reaches me, what you allow runs, and what you deny does not. The other agents here replay recordings and can’t answer.\n\nTry:\n\n${OFFERS}`;
 
-/** Takes about as long as one likes to watch, and needs no packages. @param restMs before each of its tests */
+/** A test run that is fun to watch and needs no packages. @param restMs before each test */
 export const testsProgram = (
   restMs: number,
 ) => `const names = ['adds to the cart', 'removes from the cart', 'keeps the cart over a reload', 'pays once'];
@@ -37,25 +36,25 @@ for (const name of names) {
 console.log(names.length, 'tests passed');
 `;
 
-export type Heard = Pick<Context, 'text' | 'results' | 'notices'>;
+export type ScriptInput = Pick<Context, 'text' | 'results' | 'notices'>;
 
-/** @returns what it says next, and the tools it wants; without a tool its turn is over */
-export function answer({ text, results, notices }: Heard): Block[] {
-  const told = [...notices.map(({ summary, status }) => endWords(summary, status)), ...results.map(resultWords)];
-  const asked = written(text);
-  if (told.length > 0 && asked === '') return [say(told.join('\n\n'))];
-  const [first, ...tools] = reply(asked);
-  return [say([...told, first].join('\n\n')), ...tools];
+/** @returns its next text and tool calls; without a tool call its turn ends */
+export function answer({ text, results, notices }: ScriptInput): Block[] {
+  const news = [...notices.map(({ summary, status }) => endWords(summary, status)), ...results.map(resultWords)];
+  const prompt = userText(text);
+  if (news.length > 0 && prompt === '') return [say(news.join('\n\n'))];
+  const [first, ...tools] = reply(prompt);
+  return [say([...news, first].join('\n\n')), ...tools];
 }
 
-function reply(asked: string): [string, ...Block[]] {
-  if (/\b(?:tests?|run|build|background)\b/.test(asked)) {
+function reply(prompt: string): [string, ...Block[]] {
+  if (/\b(?:tests?|run|build|background)\b/.test(prompt)) {
     return [
       'I will run the tests in the background. For that I need your permission.',
       background(TESTS_COMMAND, TESTS_TASK),
     ];
   }
-  if (/\b(?:ask|question|choose|choice)\b/.test(asked)) {
+  if (/\b(?:ask|question|choose|choice)\b/.test(prompt)) {
     const options = COLOURS.map((label) => ({ label, description: `${label === 'None' ? 'No colour' : label}, then` }));
     const question = { question: QUESTION, header: 'Colour', options, multiSelect: false };
     return ['Here is one.', tool('AskUserQuestion', { questions: [question] })];
@@ -73,7 +72,7 @@ function endWords(summary: string, status: string | undefined): string {
   return `The tests ended ${code === undefined ? 'early' : `with exit code ${code}`}. Ask again if you want another run.`;
 }
 
-function resultWords({ tool: name, text, isError }: Heard['results'][number]): string {
+function resultWords({ tool: name, text, isError }: ScriptInput['results'][number]): string {
   if (name === 'AskUserQuestion') {
     const chosen = COLOURS.find((label) => text.includes(label));
     if (isError) return 'No answer, then. I go on without one.';
@@ -81,12 +80,12 @@ function resultWords({ tool: name, text, isError }: Heard['results'][number]): s
   }
   if (!isError) return 'The tests run in the background. My turn ends here; I will wake up when they are done.';
   if (text.includes('Nobody answered in time')) return 'Nobody answered in time, so I have not run anything.';
-  if (text.includes(CHANGED)) return 'I run only what I asked for, so I have not run anything.';
+  if (text.includes(CHANGED_INPUT)) return 'I run only what I asked for, so I have not run anything.';
   return 'You said no, so I have not run anything.';
 }
 
-/** What a person wrote, without what Claude Code adds for its model. */
-function written(text: string): string {
+/** The text without Claude Code's additions for the model. */
+function userText(text: string): string {
   const bare = ADDED.reduce((left, [begin, end]) => without(left, begin, end), text);
   return bare
     .replaceAll(/\[Request interrupted by user[^\]\n]{0,40}\]/g, '')
@@ -105,14 +104,13 @@ function without(text: string, begin: string, end: string): string {
   return head + parts.map((part) => (part.includes(end) ? part.slice(part.indexOf(end) + end.length) : part)).join('');
 }
 
-/** Why an answer that changes what was asked for is refused. */
-const CHANGED = 'The demo runs only what it asked for.';
+const CHANGED_INPUT = 'The demo runs only what it asked for.';
 
 /**
- * An agent whose tools run exactly as it asked, or not at all. An answer may otherwise replace a tool's input, and a
- * demo that many people can reach must not be a shell for them.
+ * Denies every permission whose answer changes the tool's input: a demo that strangers can reach must not become a shell
+ * for them.
  */
-export function onlyItsOwn({ query }: ClaudeSdk): ClaudeSdk {
+export function refuseChangedInput({ query }: ClaudeSdk): ClaudeSdk {
   return { query: ({ prompt, options }) => query({ prompt, options: { ...options, ...guarded(options) } }) };
 }
 
@@ -121,9 +119,9 @@ function guarded({ canUseTool }: QueryOptions): Pick<QueryOptions, 'canUseTool'>
   return {
     async canUseTool(tool, input, context) {
       const verdict = await canUseTool(tool, input, context);
-      // The answer to a question stands in its input.
+      // Answers to a question are part of its input.
       if (verdict.behavior === 'deny' || tool === 'AskUserQuestion') return verdict;
-      return isDeepStrictEqual(verdict.updatedInput, input) ? verdict : { behavior: 'deny', message: CHANGED };
+      return isDeepStrictEqual(verdict.updatedInput, input) ? verdict : { behavior: 'deny', message: CHANGED_INPUT };
     },
   };
 }

@@ -16,9 +16,9 @@ import {
   ASSISTANT,
   answer,
   GREETING,
-  type Heard,
   LABEL,
-  onlyItsOwn,
+  refuseChangedInput,
+  type ScriptInput,
   TESTS_FILE,
   testsProgram,
 } from './assistant-script';
@@ -26,13 +26,13 @@ import { builtInAgent } from './built-in-agent';
 import { startModel, step } from './scripted-model.mjs';
 
 /**
- * The agent of the demo that takes part: the real Claude Code where its Agent SDK is installed, else the built-in one,
- * both with the same script behind them and with the runner that every Claude Code has. It works in a project, with a
- * home and settings of its own below the data folder; nothing of the user's is read or run.
+ * The demo's answering agent: Claude Code if its Agent SDK is installed, else the built-in agent, both with the same
+ * script and with the ordinary runner for Claude Code. Its project, home and settings are below the data directory;
+ * nothing of the user's is read or run.
  *
- * Ordering: its greeting is the first word of its session.
- * Failure: killed, it goes on with its session at the next start, as every runner does. Ended in good order, its
- * session has ended, too, and the next demo begins another one.
+ * Ordering: the greeting is the first message of a session.
+ * Failure: after a kill, the next demo resumes the session. After a normal end the session has ended, and the next demo
+ * starts another one.
  */
 export interface AssistantStage {
   dataDir: string;
@@ -43,7 +43,7 @@ export interface AssistantStage {
   endpoint: Endpoint;
   speed: number;
   onStatus: (status: OutboxStatus) => void;
-  /** It can't go on; why, in one line. */
+  /** Called with the reason, in one line, when it can't continue. */
   onOver: (reason: string) => void;
 }
 
@@ -52,9 +52,8 @@ export interface Assistant {
   close(): Promise<void>;
 }
 
-/** How long what it asks waits for a person. */
 const ANSWER_WITHIN_MS = 600_000;
-const GOODBYE_MS = 3_000;
+const FLUSH_MS = 3_000;
 const PACE_MS = 45;
 const TOKENS_PER_SECOND = 80;
 const FIRST_TOKEN_MS = 400;
@@ -65,7 +64,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   const host = await RunnerHost.open({
     about: { kind: installed === null ? 'scripted' : 'claude', source: 'demo', model: 'scripted' },
     journal: installed === null ? 'scripted' : 'claude',
-    meanwhile: 'the agent goes on',
+    meanwhile: 'the agent continues',
     ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
     tellsContextRatio: tellsContextRatio(env),
@@ -74,45 +73,45 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
       Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), { agentId: ASSISTANT, ...listeners }),
   });
   const { outbox } = host;
-  const place = makePlace(dataDir, speed);
-  const say = (heard: Heard) => step(answer(heard), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
-  const model = installed === null ? null : await startModel({ otherwise: say }, { cwd: place.project });
+  const place = createWorkspace(dataDir, speed);
+  const respond = (input: ScriptInput) =>
+    step(answer(input), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
+  const model = installed === null ? null : await startModel({ otherwise: respond }, { cwd: place.project });
   const killed = (await readMemories(outbox)).find(({ running }) => running);
   const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
   const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
   const inHand = await readInHand(outbox, memory.sessionId);
-  let around = null as SourceSurroundings | null;
+  let context = null as SourceSurroundings | null;
   await host.start((surroundings) => {
-    around = surroundings;
-    const begun = surroundings.openWork(memory.sessionId).turn?.userMessageIds ?? [];
+    context = surroundings;
+    const started = surroundings.openWork(memory.sessionId).turn?.userMessageIds ?? [];
     return new ClaudeSource({
       ...(installed ?? builtIn),
-      sdk: onlyItsOwn((installed ?? builtIn).sdk),
+      sdk: refuseChangedInput((installed ?? builtIn).sdk),
       surroundings,
       memory,
-      // What a killed turn had begun with, Claude Code finds in its own records; the built-in agent has none, and would
-      // begin it a second time.
-      inHand: installed === null ? inHand.filter(({ messageId }) => !begun.includes(messageId)) : inHand,
+      // The built-in agent would answer the messages of a killed turn twice; Claude Code finds them in its own records.
+      inHand: installed === null ? inHand.filter(({ messageId }) => !started.includes(messageId)) : inHand,
       env: environmentOf(env, place, model?.url),
       controlFile: controlPath(dataDir, ASSISTANT),
       permissionMode: 'default',
       answerWithinMs: ANSWER_WITHIN_MS,
-      endRefusal: 'it is part of the demo, and ends with it',
+      endRefusal: 'it is part of the demo and ends with it',
     });
   });
   host.over.addEventListener('abort', () => onOver(host.over.reason));
-  if (killed === undefined && around !== null) greet(around, memory.sessionId);
+  if (killed === undefined && context !== null) greet(context, memory.sessionId);
   return {
     sessionId: memory.sessionId,
     async close() {
-      await host.close(0, GOODBYE_MS);
+      await host.close(0, FLUSH_MS);
       await model?.close();
     },
   };
 }
 
 function newSession(cwd: string): ClaudeMemory {
-  // Lists show the first eight characters, until somebody has written.
+  // Lists show its first eight characters before the first message.
   const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
   return { sessionId, conversationId: randomUUID(), cwd, pid: null, running: false };
 }
@@ -131,10 +130,9 @@ function greet({ emit }: SourceSurroundings, sessionId: string): void {
   );
 }
 
-/** Where the demo's answering agent works and lives: nothing of the user's is in it. */
-interface AssistantPlace {
+interface Workspace {
   project: string;
-  /** What its commands print. */
+  /** The output of its commands. */
   output: string;
   home: string;
   config: string;
@@ -143,12 +141,12 @@ interface AssistantPlace {
 
 type Environment = Record<string, string | undefined>;
 
-/** What programs need to run at all. */
-const KEPT = ['PATH', 'Path', 'SHELL', 'LANG', 'SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT'];
+/** Needed to run programs at all. */
+const INHERITED = ['PATH', 'Path', 'SHELL', 'LANG', 'SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT'];
 
 const REST_MS = 1_200;
 
-function makePlace(dataDir: string, speed: number): AssistantPlace {
+function createWorkspace(dataDir: string, speed: number): Workspace {
   const base = join(dataDir, 'demo');
   const folder = (name: string) => {
     mkdirSync(join(base, name), { recursive: true, mode: 0o700 });
@@ -165,14 +163,16 @@ function makePlace(dataDir: string, speed: number): AssistantPlace {
   return place;
 }
 
-/** What it and its commands are given: neither keys nor proxies, settings or accounts of whoever started the demo. */
-function environmentOf(env: Environment, place: AssistantPlace, modelUrl: string | undefined): Environment {
-  const { home, config, temp } = place;
-  const kept = Object.fromEntries(KEPT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+/** Without keys, proxies, settings and accounts of the user. */
+function environmentOf(env: Environment, workspace: Workspace, modelUrl: string | undefined): Environment {
+  const { home, config, temp } = workspace;
+  const inherited = Object.fromEntries(
+    INHERITED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+  );
   const path = env.PATH ?? env.Path ?? '';
   return {
-    ...kept,
-    // The node that runs us, should it not be found by name.
+    ...inherited,
+    // In case `node` is not on the PATH.
     PATH: [path, dirname(process.execPath)].filter(Boolean).join(delimiter),
     HOME: home,
     USERPROFILE: home,
@@ -183,8 +183,8 @@ function environmentOf(env: Environment, place: AssistantPlace, modelUrl: string
     ...(modelUrl === undefined
       ? {}
       : { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: 'sk-ant-no-key-scripted-model' }),
-    // It looks for instructions in every folder above the project, and one of those may be the user's home; and it reads
-    // the files that a message names with an @.
+    // Claude Code reads instructions from every folder above the project, perhaps the user's home, and files that a
+    // message names with @.
     CLAUDE_CODE_DISABLE_CLAUDE_MDS: '1',
     CLAUDE_CODE_DISABLE_FILE_MENTIONS: '1',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',

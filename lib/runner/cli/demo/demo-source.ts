@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { play, type Recording, until } from '../recording';
+import { play, type Recording, sleepUntil } from '../recording';
 
 /**
- * One agent of the demo: it plays one recording after another, each as a new session. Its log level can be changed; a
- * recording can do nothing else that people ask for, and says so.
+ * One agent of the demo: plays one recording after another, each as a new session. Refuses every command except
+ * log-level.set.
  *
- * Ordering: where the first recording begins in its middle, what lies before has the times it would have had, in the
- * log as in the session.
- * Failure: the running session is noted in the outbox. When the demo is stopped, or starts again after a kill, that
- * session is told that its agent has ended; otherwise it would look busy for ever.
+ * Ordering: if the first recording starts in the middle, earlier events and log lines have the times they would have had.
+ * Failure: the outbox stores the current session. It is ended when the demo stops, or starts again after a kill;
+ * otherwise it would look busy for ever.
  */
 export interface DemoSourceOptions {
   surroundings: SourceSurroundings;
   agent: DemoAgent;
   recordings: Recording[];
   /** Shared by all agents of the demo. */
-  rota: Rota;
+  restLimiter: RestLimiter;
   speed: number;
 }
 
@@ -25,26 +24,25 @@ const CURSOR = 'demo';
 
 export class DemoSource implements Source {
   readonly #options: DemoSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceSurroundings;
   readonly #stopped = new AbortController();
-  #playing: Promise<void> = Promise.resolve();
-  /** The session that is played. */
+  #running: Promise<void> = Promise.resolve();
   #sessionId: string | null = null;
 
   readonly refusals = {
-    message: 'this agent replays a recording, and nobody reads messages to it',
-    interrupt: 'this agent replays a recording, and its turns end where they ended then',
-    'session.end': 'this agent replays a recording, and its sessions end as they ended then',
-    'task.stop': 'this agent replays a recording, and its tasks end as they ended then',
-    'task.wake': 'this agent replays a recording, and wakes where it woke then',
-    'wake-rule.set': 'this agent replays a recording, and wakes where it woke then',
-    'permission.decision': 'this agent replays a recording, and goes on as it was told then',
-    'question.answer': 'this agent replays a recording, and goes on as it was told then',
+    message: 'this agent replays a recording and can’t answer messages',
+    interrupt: 'this agent replays a recording; its turns end as recorded',
+    'session.end': 'this agent replays a recording; its sessions end as recorded',
+    'task.stop': 'this agent replays a recording; its tasks end as recorded',
+    'task.wake': 'this agent replays a recording; it wakes up as recorded',
+    'wake-rule.set': 'this agent replays a recording; it wakes up as recorded',
+    'permission.decision': 'this agent replays a recording; it continues as recorded',
+    'question.answer': 'this agent replays a recording; it continues as recorded',
   };
 
   constructor(options: DemoSourceOptions) {
     this.#options = options;
-    this.#around = options.surroundings;
+    this.#context = options.surroundings;
   }
 
   get sessions(): SessionFacts[] {
@@ -52,22 +50,22 @@ export class DemoSource implements Source {
   }
 
   async start(): Promise<void> {
-    const left = (await this.#around.cursors(CURSOR)).get(CURSOR);
-    if (left) this.#leave(left);
-    this.#playing = this.#playOn().catch((error) => this.#around.gaveUp(String(error)));
+    const left = (await this.#context.cursors(CURSOR)).get(CURSOR);
+    if (left) this.#endSession(left);
+    this.#running = this.#run().catch((error) => this.#context.gaveUp(String(error)));
   }
 
   async close(): Promise<void> {
     this.#stopped.abort();
-    await this.#playing;
+    await this.#running;
     const left = this.#sessionId;
     this.#sessionId = null;
-    if (left !== null) this.#leave(left);
+    if (left !== null) this.#endSession(left);
   }
 
-  /** Session after session, until it is closed. */
-  async #playOn(): Promise<void> {
-    const { agent, recordings, rota, speed } = this.#options;
+  /** Plays one session after another until it is closed. */
+  async #run(): Promise<void> {
+    const { agent, recordings, restLimiter, speed } = this.#options;
     const { signal } = this.#stopped;
     for (let round = 0; !signal.aborted; round += 1) {
       const recording = recordings[round % recordings.length] as Recording;
@@ -77,8 +75,8 @@ export class DemoSource implements Source {
       this.#sessionId = sessionId;
       const from = skipToMs === 0 ? '' : `, from ${skipToMs / 1_000} s into it`;
       const how = speed === 1 ? '' : `, at ${speed} times its speed`;
-      this.#around.log('info', `plays the recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
-      await this.#around.opened(sessionId, at, [{ name: CURSOR, value: sessionId }]);
+      this.#context.log('info', `plays the recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
+      await this.#context.opened(sessionId, at, [{ name: CURSOR, value: sessionId }]);
       const played = await play({
         recording,
         sessionId,
@@ -88,52 +86,48 @@ export class DemoSource implements Source {
         signal,
         emit: (events, line) => {
           const value = line === recording.lines.length ? '' : sessionId;
-          return this.#around.emit(sessionId, events, [{ name: CURSOR, value }]);
+          return this.#context.emit(sessionId, events, [{ name: CURSOR, value }]);
         },
       });
       if (!played) return;
       this.#sessionId = null;
       const restMs = restAfter(agent, round) / speed;
       const rest = `${Number((restMs / 1_000).toFixed(1))} s`;
-      this.#around.log(
-        'info',
-        `the recording ${recording.name} has ended; the next one begins in ${rest} at the latest`,
-      );
-      await rota.rest(restMs, signal);
+      this.#context.log('info', `the recording ${recording.name} has ended; the next one starts within ${rest}`);
+      await restLimiter.rest(restMs, signal);
     }
   }
 
-  #leave(sessionId: string): void {
+  #endSession(sessionId: string): void {
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
-    this.#around.log('info', `ends session ${sessionId} before its recording has`);
-    void this.#around.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
+    this.#context.log('info', `ends session ${sessionId} before the end of its recording`);
+    void this.#context.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
   }
 }
 
-/** The agents of the demo. Each plays its recordings in turn, every time as a new session. */
 export interface DemoAgent {
   agentId: string;
-  /** Names of recordings; played from the first to the last and over again. */
+  /** Names of recordings, played in turn. */
   recordings: readonly string[];
-  /** How far into its first recording the agent is when the demo starts, in ms. */
+  /** Where its first recording starts. */
   beginsAtMs: number;
-  /** How long it rests after each of its first sessions, in ms. */
+  /** The pause after each of its first sessions. */
   restMs: number;
 }
 
-/** An agent's first sessions follow each other quickly: whoever has just opened the demo sees a lot happen. */
+/** The first sessions of an agent follow each other quickly, for people who have just opened the demo. */
 const LIVELY_SESSIONS = 2;
-/** From then on each rests longer by this, so that a demo left alone does not fill the lists. */
+/** Added to later pauses, so that a demo left alone does not fill the lists. */
 const LATER_REST_MS = 18_000;
 
-/** @param round how many sessions the agent has had before the one it rests from */
+/** @param round the number of earlier sessions */
 export function restAfter(agent: DemoAgent, round: number): number {
   return round < LIVELY_SESSIONS ? agent.restMs : agent.restMs + LATER_REST_MS;
 }
 
 /**
- * The beginnings are chosen so that in the first ten seconds several background tasks end and their agents wake up by
- * themselves, at different moments, while others still work towards it.
+ * The starting points make several background tasks end and wake their agents at different moments in the first ten
+ * seconds.
  */
 export const FLEET: readonly DemoAgent[] = [
   { agentId: 'checkout-service', recordings: ['test-run', 'folded', 'permission'], beginsAtMs: 7_500, restMs: 9_000 },
@@ -146,27 +140,27 @@ export const FLEET: readonly DemoAgent[] = [
 ];
 
 /**
- * Which agents of the demo rest. Each rests for its own time, but never so many at once that none is seen at work.
+ * Limits how many agents rest at the same time, so that some are always busy.
  *
- * Ordering: who has rested longest is called back first.
+ * Ordering: the agent that has rested longest resumes first.
  */
-export class Rota {
+export class RestLimiter {
   readonly #agents: number;
-  readonly #leastAtWork: number;
+  readonly #minBusy: number;
   readonly #resting: AbortController[] = [];
 
-  constructor(agents: number, leastAtWork: number) {
+  constructor(agents: number, minBusy: number) {
     this.#agents = agents;
-    this.#leastAtWork = leastAtWork;
+    this.#minBusy = minBusy;
   }
 
-  /** Ends after `ms`, or earlier: with `signal`, or when too many rest. */
+  /** Resolves after `ms`, on `signal`, or when too many agents rest. */
   async rest(ms: number, signal: AbortSignal): Promise<void> {
-    const call = new AbortController();
-    this.#resting.push(call);
-    if (this.#agents - this.#resting.length < this.#leastAtWork) this.#resting.shift()?.abort();
-    await until(Date.now() + ms, AbortSignal.any([signal, call.signal]));
-    const place = this.#resting.indexOf(call);
+    const resume = new AbortController();
+    this.#resting.push(resume);
+    if (this.#agents - this.#resting.length < this.#minBusy) this.#resting.shift()?.abort();
+    await sleepUntil(Date.now() + ms, AbortSignal.any([signal, resume.signal]));
+    const place = this.#resting.indexOf(resume);
     if (place >= 0) this.#resting.splice(place, 1);
   }
 }

@@ -7,7 +7,7 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import { noAnswerAt, patientRequest, shownUrl, statusBehindGateway } from '../../host/agent-http';
+import { displayUrl, statusBehindGateway, unreachableReason, untimedRequest } from '../../host/agent-http';
 import { MessagesInHand } from '../../host/messages-in-hand';
 import type { CommandOutcome } from '../../host/seen-commands';
 import { isLoopback, retryMs } from '../../host/server-request';
@@ -198,11 +198,11 @@ export class AgUiSource implements Source {
   async reach(): Promise<string | null> {
     const { url, headers } = this.#options;
     const status = await statusBehindGateway(this.#between.lastStatus, async (withinMs) => {
-      const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+      const answer = await untimedRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
       await answer.body?.cancel();
       return answer;
     });
-    const refusal = await noAnswerAt(url, status);
+    const refusal = await unreachableReason(url, status);
     // A server that is being stopped takes no connections and finishes its runs.
     const why = this.#hasSpoken === true ? null : refusal;
     this.#hasSpoken = refusal === null ? null : false;
@@ -356,7 +356,7 @@ export class AgUiSource implements Source {
       ...results.flatMap(({ toolCallId }) => toolCallId ?? []),
     ];
     const slow = setTimeout(
-      () => this.#trouble(`${shownUrl(url)} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
+      () => this.#trouble(`${displayUrl(url)} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
       REQUEST_MS,
     );
     const verdict = await run.post({

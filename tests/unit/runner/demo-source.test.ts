@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { FLEET, Rota, restAfter } from '@interlude/runner/cli/demo/demo-source';
+import { FLEET, RestLimiter, restAfter } from '@interlude/runner/cli/demo/demo-source';
 import { readRecording } from '@interlude/runner/cli/recording';
 import { expect, test } from 'vitest';
 
@@ -47,10 +47,10 @@ test('an agent rests from 20 to 40 seconds once it has had its first sessions', 
 });
 
 test('so many are always at work: who has rested longest is called back when one more goes to rest', async () => {
-  const rota = new Rota(4, 2);
+  const limiter = new RestLimiter(4, 2);
   const stop = new AbortController();
   const back: string[] = [];
-  const rest = (name: string) => rota.rest(3_600_000, stop.signal).then(() => back.push(name));
+  const rest = (name: string) => limiter.rest(3_600_000, stop.signal).then(() => back.push(name));
   const first = rest('first');
   const others = [rest('second')];
   others.push(rest('third'));
