@@ -309,22 +309,22 @@ export const RUNNER = [
   {
     name: 'takes an agent for dead of which a gateway refuses a single path',
     file: 'lib/runner/host/agent-http.ts',
-    find: 'return (await ask(WITHIN_MS)).status;',
+    find: 'return (await ask(CONNECT_TIMEOUT_MS)).status;',
     replace: 'return lastStatus;',
     test: 'tests/unit/runner/opencode-source.test.ts',
   },
   {
     name: 'opens the whole control port to the ticket of one session',
     file: 'lib/runner/host/control-port.ts',
-    find: 'if (request.ticketOf !== null) return TICKETS_PLACE;',
+    find: 'if (request.ticketOf !== null) return TICKET_FORBIDDEN;',
     replace: '',
     test: 'tests/integration/control-port.test.ts',
   },
   {
     name: 'gives a call that the nearest runner refuses to another one',
     file: 'lib/runner/mcp/forward-call.ts',
-    find: 'const near = claims.filter(({ at }) => at === nearest);',
-    replace: 'const near = claims.filter(({ at }) => at >= nearest);',
+    find: 'const nearest = claims.filter(({ at }) => at === distance);',
+    replace: 'const nearest = claims.filter(({ at }) => at >= distance);',
     test: 'tests/integration/tool-doors.test.ts',
   },
   {
