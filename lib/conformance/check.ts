@@ -37,7 +37,7 @@ export interface Check<Target> {
   run(target: Target): Promise<void>;
 }
 
-type Row<Target> = Omit<Check<Target>, 'group' | 'name' | 'why'> & { why?: string };
+export type Row<Target> = Omit<Check<Target>, 'group' | 'name' | 'why'> & { why?: string };
 
 /**
  * @param why the section for rows that name no other
@@ -111,7 +111,7 @@ export interface Timeout {
 export interface WaitOptions {
   todo?: string;
   timeoutMs?: number;
-  /** What was seen instead, for the report. */
+  /** Describes the current state, for the report. */
   seen?: () => unknown;
   /** Each increase restarts the timeout. */
   progress?: () => number;

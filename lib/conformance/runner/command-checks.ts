@@ -6,12 +6,12 @@ import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import { assert, assertMatch, checksOf, Unsupported } from '../check';
 import { type RunnerTarget, textsIn } from './runner-target';
 
-/** How long to watch whether a fenced runner comes back. */
+/** A fenced runner that reconnects does so within this time. */
 const RECONNECT_MS = 2_500;
-/** How long acknowledgements may be under way. Another check covers one that never arrives. */
+/** For acknowledgements in transit. Another check covers one that never arrives. */
 const ACK_TIMEOUT_MS = 5_000;
 const PIECE_PAUSE_MS = 30;
-/** How long an agent on a busy machine may take to read its input. */
+/** An agent on a busy machine reads its input within this time. */
 const READ_MS = 1_500;
 /** One attachment of each kind. */
 const ATTACHMENTS = [

@@ -42,7 +42,7 @@ const MAX_FAULTS = 20;
 export class FakeEventLog {
   /** The accepted records that were not forgotten since, in order of arrival. */
   accepted: AcceptedRecord[] = [];
-  /** What no correct outbox does, as sentences. */
+  /** Mistakes of the outbox, as sentences. */
   readonly faults: string[] = [];
   duplicates = 0;
   readonly #producers = new Map<string, { epoch: number; lastSeq: number }>();
@@ -78,7 +78,7 @@ export class FakeEventLog {
     let lastSeq = epoch > known.epoch ? 0 : known.lastSeq;
     const first = numberOf(records[0]?.seq) ?? 0;
     if (first > lastSeq + 1) {
-      if (records[0]?.kind !== 'probe' && epoch > known.epoch) this.#fault(`epoch ${epoch} began with seq ${first}`);
+      if (records[0]?.kind !== 'probe' && epoch > known.epoch) this.#fault(`epoch ${epoch} started with seq ${first}`);
       return errorAnswer(409, 'sequence_gap', { expectedSeq: lastSeq + 1 });
     }
     const fresh: Fields[] = [];
@@ -164,7 +164,7 @@ export class FakeEventLog {
     return this.accepted.flatMap(({ record }) => (record.kind === 'log' ? [fieldsOf(record.log)] : []));
   }
 
-  /** How many records were declared lost. */
+  /** The number of records declared lost. */
   lost(): number {
     return this.accepted.reduce((sum, { record }) => sum + (numberOf(fieldsOf(record.lost).count) ?? 0), 0);
   }

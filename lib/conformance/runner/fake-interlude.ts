@@ -249,7 +249,7 @@ class FakeCommands {
     this.write(commandFrame(command));
   }
 
-  /** Whether every open command was acknowledged since the newest stream opened. */
+  /** True if every open command was acknowledged since the newest stream opened. */
   get isAllAcknowledged(): boolean {
     const openedAt = this.streams.at(-1)?.openedAt ?? 0;
     const acked = new Set(this.acks.filter(({ at }) => at >= openedAt).map(({ commandId }) => commandId));

@@ -26,7 +26,7 @@ export interface JournalLine extends Fields {
   type?: string;
   id?: string;
   text?: string;
-  /** How long its write blocked, in milliseconds. */
+  /** The time its write blocked, in milliseconds. */
   blockedMs?: number;
 }
 
@@ -50,7 +50,7 @@ class AgentJournal {
     return this.#lines;
   }
 
-  /** How often the agents received the message or answer with this id. */
+  /** The lines with which agents received a message or answer. */
   received(type: 'message' | 'answer', id: string): JournalLine[] {
     return this.lines.filter((line) => line.dir === 'in' && line.type === type && line.id === id);
   }
@@ -59,7 +59,7 @@ class AgentJournal {
     return this.lines.filter((line) => line.dir === 'out' && line.type === type);
   }
 
-  /** What the agent has written in the turn for a message. An earlier turn may end in between. */
+  /** The lines written in the turn for a message. An earlier turn may end in between. */
   turnFor(messageId: string): JournalLine[] {
     const lines = this.lines.filter(({ dir }) => dir === 'out');
     const start = lines.findIndex(
@@ -128,7 +128,7 @@ export class RunnerTarget {
     return this.fake.log.statuses().at(-1) ?? {};
   }
 
-  /** How often the runner promises a report, in milliseconds. */
+  /** The promised interval of reports, in milliseconds. */
   get everyMs(): number | null {
     return numberOf(this.status.everyMs);
   }
@@ -218,7 +218,7 @@ export class RunnerTarget {
       `an open turn that names ${id}`,
       () => this.turns.find((turn) => turn.state === 'open' && turn.userMessageIds.includes(id)),
       {
-        todo: 'Send RUN_STARTED as soon as the agent begins, with the message in metadata.interlude.userMessageIds.',
+        todo: 'Send RUN_STARTED as soon as the agent starts, with the message in metadata.interlude.userMessageIds.',
         seen: this.#lastTurns,
       },
     );

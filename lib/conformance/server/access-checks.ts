@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectSecurely } from 'node:tls';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import { API_BASE } from '@interlude/protocol/version';
-import { assert, assertMatch, checksOf } from '../check';
-import { custom, type FakeAgent, type ServerTarget } from './server-target';
+import { assert, assertMatch } from '../check';
+import { custom, type FakeAgent, type ServerTarget, serverChecks } from './server-target';
 
 /** Every route of the API, with a placeholder for each id. */
 const ROUTES = `POST /events
@@ -59,10 +59,10 @@ function rawGet(
   });
 }
 
-export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
+export const SECRETS = serverChecks('secrets', '2, Access', {
   'no route answers without a credential, nor with a wrong one, whether or not there is such a route': {
     todo: 'Authenticate before routing.',
-    async run(server) {
+    async run({ server }) {
       const expected = { status: 401, error: { code: 'unauthenticated' } };
       const credentials: Record<string, string>[] = [
         {},
@@ -80,7 +80,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
   },
   'a token in an address opens nothing, and no answer repeats it': {
     todo: 'Accept the token in the header only, and repeat neither it nor query parameters.',
-    async run(server) {
+    async run({ server }) {
       const { token } = server.server;
       const paths = [`/sessions?token=${token}`, `/no/such/${token}`, `/stream?topic=fleet&access_token=${token}`];
       for (const path of paths) {
@@ -94,7 +94,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
   },
   'whether it is alive and ready is open to anybody, and nothing else': {
     todo: 'Serve it without a credential.',
-    async run(server) {
+    async run({ server }) {
       for (const path of ['/healthz', '/readyz']) {
         const { status } = await server.send(path);
         assertMatch(path, { status }, { status: 200 });
@@ -103,7 +103,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
   },
   'a page of another origin does nothing with the operator’s cookie, which is not the token': {
     todo: 'Set an HttpOnly cookie derived from the token, and accept it from same-origin pages only.',
-    async run(server) {
+    async run({ agent, server }) {
       const { token } = server.server;
       const signedIn = await rawGet(server, `/sign-in?token=${encodeURIComponent(token)}`, {});
       const [set = ''] = signedIn.cookies;
@@ -111,7 +111,6 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
       assert(cookie !== '', 'a cookie from /sign-in', signedIn.status);
       assert(!set.includes(token), 'a cookie that is not the token', 'the token');
       assert(/httponly/i.test(set), 'an HttpOnly cookie', set.replace(cookie, '…'));
-      const agent = server.agent('cookie');
       await agent.emit(custom('x'));
       const commands = `/agents/${encodeURIComponent(agent.id)}/commands`;
       const reads: [path: string, site: string, status: number, todo?: string][] = [
@@ -128,7 +127,7 @@ export const SECRETS = checksOf<ServerTarget>('secrets', '2, Access', {
   },
   'a request to another name is misdirected, whatever its credential': {
     todo: 'Answer only to the server’s own host names, against DNS rebinding.',
-    async run(server) {
+    async run({ server }) {
       const headers = { ...server.authorized, host: 'attacker.example' };
       const { status, text } = await rawGet(server, `${API_BASE}/sessions`, headers);
       const code = /"code":"(\w+)"/.exec(text)?.[1] ?? null;
@@ -177,11 +176,10 @@ class Slowest {
   }
 }
 
-export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, Invariants, 12', {
+export const NEVER_IN_THE_WAY = serverChecks('never in the way', '8, Invariants, 12', {
   'twenty readers who never read hold up neither records nor other readers': {
     todo: 'Disconnect a reader that does not read its backlog, and wait for none.',
-    async run(server) {
-      const agent = server.agent('deaf');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const reader = await agent.stream();
       const stalled = await stalledReaders(server, agent);
@@ -202,7 +200,7 @@ export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, I
   },
   'the largest request that is taken holds up no other': {
     todo: 'Yield to other requests while a large one is stored.',
-    async run(server) {
+    async run({ server }) {
       const [large, small] = [server.agent('large'), server.agent('small')];
       await small.emit(custom('x'));
       const records = Array.from({ length: Math.floor((MAX_REQUEST_BYTES * 0.9) / LINE.length) }, () =>
@@ -221,7 +219,7 @@ export const NEVER_IN_THE_WAY = checksOf<ServerTarget>('never in the way', '8, I
   'what an agent owes is answered before its first word': {
     why: '6, Read models',
     todo: 'Answer an empty list for an unknown agent.',
-    async run(server) {
+    async run({ server }) {
       const body = await server.read(`/agents/${server.prefix}-unheard/reply-obligations`);
       assertMatch('the pending replies of an unknown agent', body, { obligations: [] });
     },

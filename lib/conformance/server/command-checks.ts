@@ -1,19 +1,18 @@
 import type { Fields } from '@interlude/protocol/fields';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { LOG_LEVELS } from '@interlude/protocol/log-levels';
-import { assertMatch, checksOf } from '../check';
-import { custom, type FakeAgent, finished, itemsOf, type ServerTarget, started, text } from './server-target';
+import { assertMatch } from '../check';
+import { custom, type FakeAgent, finished, itemsOf, serverChecks, started, text } from './server-target';
 
 async function deliveryOf(agent: FakeAgent, messageId: string): Promise<unknown> {
   const items = (await agent.turns()).flatMap((turn) => turn.items as Fields[]);
   return items.find(({ id }) => id === messageId)?.delivery;
 }
 
-export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
+export const COMMANDS = serverChecks('commands', '7, Commands', {
   'a runner’s stream says hello, then what is open, in order, then that this is all': {
     todo: 'Send hello, then the open commands in the order they were queued, then up-to-date.',
-    async run(server) {
-      const agent = server.agent('stream');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       for (const at of [1, 2]) {
         await server.expect(`${agent.path}/messages`, { text: `${at}`, clientId: `c${at}` }, { status: 202 });
@@ -33,8 +32,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
   },
   'a message is queued, delivered once its runner says so, and seen once a turn names it': {
     todo: 'Show each step of the delivery in the transcript.',
-    async run(server) {
-      const agent = server.agent('message');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const stream = await agent.commands();
       const body = { text: 'hello', clientId: 'c1' };
@@ -55,8 +53,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
   },
   'the same clientId gets the same answer and sends one command, and another text under it is a conflict': {
     todo: 'Queue one command per clientId.',
-    async run(server) {
-      const agent = server.agent('client-id');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const body = { text: 'once', clientId: 'c1' };
       const path = `${agent.path}/messages`;
@@ -73,8 +70,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
   },
   'an acknowledgement may be repeated, and an end stays': {
     todo: 'Answer 200 with the current state of the command.',
-    async run(server) {
-      const agent = server.agent('ack');
+    async run({ agent, server }) {
       await agent.emit(started('r1'));
       const body = { turnId: 'r1', clientId: 'c1' };
       const { commandId } = await server.expect(`${agent.path}/interrupt`, body, { status: 202 });
@@ -86,8 +82,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
   },
   'what was not acknowledged comes again to the next stream, under the same id, and then no more': {
     todo: 'Send a new stream every open command, and none that has ended.',
-    async run(server) {
-      const agent = server.agent('again-sent');
+    async run({ agent, server }) {
       await agent.emit(started('r1'));
       const first = await agent.commands();
       const body = { turnId: 'r1', clientId: 'c1' };
@@ -108,8 +103,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
   'an interrupt of a turn that is over is refused, and says which one is open': {
     why: '7, Interrupts',
     todo: 'Refuse it with openTurnId.',
-    async run(server) {
-      const agent = server.agent('interrupt');
+    async run({ agent, server }) {
       await agent.emit(started('r1'), finished('r1'), started('r2'));
       const refusal = { status: 409, error: { code: 'conflict', reason: 'turn_ended', openTurnId: 'r2' } };
       await server.expect(`${agent.path}/interrupt`, { turnId: 'r1', clientId: 'c1' }, refusal);
@@ -118,8 +112,7 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
   },
   'of two runners of one agent the one that started later wins, and the other is told': {
     todo: 'End the older stream with `fenced`, which names the newer runner, and refuse its acknowledgements.',
-    async run(server) {
-      const agent = server.agent('fenced');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const first = await agent.commands();
       await first.frame('hello');
@@ -140,12 +133,11 @@ export const COMMANDS = checksOf<ServerTarget>('commands', '7, Commands', {
 const MISSED_MS = 30_000;
 const SLACK_MS = 5_000;
 
-export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', {
+export const LIVENESS = serverChecks('liveness', '7, Commands, 9', {
   'a runner that has promised a record and sends none is away, and its stream ends with bye': {
     todo: 'After two missed reports, end the stream with bye (slow) and show the agent as away.',
     isSlow: true,
-    async run(server) {
-      const agent = server.agent('promise');
+    async run({ agent, server }) {
       await agent.outbox.send(agent.status({ everyMs: 500, runner: { ...agent.runner, pid: 1 } }));
       const stream = await agent.commands();
       const { data } = await stream.frame('bye', { timeoutMs: MISSED_MS });
@@ -159,8 +151,7 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', {
     why: '7, Commands, 10 and 6, State',
     todo: 'Treat a runner whose stream ended 12 s ago as away, and show since when.',
     isSlow: true,
-    async run(server) {
-      const agent = server.agent('gone');
+    async run({ agent, server }) {
       const status = agent.status({ everyMs: 60_000, runner: { ...agent.runner, pid: 1 } });
       await agent.outbox.send(status, agent.event(started('r1')));
       const stream = await agent.commands();
@@ -181,7 +172,7 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', {
     why: '5, Live',
     todo: 'Send the comment `: hb` every 15 s while idle.',
     isSlow: true,
-    async run(server) {
+    async run({ server }) {
       const stream = await server.stream(`/stream?topic=${encodeURIComponent(`session:${server.prefix}-silent`)}`);
       await server.waitFor('a heartbeat', () => stream.heartbeats > 0, { timeoutMs: HEARTBEAT_MS + SLACK_MS });
       stream.close();
@@ -190,8 +181,7 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', {
   'a state names its evidence, and the word of the agent about its own end stays': {
     why: '6, State',
     todo: 'Let the agent’s own report decide once the agent is idle, name it as the evidence, and keep it.',
-    async run(server) {
-      const agent = server.agent('evidence');
+    async run({ agent, server }) {
       const report = { state: 'complete', summary: 'all is done', at: Date.now() };
       await agent.outbox.send(
         agent.event(started('r1')),
@@ -213,11 +203,10 @@ export const LIVENESS = checksOf<ServerTarget>('liveness', '7, Commands, 9', {
 
 const logLevelPath = (agent: FakeAgent) => `/agents/${encodeURIComponent(agent.id)}/log-level`;
 
-export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level of a runner', {
+export const LOG_LEVEL = serverChecks('log level', '7, The log level of a runner', {
   'a level is asked of the runner, confirmed by it, and shown once its status says so': {
     todo: 'Show what is requested, what is confirmed, and as `level` only what the status record reports.',
-    async run(server) {
-      const agent = server.agent('level');
+    async run({ agent, server }) {
       const path = logLevelPath(agent);
       await agent.outbox.send(agent.status({ logLevel: 'info' }));
       const stream = await agent.commands();
@@ -239,8 +228,7 @@ export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level o
   },
   'a wish ends with its time, and a runner that never confirmed it is asked for its default': {
     todo: 'Expire the request by the server’s clock, and ask the runner for its default.',
-    async run(server) {
-      const agent = server.agent('ttl');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const stream = await agent.commands();
       await server.expect(logLevelPath(agent), { level: 'debug', ttlSeconds: 1 }, { status: 202 }, 'PUT');
@@ -255,8 +243,7 @@ export const LOG_LEVEL = checksOf<ServerTarget>('log level', '7, The log level o
   },
   'a level that there is not is refused, and those that there are are listed': {
     todo: 'List the levels in the error.',
-    async run(server) {
-      const agent = server.agent('no-level');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const refusal = { status: 400, error: { code: 'invalid_argument', levels: [...LOG_LEVELS] } };
       await server.expect(logLevelPath(agent), { level: 'loud' }, refusal, 'PUT');

@@ -7,16 +7,8 @@ import {
   MAX_RECORDS_PER_REQUEST,
   MAX_REQUEST_BYTES,
 } from '@interlude/protocol/limits';
-import { assert, assertMatch, checksOf } from '../check';
-import {
-  type Answer,
-  custom,
-  type FakeAgent,
-  type FakeRecord,
-  itemsOf,
-  notice,
-  type ServerTarget,
-} from './server-target';
+import { assert, assertMatch } from '../check';
+import { type Answer, custom, type FakeAgent, type FakeRecord, itemsOf, notice, serverChecks } from './server-target';
 
 /** Larger than any clock difference. */
 const AHEAD_MS = 48 * 3_600_000;
@@ -35,11 +27,10 @@ async function assertStored(agent: FakeAgent, expected: number[]): Promise<void>
   assertMatch('the stored marks', marks, expected);
 }
 
-export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
+export const OUTBOX = serverChecks('outbox', '3, Ingest', {
   'a request that is sent again is counted as duplicates, and stores nothing twice': {
     todo: 'Acknowledge known records, count them in duplicates, and store them once.',
-    async run(server) {
-      const agent = server.agent('again');
+    async run({ agent }) {
       const records = agent.outbox.numbered([agent.event(mark(1)), agent.event(mark(2))]);
       const first = await agent.outbox.post(records);
       assertMatch('the first answer', first.body, { ackedSeq: 2, accepted: 2, duplicates: 0 });
@@ -50,8 +41,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'of a request that overlaps an earlier one only what is new is taken': {
     todo: 'Accept each record by its seq, whichever request carries it.',
-    async run(server) {
-      const agent = server.agent('overlap');
+    async run({ agent }) {
       const records = agent.outbox.numbered([1, 2, 3, 4].map((value) => agent.event(mark(value))));
       await agent.outbox.post(records.slice(0, 3));
       const { body } = await agent.outbox.post(records.slice(1));
@@ -61,8 +51,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'the first content of a number stays, whatever comes under it later': {
     todo: 'Keep the record that was acknowledged.',
-    async run(server) {
-      const agent = server.agent('content');
+    async run({ agent }) {
       await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }]);
       const { body } = await agent.outbox.post([{ seq: 1, ...agent.event(mark(2)) }]);
       assertMatch('the answer', body, { accepted: 0, duplicates: 1 });
@@ -71,8 +60,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'records beyond the next one are a gap, which says what is expected and stores nothing': {
     todo: 'Answer 409 sequence_gap with expectedSeq.',
-    async run(server) {
-      const agent = server.agent('gap');
+    async run({ agent }) {
       await agent.emit(mark(1));
       const { seen } = await agent.outbox.post([{ seq: 3, ...agent.event(mark(3)) }]);
       assertMatch('the answer', seen, { status: 409, error: { code: 'sequence_gap', expectedSeq: 2 } });
@@ -81,8 +69,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'a probe says what is expected next, and stores nothing': {
     todo: 'Refuse {"kind":"probe"} with the seq 2^53 - 1 as a gap.',
-    async run(server) {
-      const agent = server.agent('probe');
+    async run({ agent }) {
       await agent.emit(mark(1), mark(2));
       const { seen } = await agent.outbox.post([{ seq: Number.MAX_SAFE_INTEGER, kind: 'probe' }]);
       assertMatch('the answer', seen, { status: 409, error: { code: 'sequence_gap', expectedSeq: 3 } });
@@ -92,8 +79,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'a newer epoch begins at 1, and fences the older one': {
     todo: 'Start each greater epoch at 1, and refuse smaller ones with 403 stale_epoch and currentEpoch.',
-    async run(server) {
-      const agent = server.agent('epoch');
+    async run({ agent }) {
       const { outbox } = agent;
       await agent.emit(mark(1));
       const newer = await outbox.post([{ seq: 1, ...agent.event(mark(2)) }], outbox.epoch + 1);
@@ -106,8 +92,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'an epoch that is ahead of the server’s clock is refused, with the time': {
     todo: 'Refuse an epoch far ahead of the server’s clock with 409 epoch_ahead, now and currentEpoch; accept others.',
-    async run(server) {
-      const agent = server.agent('ahead');
+    async run({ agent }) {
       const { seen, body } = await agent.outbox.post([{ seq: 1, ...agent.event(mark(1)) }], Date.now() + AHEAD_MS);
       assertMatch('the answer', seen, { status: 409, error: { code: 'epoch_ahead', currentEpoch: null } });
       const now = Number(fieldsOf(body.error).now);
@@ -118,8 +103,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'a request in gzip is understood, in one member and in several': {
     todo: 'Decompress every member of a gzip body.',
-    async run(server) {
-      const agent = server.agent('gzip');
+    async run({ agent, server }) {
       const { id, epoch } = agent.outbox;
       const headers = { ...server.authorized, ...JSON_BODY, 'content-encoding': 'gzip' };
       for (const [at, members] of [1, 3].entries()) {
@@ -138,8 +122,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   'two outboxes of one agent are numbered apart': {
     why: '1, Terms',
     todo: 'Track seq per producer id.',
-    async run(server) {
-      const agent = server.agent('two');
+    async run({ agent, server }) {
       await agent.emit(mark(1), mark(2));
       const producer = { id: `${agent.outbox.id}/other`, epoch: agent.outbox.epoch };
       const { body } = await server.post('/events', { producer, records: [{ seq: 1, ...agent.event(mark(3)) }] });
@@ -150,8 +133,7 @@ export const OUTBOX = checksOf<ServerTarget>('outbox', '3, Ingest', {
   },
   'a loss is told in the transcript, at the place where it was lost': {
     todo: 'Show interlude:lost at the position of the lost record.',
-    async run(server) {
-      const agent = server.agent('loss');
+    async run({ agent }) {
       const { sessionId, id: agentId } = agent;
       const lost = { kind: 'lost', agentId, sessionId, occurredAt: Date.now(), lost: { count: 12, reason: 'full' } };
       await agent.outbox.send(agent.event(notice('before')), lost, agent.event(notice('behind')));
@@ -172,11 +154,10 @@ function assertError(subject: string, { seen, body, headers }: Answer, expected:
   assert(/^application\/json/.test(type), `${subject} as JSON`, type, 'Give every error a JSON body.');
 }
 
-export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
+export const ANSWERS = serverChecks('answers', '2, Errors', {
   'a body that is not what it should be is malformed, and the message names the field': {
     todo: 'Name the field in the message.',
-    async run(server) {
-      const agent = server.agent('malformed');
+    async run({ agent, server }) {
       const producer = { id: agent.outbox.id, epoch: agent.outbox.epoch };
       const record = { seq: 1, ...agent.event(custom('x')) };
       const malformed = { status: 400, error: { code: 'malformed' } };
@@ -199,7 +180,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
   },
   'a body in another encoding than gzip is refused as such': {
     todo: 'Refuse it as unsupported_encoding.',
-    async run(server) {
+    async run({ server }) {
       const headers = { ...server.authorized, ...JSON_BODY, 'content-encoding': 'br' };
       const answer = await server.send('/events', { method: 'POST', headers, body: '{}' });
       assertError('content-encoding: br', answer, { status: 415, error: { code: 'unsupported_encoding' } });
@@ -207,7 +188,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
   },
   'what does not exist is not found, and a method that a route has not is not allowed': {
     todo: 'List the methods of the route in Allow.',
-    async run(server) {
+    async run({ server }) {
       const notFound = { status: 404, error: { code: 'not_found' } };
       assertError('an unknown session', await server.get(`/sessions/${server.prefix}-nobody`), notFound);
       assertError('an unknown route', await server.get('/no/such/route'), notFound);
@@ -219,7 +200,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
   },
   'a parameter that can’t be used is repeated in the answer': {
     todo: 'Name the parameter in the answer.',
-    async run(server) {
+    async run({ server }) {
       const answer = await server.get('/sessions?limit=none');
       assertError('limit=none', answer, { status: 400, error: { code: 'invalid_argument' } });
       assert(answer.text.includes('limit'), 'the answer to name limit', answer.body);
@@ -227,8 +208,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
   },
   'a request that is refused has stored nothing': {
     todo: 'Store all records of a request or none.',
-    async run(server) {
-      const agent = server.agent('nothing');
+    async run({ agent }) {
       const record = (seq: number) => ({ seq, ...agent.event(notice(`${seq}`)) });
       await agent.outbox.post([record(1)]);
       await agent.outbox.post([record(2), record(4)]);
@@ -239,8 +219,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
   'what is acknowledged can be read as soon as the answer is there': {
     why: '3, Ingest',
     todo: 'Commit rows and read models in one transaction, and answer afterwards.',
-    async run(server) {
-      const agent = server.agent('read-back');
+    async run({ agent, server }) {
       for (let at = 1; at <= 10; at += 1) {
         const { position } = await agent.emit(notice(`${at}`));
         const transcript = await server.read(`${agent.path}/transcript`);
@@ -254,8 +233,7 @@ export const ANSWERS = checksOf<ServerTarget>('answers', '2, Errors', {
   'no answer but a stream may be kept by anybody on its way': {
     why: '2, Common rules',
     todo: 'Send cache-control: no-store with every answer.',
-    async run(server) {
-      const agent = server.agent('no-store');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       const paths = ['/sessions', agent.path, `${agent.path}/transcript`, '/agents', '/inbox', '/no/such/route'];
       for (const path of paths) {
@@ -277,11 +255,10 @@ async function assertQuarantined(agent: FakeAgent, invalid: FakeRecord, code: st
   assertMatch('the notices', notices, ['notice before', 'notice behind'], todo);
 }
 
-export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', {
+export const LIMITS = serverChecks('limits', '2, Limits', {
   'a record over 1 MiB is put into quarantine and acknowledged, and what follows is taken': {
     todo: 'Quarantine it as record_too_large.',
-    async run(server) {
-      const agent = server.agent('record');
+    async run({ agent }) {
       const large = agent.event(custom('big', { text: 'x'.repeat(MAX_RECORD_BYTES) }));
       await assertQuarantined(agent, large, 'record_too_large');
     },
@@ -289,15 +266,13 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', {
   'a record of an unknown kind holds up nothing behind it': {
     why: '3, Ingest',
     todo: 'Quarantine it as unknown_kind.',
-    async run(server) {
-      const agent = server.agent('kind');
+    async run({ agent }) {
       await assertQuarantined(agent, { ...agent.event(custom('x')), kind: 'telepathy' }, 'unknown_kind');
     },
   },
   'an id of 256 is taken, and one of 257 is not': {
     todo: 'Refuse a request whose producer id is too long.',
-    async run(server) {
-      const agent = server.agent('id');
+    async run({ agent, server }) {
       const id = (length: number) => `${agent.id}/`.padEnd(length, 'i');
       await assertQuarantined(agent, agent.event(custom('x'), id(MAX_ID_LENGTH + 1)), 'invalid_record');
       await agent.outbox.send(agent.event(custom('x'), id(MAX_ID_LENGTH)));
@@ -308,8 +283,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', {
   },
   'a body nested 64 deep is taken, and one that is 65 deep is malformed': {
     todo: 'Check the depth before parsing.',
-    async run(server) {
-      const agent = server.agent('depth');
+    async run({ agent }) {
       // The body, its records, the record, the event and its value are five levels already.
       const nested = (depth: number) => {
         let value: unknown = {};
@@ -323,8 +297,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', {
   },
   '10,000 records are taken at once, and one more is malformed': {
     todo: 'Accept 10,000 records in a request, and refuse more.',
-    async run(server) {
-      const agent = server.agent('records');
+    async run({ agent }) {
       const records = agent.outbox.numbered(Array.from({ length: MAX_RECORDS_PER_REQUEST + 1 }, () => agent.log('x')));
       const { seen: refused } = await agent.outbox.post(records);
       assertMatch('the answer to 10,001', refused, { status: 400, error: { code: 'malformed' } });
@@ -334,8 +307,7 @@ export const LIMITS = checksOf<ServerTarget>('limits', '2, Limits', {
   },
   'a body over 8 MiB is too large, and the answer says how much may come': {
     todo: 'Refuse it with 413 and maxBytes.',
-    async run(server) {
-      const agent = server.agent('body');
+    async run({ agent, server }) {
       const record = { seq: 1, ...agent.event(custom('x')), filler: '' };
       const body = { producer: { id: agent.outbox.id, epoch: agent.outbox.epoch }, records: [record] };
       record.filler = 'x'.repeat(MAX_REQUEST_BYTES - JSON.stringify(body).length + 1);

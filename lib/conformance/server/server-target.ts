@@ -4,7 +4,17 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_BASE } from '@interlude/protocol/version';
 import { createParser } from 'eventsource-parser';
-import { assertMatch, RunAborted, type Timeout, type WaitOptions, waitFor } from '../check';
+import {
+  assertMatch,
+  type Check,
+  checksOf,
+  type Group,
+  type Row,
+  RunAborted,
+  type Timeout,
+  type WaitOptions,
+  waitFor,
+} from '../check';
 
 export interface Server {
   url: string;
@@ -140,6 +150,32 @@ export class ServerTarget {
     await this.post(`/agents/${encodeURIComponent(id)}/retirement`, { retired: true }, 'PUT').catch(() => null);
     return failed.flat();
   }
+}
+
+interface CheckContext {
+  server: ServerTarget;
+  /** A simulated agent for this check alone. */
+  agent: FakeAgent;
+}
+
+/** @see checksOf */
+export function serverChecks(
+  group: Group,
+  why: string,
+  rows: Record<string, Row<CheckContext>>,
+): Check<ServerTarget>[] {
+  return checksOf(group, why, rows).map((check, at) => ({
+    ...check,
+    run: (server) => {
+      const name = `${group.replaceAll(' ', '-')}-${at + 1}`;
+      return check.run({
+        server,
+        get agent() {
+          return server.agent(name);
+        },
+      });
+    },
+  }));
 }
 
 export interface SseFrame {

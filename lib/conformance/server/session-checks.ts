@@ -6,7 +6,7 @@ import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { assert, assertMatch, checksOf } from '../check';
+import { assert, assertMatch } from '../check';
 import {
   custom,
   type FakeAgent,
@@ -15,6 +15,7 @@ import {
   itemsOf,
   type ServerTarget,
   type SseFrame,
+  serverChecks,
   started,
   text,
 } from './server-target';
@@ -30,11 +31,10 @@ async function assertTurns(agent: FakeAgent, expected: Fields[]): Promise<void> 
 
 const PLACE = 'Place events as lib/protocol/projections does: placeEvents, then foldItems.';
 
-export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', {
+export const TURNS = serverChecks('turns', '4, Where events stand', {
   'a user turn has the message that it answers, and then what was said in it, in order': {
     todo: PLACE,
-    async run(server) {
-      const agent = server.agent('user-turn');
+    async run({ agent }) {
       await agent.emit(
         ...text('m1', 'a question', 'user'),
         started('r1', { turn: 'user', userMessageIds: ['m1'] }),
@@ -51,8 +51,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', {
   },
   'a message is in the turn that names it, also if that only does so at its end': {
     todo: PLACE,
-    async run(server) {
-      const agent = server.agent('late-claim');
+    async run({ agent }) {
       await agent.emit(
         started('r1', { turn: 'user', userMessageIds: [] }),
         ...text('m1', 'in between', 'user'),
@@ -70,8 +69,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', {
   },
   'a turn that the agent began by itself begins with the end of the task that woke it': {
     todo: PLACE,
-    async run(server) {
-      const agent = server.agent('between-run');
+    async run({ agent }) {
       const trigger = { kind: 'task', taskIds: ['t1'] };
       await agent.emit(
         started('r1'),
@@ -90,8 +88,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', {
   },
   'a turn that failed says why, and one that was cancelled was interrupted': {
     todo: PLACE,
-    async run(server) {
-      const agent = server.agent('ends');
+    async run({ agent }) {
       await agent.emit(
         started('r1'),
         { type: 'RUN_ERROR', runId: 'r1', message: 'no more tokens', code: 'quota' },
@@ -110,8 +107,7 @@ export const TURNS = checksOf<ServerTarget>('turns', '4, Where events stand', {
   },
   'what is said outside of any turn stands by itself, in its place': {
     todo: PLACE,
-    async run(server) {
-      const agent = server.agent('none');
+    async run({ agent }) {
       await agent.emit(
         started('r1'),
         finished('r1'),
@@ -136,11 +132,10 @@ async function assertTasks(server: ServerTarget, sessionId: string, expected: Fi
   assertMatch(`the tasks of ${sessionId}`, tasks, expected, todo);
 }
 
-export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', {
+export const TASKS = serverChecks('tasks', '3, Ingest, 11', {
   'a task ends once: its first end stands, and a guess gives way to it': {
     todo: 'Keep the first end; replace only `lost`.',
-    async run(server) {
-      const agent = server.agent('first-end');
+    async run({ agent, server }) {
       await agent.emit(
         taskStarted('t1'),
         taskCompleted('t1', 'failed', { exit_code: 3 }),
@@ -157,8 +152,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', {
   },
   'an end that another session reports goes to the session that began the task, and says who reported it': {
     todo: 'Store the end in the session that started the task, with metadata.interlude.reportedBy.',
-    async run(server) {
-      const agent = server.agent('elsewhere');
+    async run({ agent, server }) {
       const other = `${agent.id}/other`;
       await agent.emit(taskStarted('t1'));
       await agent.outbox.send(agent.event(taskCompleted('t1', 'failed', { exit_code: 3 }), other));
@@ -168,8 +162,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', {
   },
   'the same id begun by two sessions is two tasks': {
     todo: 'Identify a task by its session and its id.',
-    async run(server) {
-      const agent = server.agent('same-id');
+    async run({ agent, server }) {
       const other = `${agent.id}/other`;
       await agent.emit(taskStarted('t1'));
       await agent.outbox.send(
@@ -183,8 +176,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', {
   'a task that may be of several sessions is adopted by none: it is parked, until somebody says whose it is': {
     why: '3, Ingest, 11 and 7, Parked records',
     todo: 'Quarantine it as task_of_no_session, and list it under /parked.',
-    async run(server) {
-      const agent = server.agent('parked');
+    async run({ agent, server }) {
       const other = `${agent.id}/other`;
       await agent.outbox.send(agent.event(custom('x')), agent.event(custom('x'), other));
       const answer = await agent.emit(taskCompleted('t9', 'completed'));
@@ -200,8 +192,7 @@ export const TASKS = checksOf<ServerTarget>('tasks', '3, Ingest, 11', {
   'the end of a process ends what it ran: its tasks are lost, with why': {
     why: '3, What status may say',
     todo: 'End its tasks as lost, with the reason in error.',
-    async run(server) {
-      const agent = server.agent('process');
+    async run({ agent, server }) {
       await agent.emit(taskStarted('t1'), custom('session:ended', { reason: 'it crashed', exitCode: 1 }));
       const { tasks } = (await server.read(`${agent.path}/tasks`)) as { tasks: Fields[] };
       const hasReason = typeof tasks[0]?.error === 'string' && tasks[0].error !== '';
@@ -225,11 +216,10 @@ async function lastRequest(agent: FakeAgent): Promise<Fields> {
   return items.findLast((item) => item.kind === 'request') ?? {};
 }
 
-export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to requests', {
+export const REQUESTS = serverChecks('requests', '7, Answers to requests', {
   'an open request has the digest of what is asked, whatever its producer wrote there': {
     todo: 'Compute it on the server: SHA-256 of the canonical JSON (RFC 8785).',
-    async run(server) {
-      const agent = server.agent('digest');
+    async run({ agent }) {
       await agent.emit(started('r1'), requestOpened('q1', 'ls', { digest: 'forged', opened_position: '1' }));
       const { digest, openedPosition, position } = await lastRequest(agent);
       const input = { command: 'ls', timeout: 5 };
@@ -240,8 +230,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
   },
   'a request is answered once, and the runner is sent the digest of what was answered': {
     todo: 'Send one permission.decision, with the digest and openedPosition of the request.',
-    async run(server) {
-      const agent = server.agent('answered');
+    async run({ agent, server }) {
       const commands = await agent.commands();
       await agent.emit(started('r1'), requestOpened('q1', 'ls'));
       const { digest, openedPosition } = await lastRequest(agent);
@@ -259,8 +248,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
   },
   'an answer to what was asked before is refused, with the digest of what is asked now': {
     todo: 'Include the input in the digest.',
-    async run(server) {
-      const agent = server.agent('changed');
+    async run({ agent, server }) {
       await agent.emit(started('r1'), requestOpened('q1', 'ls'));
       const { digest: before } = await lastRequest(agent);
       await agent.emit(requestOpened('q1', 'rm -r .'));
@@ -273,8 +261,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
   'a run that ends waiting for a person opens a request by itself, which the next run’s resume answers': {
     why: '4, Derived requests',
     todo: 'Derive a request from each of outcome.interrupts, and resolve those that a resume names.',
-    async run(server) {
-      const agent = server.agent('derived');
+    async run({ agent }) {
       const interrupts = [{ id: 'i1', reason: 'tool_call', message: 'May I?' }];
       await agent.emit(started('r1'), finished('r1', {}, { outcome: { type: 'interrupt', interrupts } }));
       const opened = { id: 'i1', title: 'May I?', requestKind: 'permission', outcome: null };
@@ -286,8 +273,7 @@ export const REQUESTS = checksOf<ServerTarget>('requests', '7, Answers to reques
   },
   'what its agent waits for no longer can’t be answered': {
     todo: 'Refuse an answer after expires_at.',
-    async run(server) {
-      const agent = server.agent('expired');
+    async run({ agent, server }) {
       const now = Date.now();
       const opened = { ...agent.event(requestOpened('q1', 'ls', { expires_at: now + EXPIRES_MS })), occurredAt: now };
       await agent.outbox.send(agent.event(started('r1')), opened);
@@ -323,11 +309,10 @@ function assertOnceInOrder(frames: readonly SseFrame[]): void {
   assert(odd < 0, 'ascending positions', ids.slice(Math.max(0, odd - 1), odd + 1), ONCE_IN_ORDER);
 }
 
-export const ORDER = checksOf<ServerTarget>('order', '5, Live', {
+export const ORDER = serverChecks('order', '5, Live', {
   'a stream misses nothing and doubles nothing while two outboxes write, and positions ascend': {
     todo: 'Send what is stored while a stream is open.',
-    async run(server) {
-      const agent = server.agent('positions');
+    async run({ agent, server }) {
       const { position } = await agent.emit(custom('x'));
       const stream = await agent.stream(`&after=${position}`);
       await writeFromTwo(server, agent);
@@ -338,8 +323,7 @@ export const ORDER = checksOf<ServerTarget>('order', '5, Live', {
   },
   'a stream that was cut off goes on right behind the last event that came': {
     todo: 'Resume after Last-Event-ID, which wins over `after`, from the database.',
-    async run(server) {
-      const agent = server.agent('resume');
+    async run({ agent, server }) {
       await agent.emit(custom('x'));
       await writeFromTwo(server, agent);
       const frames: SseFrame[] = [];
@@ -360,8 +344,7 @@ export const ORDER = checksOf<ServerTarget>('order', '5, Live', {
   },
   'a transcript folded from the stream is the one that is loaded at the same position': {
     todo: 'Stream the events as they are stored, and fold them with the server’s own projections.',
-    async run(server) {
-      const agent = server.agent('live');
+    async run({ agent, server }) {
       await agent.emit(...text('m0', 'first', 'user'), started('r1', { turn: 'user', userMessageIds: ['m0'] }));
       const load = async () => (await server.read(`${agent.path}/transcript`)) as unknown as TranscriptPage;
       const before = await load();

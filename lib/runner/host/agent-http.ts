@@ -172,13 +172,12 @@ export function untimedRequest(
     // A new connection: the server may close an idle one just as it is reused.
     const request = begin(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
     request.once('error', reject);
-    // A machine that is gone closes nothing: without this, its answer would be waited for for ever.
+    // Without keep-alive, the answer of a machine that has disappeared would be awaited for ever.
     request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
     request.end(body);
   });
 }
 
-/** How long what explains a refusal may take to come. */
 const READ_TIMEOUT_MS = 5_000;
 
 /** Reads the first bytes of a response, which may be endless, within five seconds. */

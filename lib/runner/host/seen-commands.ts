@@ -84,7 +84,7 @@ export class SeenCommands {
     await this.#store(id, { ...seen, acknowledged: true }, null);
   }
 
-  /** The server that gave the position is gone. */
+  /** For a server with another database. */
   async forgetPosition(): Promise<void> {
     this.#position = null;
     await this.#outbox.enqueue([], { name: POSITION, value: null });

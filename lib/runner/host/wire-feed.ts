@@ -65,17 +65,17 @@ export class WireFeed {
     this.#timer = undefined;
   }
 
-  async #emit(told: readonly ToldEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
+  async #emit(output: readonly ToldEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
     const { around, onTold, onAnswered } = this.#options;
     this.#startTimer();
     const bySession = new Map<string, TimedEvent[]>();
     if (cursors.length > 0 && ofSession !== undefined) bySession.set(ofSession, []);
-    for (const { sessionId, occurredAt, event } of told) {
+    for (const { sessionId, occurredAt, event } of output) {
       const events = bySession.get(sessionId) ?? [];
       events.push({ occurredAt, event });
       bySession.set(sessionId, events);
     }
-    const home = ofSession ?? told[0]?.sessionId;
+    const home = ofSession ?? output[0]?.sessionId;
     if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
@@ -87,7 +87,7 @@ export class WireFeed {
       if (answered.length > 0) onAnswered?.(sessionId, answered);
       return done;
     });
-    if (told.length > 0) onTold?.(told);
+    if (output.length > 0) onTold?.(output);
     await Promise.all(stored);
   }
 

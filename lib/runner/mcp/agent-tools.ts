@@ -40,31 +40,31 @@ const reportInput = z.strictObject({
   state: z
     .enum(REPORT_STATES)
     .describe(
-      'working: you go on. idle: you wait for new instructions. complete: all that was asked is done. failure: you cannot go on without help.',
+      'working: you continue. idle: you wait for new instructions. complete: everything requested is done. failure: you cannot continue without help.',
     ),
   summary: z
     .string()
     .trim()
     .min(1)
     .max(MAX_REPORT_SUMMARY)
-    .describe(`One plain sentence on where the work stands, at most ${MAX_REPORT_SUMMARY} characters.`),
+    .describe(`One plain sentence on the state of the work, at most ${MAX_REPORT_SUMMARY} characters.`),
   link: z
     .url({ protocol: /^https?$/ })
     .max(MAX_LINK)
     .optional()
-    .describe('An http(s) address that shows the result, such as a pull request.'),
+    .describe('An http(s) address of the result, such as a pull request.'),
 });
 const listInput = z.strictObject({});
 const replyInput = z.strictObject({
-  messageId: z.string().min(1).max(MAX_ID_LENGTH).describe('As list_obligations gives it.'),
-  text: z.string().trim().min(1).max(MAX_REPLY_TEXT).describe('The whole answer, in Markdown.'),
+  messageId: z.string().min(1).max(MAX_ID_LENGTH).describe('From list_obligations.'),
+  text: z.string().trim().min(1).max(MAX_REPLY_TEXT).describe('The complete answer, in Markdown.'),
 });
 
 export const AGENT_TOOLS = {
   report_status: {
     title: 'Report status',
     description:
-      'Tells the people who watch this session how your work stands. Call it when that changes: above all when all is done (complete) or when you are stuck (failure). A report stays until the next one.',
+      'Reports the state of your work to the people who watch this session. Call it when the state changes, above all when everything is done (complete) or when you are stuck (failure). A report stays until the next one.',
     input: reportInput,
     call: async ({ state, summary, link }: z.infer<typeof reportInput>, tools: SessionTools) => {
       await tools.report({ state, summary, link: link ?? null });
@@ -81,7 +81,7 @@ export const AGENT_TOOLS = {
   reply: {
     title: 'Reply to a message',
     description:
-      'Answers one message that waits for a reply from you. The text is shown to its sender as your answer, so do not repeat it in your own words. What you say in your turn answers the prompt of that turn anyway: use this for other messages.',
+      'Answers one message that waits for a reply from you. The text is shown to its sender as your answer, so do not repeat it in your own words. Your turn answers its own prompt anyway: use this for other messages.',
     input: replyInput,
     call: async ({ messageId, text }: z.infer<typeof replyInput>, tools: SessionTools) => {
       const refusal = await tools.reply(messageId, text);

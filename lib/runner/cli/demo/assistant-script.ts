@@ -21,9 +21,9 @@ const OFFERS = [
 ].join('\n');
 
 /** The first line of its session. */
-export const LABEL = 'Part of the demo: a scripted agent. No model is behind it.';
+export const LABEL = 'Demo: a scripted agent, without a model.';
 
-export const GREETING = `I am a scripted agent of the demo: no model is behind me, and everything I say was written beforehand. But I do take part: what you write reaches me, what you allow runs, and what you deny does not. The other agents here replay recordings and can’t answer.\n\nTry:\n\n${OFFERS}`;
+export const GREETING = `I am a scripted demo agent: there is no model behind me, and everything I say was written in advance. But I am live: I receive what you write, run what you allow, and don’t run what you deny. The other agents here replay recordings and can’t answer.\n\nTry:\n\n${OFFERS}`;
 
 /** A test run that is fun to watch and needs no packages. @param restMs before each test */
 export const testsProgram = (
