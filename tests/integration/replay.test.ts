@@ -120,7 +120,10 @@ describe('replay', () => {
     const run = startCli(args, env);
     await server.until(() => server.requests.length > 0);
     run.process.kill('SIGINT');
-    expect(await run.ended).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('goes on from here') });
+    expect(await run.ended).toMatchObject({
+      exitCode: 130,
+      stderr: expect.stringContaining('run the same command to resume'),
+    });
     expect((await replay()).exitCode).toBe(0);
     expect(sessionsOf().size).toBe(1);
   });
@@ -142,7 +145,7 @@ describe('replay', () => {
     const end = await callCli(atOnce('--session', 's1'), { ...env, INTERLUDE_TOKEN: 'a-wrong-token-of-the-test' });
     expect(end.exitCode).toBe(1);
     expect(end.stderr).toMatch(
-      /^interlude: .*unauthenticated.* kept in the outbox.*; restart with another one[^\n]+\n$/,
+      /^interlude: .*unauthenticated.* stay in the outbox.*; restart with another one[^\n]+\n$/,
     );
     server.behaviour = () => ({ kind: 'none' });
     expect((await replay('--session', 's1')).exitCode).toBe(0);
@@ -190,7 +193,7 @@ describe('replay', () => {
 
   test.each([
     ['no command', [], 2, 'Usage: '],
-    ['an unknown command', ['dance'], 2, 'no command "dance"'],
+    ['an unknown command', ['dance'], 2, 'unknown command "dance"'],
     ['no recording', ['replay'], 2, 'name one recording'],
     ['an unknown option', ['replay', recording, '--loud'], 2, "Unknown option '--loud'"],
     ['a speed of nought', ['replay', recording, '--speed', '0'], 2, '--speed'],

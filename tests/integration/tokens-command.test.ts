@@ -82,7 +82,7 @@ describe('tokens create', () => {
     [['create', '--agent', 'a', '--role', 'king'], /--role must be one of runner, viewer, operator, admin, issuer/],
     [['create', '--agent', 'a', '--expires', 'soon'], /--expires must be a time like 30m, 12h, 90d or 52w/],
     [['create', '--agent', 'a', '--expires', '99999w'], /at most 10 years/],
-    [['create', '--agent', '..'], /--agent is an id/],
+    [['create', '--agent', '..'], /--agent must be an id/],
     [['create', 'a'], /"create" has options only/],
     [['revoke'], /name the ids of the tokens/],
     [[], /use create, list or revoke/],

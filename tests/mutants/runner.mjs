@@ -388,6 +388,6 @@ export const RUNNER = [
     file: 'lib/runner/host/agent-http.ts',
     find: 'const isMissing = !wasEverOpen && status',
     replace: 'const isMissing = status',
-    test: 'tests/unit/runner/event-stream.test.ts',
+    test: 'tests/unit/runner/agent-http.test.ts',
   },
 ];

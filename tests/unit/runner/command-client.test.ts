@@ -62,7 +62,7 @@ function send(id: string, position: number): void {
   stream?.write(`id: ${position}\nevent: command\ndata: ${JSON.stringify(command)}\n\n`);
 }
 
-test('acknowledges a command that comes again, and does not act on it again', async () => {
+test('acknowledges a repeated command without executing it again', async () => {
   const { acted } = await runner(await SeenCommands.load(outbox, Date.now()));
   send('c1', 1);
   await expect.poll(() => acks).toEqual(['c1']);
@@ -73,7 +73,7 @@ test('acknowledges a command that comes again, and does not act on it again', as
   expect(acted).toEqual(['c1', 'c2']);
 });
 
-test('does not act on a command that it can not store', async () => {
+test("does not execute a command that it can't store", async () => {
   const seen = await SeenCommands.load(outbox, Date.now());
   const { acted, errors } = await runner(seen);
   await outbox.stop();

@@ -20,25 +20,25 @@ async function wakings(agent: (typeof FLEET)[number]): Promise<number[]> {
   });
 }
 
-test('the demo has at least six agents with names of their own', () => {
+test('has at least six agents with unique names', () => {
   expect(new Set(FLEET.map((agent) => agent.agentId)).size).toBe(FLEET.length);
   expect(FLEET.length).toBeGreaterThanOrEqual(6);
 });
 
-test('every recording of the fleet is there and can be read', async () => {
+test('can read every recording of the fleet', async () => {
   for (const name of new Set(FLEET.flatMap((agent) => agent.recordings))) {
     expect((await readRecording(`${folder}${name}.jsonl`)).lines.length).toBeGreaterThan(20);
   }
 });
 
-test('within ten seconds several agents are woken by a task, and at least one of them is still to be seen asleep', async () => {
+test('wakes several agents by tasks within ten seconds, at least one after a visible pause', async () => {
   const first = (await Promise.all(FLEET.map(wakings))).map((times) => times.find((time) => time > 0) ?? Infinity);
   const soon = first.filter((time) => time < FIRST_MS);
   expect(soon.length).toBeGreaterThanOrEqual(3);
   expect(Math.max(...soon)).toBeGreaterThan(3_000);
 });
 
-test('an agent rests from 20 to 40 seconds once it has had its first sessions', () => {
+test('rests 20 to 40 seconds after its first sessions', () => {
   for (const agent of FLEET) {
     expect(restAfter(agent, 1)).toBe(agent.restMs);
     expect(restAfter(agent, 2)).toBeGreaterThanOrEqual(20_000);
@@ -46,7 +46,7 @@ test('an agent rests from 20 to 40 seconds once it has had its first sessions', 
   }
 });
 
-test('so many are always at work: who has rested longest is called back when one more goes to rest', async () => {
+test('resumes the longest-resting agent when too many rest', async () => {
   const limiter = new RestLimiter(4, 2);
   const stop = new AbortController();
   const back: string[] = [];

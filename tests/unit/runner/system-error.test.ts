@@ -8,13 +8,13 @@ test.each([
   ['SQLITE_CANTOPEN', "can't write to /data; check that you own it"],
   ['SQLITE_IOERR_WRITE', 'the disk of /data is failing; check it'],
   ['SQLITE_FULL', 'the disk of /data is full; free some space there'],
-])('%s of a database in the data folder is told by that folder, and what to do', (code, words) => {
+])('explains %s of a database in the data folder', (code, words) => {
   expect(formatError(failed({ code }), '/data')).toMatch(
     new RegExp(`^${words}.*, or set INTERLUDE_DATA_DIR to a folder elsewhere, then try again$`),
   );
 });
 
-test('another data folder helps nobody whose files are elsewhere, or are only not there', () => {
+test('suggests another data folder only for write errors inside it', () => {
   expect(formatError(failed({ code: 'EACCES', syscall: 'open', path: '/elsewhere/file' }), '/data')).toBe(
     'no permission for /; change its owner or mode, then try again',
   );

@@ -8,14 +8,14 @@ import { tempDir } from '../../support/temp-dir';
 const root = process.cwd();
 const byNpm = { npm_lifecycle_event: 'interlude', npm_package_json: join(root, 'package.json') };
 
-test('in the project, or below it, a command is npm’s own there', () => {
+test('prints an npm command inside the project', () => {
   for (const folder of [root, join(root, 'lib', 'server')]) {
     expect(interludeCommand(['hooks', 'install'], {}, { folder })).toBe('npm run -s interlude -- hooks install');
     expect(npmCommand(['start'], { folder })).toBe('npm start');
   }
 });
 
-test('elsewhere, and in a folder below that has packages of its own, it names the project', async () => {
+test('names the project elsewhere, and in nested packages', async () => {
   const folder = await tempDir();
   expect(interludeCommand(['demo'], {}, { folder })).toBe(`npm --prefix ${root} run -s interlude -- demo`);
   await mkdir(join(folder, 'below'));
@@ -23,14 +23,14 @@ test('elsewhere, and in a folder below that has packages of its own, it names th
   expect(npmCommand(['ci'], { folder: join(folder, 'below') })).toBe(`npm --prefix ${root} ci`);
 });
 
-test('called by its own name from the PATH, it is said by that name', async () => {
+test("prints the program's name if it is on the PATH", async () => {
   const folder = await tempDir();
   const reader = { folder, program: '/opt/bin/interlude', path: '/bin:/opt/bin' };
   expect(interludeCommand(['demo'], {}, reader)).toBe('interlude demo');
   expect(interludeCommand(['demo'], {}, { ...reader, path: '/bin' })).toContain('npm --prefix');
 });
 
-test('a data folder that was named is named again, and what a shell would take apart is quoted', () => {
+test('repeats the data folder, and quotes arguments', () => {
   const env = { INTERLUDE_DATA_DIR: "it's here" };
   expect(interludeCommand(['replay', 'a b.jsonl'], env, { folder: root })).toBe(
     `INTERLUDE_DATA_DIR='it'\\''s here' npm run -s interlude -- replay 'a b.jsonl'`,
@@ -38,7 +38,7 @@ test('a data folder that was named is named again, and what a shell would take a
   expect(shellWord('$HOME')).toBe("'$HOME'");
 });
 
-test('a person stands where npm was called, if it was npm that started this very process', async () => {
+test("uses npm's INIT_CWD only in the process that npm started", async () => {
   const away = await realpath(await tempDir());
   const env = { ...byNpm, INIT_CWD: away };
   expect(callerFolder(env, root)).toBe(away);
@@ -49,7 +49,7 @@ test('a person stands where npm was called, if it was npm that started this very
   expect(callerFolder(env, '/tmp')).toBe('/tmp');
 });
 
-test('a path is relative where it is below, else whole', () => {
+test('prints a path relative to the folder if it is below', () => {
   expect(displayPath('/a/b/c', '/a')).toBe('b/c');
   expect(displayPath('/a', '/a')).toBe('/a');
   expect(displayPath('/b', '/a')).toBe('/b');

@@ -59,7 +59,7 @@ async function stage(options: { silentMs?: number; missingMs?: number; status?: 
   };
 }
 
-test('a stream that ends is opened again, behind the last event that was handed over', async () => {
+test('reopens an ended stream after the last event', async () => {
   const { stream, events, lastIds, broken } = await stage();
   (await stream(0)).end('id: 7\ndata: one\n\ndata: cut off in the mid');
   const second = await stream(1);
@@ -69,7 +69,7 @@ test('a stream that ends is opened again, behind the last event that was handed 
   expect(broken[0]).toMatchObject({ reason: 'ended', failures: 1 });
 });
 
-test('one that never was there is asked for ever less often, and one that was as after any other failure', async () => {
+test('backs off further from a stream that was never there than from one that was', async () => {
   const missing = await stage({ missingMs: 40, status: 404 });
   await expect.poll(() => missing.broken.length).toBeGreaterThan(0);
   expect(missing.broken[0]?.againInMs).toBe(20);
@@ -80,7 +80,7 @@ test('one that never was there is asked for ever less often, and one that was as
   expect(new Set(broken.map(({ againInMs }) => againInMs))).toEqual(new Set([10]));
 });
 
-test('one that is refused is asked for again, for ever, and each time it is said why', async () => {
+test('retries a refused stream and reports each reason', async () => {
   const { broken, answers, stream, opened, lastIds } = await stage();
   (await stream(0)).destroy();
   answers(404);
@@ -94,13 +94,13 @@ test('one that is refused is asked for again, for ever, and each time it is said
   expect(lastIds.length).toBeGreaterThan(12);
 });
 
-test('one that falls silent has died', async () => {
+test('reopens a silent stream', async () => {
   const { broken, stream } = await stage({ silentMs: 50 });
   (await stream(0)).write('data: one\n\n');
   await expect.poll(() => broken[0]?.reason).toBe('was silent for too long');
 });
 
-test('it ends when it is no longer wanted, also while it waits', async () => {
+test('ends on the signal, even while it waits', async () => {
   const { done, over, stream } = await stage();
   await stream(0);
   over.abort();

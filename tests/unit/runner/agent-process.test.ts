@@ -15,7 +15,7 @@ function read(maxLine?: number) {
   return { lines, values, unreadable };
 }
 
-test('values come whole and in order, wherever the bytes are cut', () => {
+test('parses values in order, wherever the bytes are cut', () => {
   const values = fc.array(fc.oneof(fc.jsonValue(), fc.constant({ text: 'é😀\u2028' })), { maxLength: 8 });
   fc.assert(
     fc.property(values, fc.array(fc.nat(20), { minLength: 1, maxLength: 40 }), (given, cuts) => {
@@ -34,14 +34,14 @@ test('values come whole and in order, wherever the bytes are cut', () => {
   );
 });
 
-test('what is no JSON is passed over with its beginning, and what follows is read', () => {
+test('reports a line that is not JSON and reads on', () => {
   const { lines, values, unreadable } = read();
   lines.write(Buffer.from('warning: hello\n\n  {"a":1}\r\n{"b":\n{"c":3}\n'));
   expect(values).toEqual([{ a: 1 }, { c: 3 }]);
   expect(unreadable).toEqual(['not JSON: warning: hello', 'not JSON: {"b":']);
 });
 
-test('a line that is too long is not kept, and what follows is read', () => {
+test('drops an overlong line and reads on', () => {
   const { lines, values, unreadable } = read(1_000);
   for (let part = 0; part < 100; part += 1) lines.write(Buffer.from('x'.repeat(100)));
   lines.write(Buffer.from('\n{"a":1}\n'));
@@ -49,7 +49,7 @@ test('a line that is too long is not kept, and what follows is read', () => {
   expect(unreadable).toEqual([`too long: ${'x'.repeat(200)}`]);
 });
 
-test('what a process leaves in mid-line when it ends is told as cut off', () => {
+test('reports an incomplete last line as cut off', () => {
   const { lines, values, unreadable } = read();
   lines.write(Buffer.from('{"a":1}\n{"b":'));
   lines.end();

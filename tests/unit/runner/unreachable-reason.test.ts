@@ -14,12 +14,12 @@ async function mute() {
   };
 }
 
-test('a server that accepts connections answers, however slowly', async () => {
+test('returns null for a slow server that accepts connections', async () => {
   const { url } = await mute();
   expect(await Promise.all([unreachableReason(url, null), unreachableReason(url, 404)])).toEqual([null, null]);
 });
 
-test('a server that is gone does not, and its address is shown without secrets', async () => {
+test('names an absent server without the secrets in its address', async () => {
   const { server, url } = await mute();
   server.close();
   await once(server, 'close');
@@ -28,13 +28,13 @@ test('a server that is gone does not, and its address is shown without secrets',
   );
 });
 
-test('a tunnel to a server that is gone accepts connections, and answers for nobody', async () => {
+test('recognises a tunnel to an absent server', async () => {
   const { server, url } = await mute();
   server.on('connection', (socket) => socket.end());
   expect(await unreachableReason(url, null)).toMatch(/: it closes each connection$/);
 });
 
-test('a gateway whose server is gone does not answer for it', async () => {
+test('recognises a gateway of an absent server', async () => {
   const { url } = await mute();
   expect(await unreachableReason(url, 502)).toBe(
     `no answer at http://127.0.0.1:${new URL(url).port}/agent: its gateway answers 502`,

@@ -7,7 +7,7 @@ import { tempDir } from '../../support/temp-dir';
 
 const TOKEN = 'ghp_0123456789abcdefghijABCDEFGHIJ012345';
 
-test('a recording has each frame once, in order, and can be read back', async () => {
+test('records each frame once, in order, readable by readRecording', async () => {
   const file = join(await tempDir(), 'run.jsonl');
   const recorder = Recorder.open(file, new Redactor());
   recorder.write({ dir: 'out', msg: { method: 'initialize' } });
@@ -22,7 +22,7 @@ test('a recording has each frame once, in order, and can be read back', async ()
   expect(lines.every(({ at }, index) => at >= (lines[index - 1]?.at ?? 0))).toBe(true);
 });
 
-test('no secret gets into it, whether in a text, in a name, under a telling name, or known from the command line', async () => {
+test('redacts secrets in texts, in names, under secret names and from the command line', async () => {
   const file = join(await tempDir(), 'run.jsonl');
   const redactor = new Redactor();
   redactor.learn('the-dashboards-own-token');
@@ -44,14 +44,14 @@ test('no secret gets into it, whether in a text, in a name, under a telling name
   expect(kept.env[0]).toEqual({ name: 'A', value: 'B' });
 });
 
-test('only its owner can read it, and a file that is there is not written over', async () => {
+test('creates a private file and never overwrites one', async () => {
   const file = join(await tempDir(), 'run.jsonl');
   Recorder.open(file, new Redactor()).close();
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(() => Recorder.open(file, new Redactor())).toThrow('it already exists; name another file');
 });
 
-test('however deep a frame is nested, it is written down', async () => {
+test('records frames of any depth', async () => {
   const file = join(await tempDir(), 'run.jsonl');
   const recorder = Recorder.open(file, new Redactor());
   let deep: object = { token: TOKEN };
@@ -69,7 +69,7 @@ test('however deep a frame is nested, it is written down', async () => {
   expect(text).not.toContain(TOKEN);
 });
 
-test('a file that can’t be made is said in one line, with what to do', async () => {
+test('explains in one line why a file can’t be created', async () => {
   const path = join(await tempDir(), 'nowhere', 'run.jsonl');
   expect(() => Recorder.open(path, new Redactor())).toThrow(`to ${path}: its folder does not exist; create it first`);
 });

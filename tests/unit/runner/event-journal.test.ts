@@ -14,8 +14,8 @@ function linesOf(recording: string): string[] {
     .map(({ at, level, component, message }) => `${at} ${level} [${component}] ${message}`);
 }
 
-describe('what an agent’s events say in its log', () => {
-  test('a task that failed, the turn it wakes, and what the agent asked in it and was told', () => {
+describe('EventLines', () => {
+  test('logs a failed task, the turn it wakes and a request in that turn', () => {
     expect(linesOf('demo/permission').slice(0, 9)).toEqual([
       '282 info [turns] turn started: answers a message',
       '1659 info [tasks] task bzia01awp “Apply migrations” started (local_bash)',
@@ -29,13 +29,13 @@ describe('what an agent’s events say in its log', () => {
     ]);
   });
 
-  test('a task’s end that a turn was told of while it ran', () => {
+  test('logs the end of a task that a running turn learned of', () => {
     expect(linesOf('demo/folded')).toContain(
       '9654 info [turns] turn ended after 9.3 s; it learned of the end of task bzt7sigfr “Convert images”',
     );
   });
 
-  test('a turn that was interrupted, one that failed, and a session that ended', () => {
+  test("logs an interrupted turn, a failed turn and a session's end", () => {
     expect(linesOf('demo/interrupted')).toContain('9372 info [turns] turn interrupted after 5.8 s');
     expect(linesOf('demo/failure')).toContain(
       '7553 error [turns] turn failed after 0.6 s: The model API refused the request (400 invalid_request_error): Credit balance is too low',
@@ -43,7 +43,7 @@ describe('what an agent’s events say in its log', () => {
     expect(linesOf('demo/failure').at(-1)).toBe('22014 info [session] session ended: exited');
   });
 
-  test('events of which little or nothing is known are no trouble', () => {
+  test('tolerates unknown and incomplete events', () => {
     const event = (name: string, value?: unknown) => ({
       occurredAt: 5,
       event: { type: 'CUSTOM', name, ...(value === undefined ? {} : { value }) },
@@ -57,7 +57,7 @@ describe('what an agent’s events say in its log', () => {
   });
 });
 
-test('the journal writes them with the events’ times, at debug what was handed over, and of what it only learns nothing', async () => {
+test('EventJournal writes lines with event times, emitted events at debug level, and nothing for skipped events', async () => {
   const entries: LogEntry[] = [];
   const level = new LevelSwitch('info');
   const logger = createLogger({ agentId: 'a', dir: await tempDir(), level, onRecord: (entry) => entries.push(entry) });
