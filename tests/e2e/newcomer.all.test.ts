@@ -78,7 +78,7 @@ test('the agent of the demo that answers runs what it was allowed to, and wakes 
   const page = await it.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
-  await transcriptOf(page).getByText('I am a scripted agent of the demo').waitFor();
+  await transcriptOf(page).getByText('I am a scripted demo agent').waitFor();
   await live(page);
   const composer = page.getByRole('textbox', { name: `Message to “${ASSISTANT}”` });
   await composer.fill('Run the tests, please');

@@ -42,7 +42,7 @@ export async function assistantStage(
   };
   onTestFinished(close);
   const operator = new Operator(server, assistant.sessionId);
-  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted agent of the demo'));
+  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted demo agent'));
   return { dataDir, assistant, operator, close };
 }
 
