@@ -61,12 +61,11 @@ export interface CheckResult {
 
 /** An invariant does not hold. Without a `todo` the check's own is reported. */
 export class CheckFailed extends Error {
-  constructor(
-    expected: string,
-    seen: unknown,
-    readonly todo?: string,
-  ) {
+  readonly todo: string | undefined;
+
+  constructor(expected: string, seen: unknown, todo?: string) {
     super(`expected ${expected}; seen: ${quoted(seen)}.`);
+    this.todo = todo;
   }
 }
 

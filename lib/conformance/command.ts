@@ -37,8 +37,8 @@ const HELP = `Usage: ${interludeCommand(['conformance', 'server'])} [options]
 Checks a server or a runner against PROTOCOL.md, one verdict per invariant. docs/conformance.md lists the checks and
 explains how to write a runner that can be checked.
 
-  server           simulate correct and faulty runners against a live server, under ids of its own (conformance-…).
-                   Their records stay stored; their sessions are ended and archived, and their agents put away
+  server           simulate correct and faulty runners against a live server, under separate ids (conformance-…).
+                   Their records stay stored; their sessions are ended and archived, and their agents retired
   runner           start a runner with <command> in front of an Interlude that misbehaves, and kill and restart it
                    several times. Its environment has INTERLUDE_URL, INTERLUDE_TOKEN, INTERLUDE_DATA_DIR (an empty
                    folder) and CONFORMANCE_AGENT, the command line of the agent to run

@@ -39,10 +39,10 @@ ${Object.entries(KINDS)
   .map(([name, { title }]) => `  ${name.padEnd(10)}${title}`)
   .join('\n')}
 
-  --session ID    use this session; the default depends on the kind
-  --agent ID      appear as this agent
-  --record FILE   record the traffic between runner and agent for "replay", without secrets (not for hooks)
-  --token-file F  ${TOKEN_HELP}
+  --session ID     use this session; the default depends on the kind
+  --agent ID       appear as this agent
+  --record FILE    record the traffic between runner and agent for "replay", without secrets (not for hooks)
+  --token-file F   ${TOKEN_HELP}
 
 For the options of a kind: ${interludeCommand(['runner', 'codex', '--help'])}`;
 
