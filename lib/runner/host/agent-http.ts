@@ -168,9 +168,9 @@ export function untimedRequest(
   { method = 'GET', headers, body, signal }: UntimedRequest,
 ): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const begin = url.startsWith('https:') ? requestHttps : requestHttp;
+    const send = url.startsWith('https:') ? requestHttps : requestHttp;
     // A new connection: the server may close an idle one just as it is reused.
-    const request = begin(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
+    const request = send(url, { method, headers, signal, agent: false }, (answer) => resolve(responseOf(answer)));
     request.once('error', reject);
     // Without keep-alive, the answer of a machine that has disappeared would be awaited for ever.
     request.setSocketKeepAlive(true, KEEP_ALIVE_MS);
@@ -242,7 +242,7 @@ export async function unreachableReason(url: string, lastStatus: number | null):
  *
  * @param lastStatus the status of the latest answer at the first address
  * @param ask requests the second, within the given milliseconds
- * @returns the status for `noAnswerAt`
+ * @returns the status for `unreachableReason`
  */
 export async function statusBehindGateway(
   lastStatus: number | null,
