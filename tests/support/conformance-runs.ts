@@ -5,7 +5,7 @@ import { ServerTarget } from '@interlude/conformance/server/server-target';
 import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/tables';
 import { expect } from 'vitest';
 
-/** Longer than anything takes that comes at all, on a machine that does a great deal besides. */
+/** Enough for any reaction on a busy machine. */
 const TIMEOUT_MS = 60_000;
 const RUN_TIMEOUT_MS = 280_000;
 
@@ -17,7 +17,6 @@ export const TYPESCRIPT = [process.execPath, '--import', 'tsx', path('docs/runne
 
 interface Run {
   only?: Group[];
-  /** How long to wait for what does not come where something is broken. */
   timeoutMs?: number;
 }
 
@@ -32,19 +31,19 @@ export async function checkRunner(command: readonly string[], run: Run = {}): Pr
   }
 }
 
-/** What takes about as long as the others: nearly all of it is waiting. */
+/** Groups that together take about as long as the rest; most of it is waiting. */
 const LANES: Group[][] = [
   ['answers', 'outbox', 'secrets'],
   ['turns', 'commands', 'tasks', 'requests', 'log level', 'order'],
 ];
 
-/** All checks, of several runners beside each other: each group has one that is its own or a neighbour's. */
+/** Runs all checks, with several runners at the same time. */
 export async function checkRunnerInLanes(command: readonly string[]): Promise<CheckResult[]> {
   const rest = GROUPS.filter((group) => !LANES.flat().includes(group));
   return (await Promise.all([...LANES, rest].map((only) => checkRunner(command, { only })))).flat();
 }
 
-/** @returns with the sessions that it could not put away */
+/** @returns also the sessions that could not be ended and archived */
 export async function checkServer(
   server: { url: string; token: string },
   run: Run = {},
@@ -58,7 +57,7 @@ export async function checkServer(
   return { results, left: await target.close(), prefix: target.prefix };
 }
 
-/** Fails unless these failed, and no others; it says all that was seen: of a list that differs, only its beginning is shown. */
+/** Asserts the names of the failed checks; the message has all details, because a diff shows only the beginning. */
 export function expectFailed(results: readonly CheckResult[], names: readonly string[]): void {
   const failed = results.filter(({ verdict }) => verdict === 'failed');
   const told = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { type BrokenStream, readEventStream } from '@interlude/runner/host/agent-http';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** A server whose streams are ended, cut and refused as the test says. */
+/** A server whose streams the test ends, cuts and refuses. */
 async function stage(options: { silentMs?: number; missingMs?: number; status?: number } = {}) {
   const streams: ServerResponse[] = [];
   const lastIds: (string | undefined)[] = [];

@@ -90,7 +90,7 @@ test('reply refuses an unknown message and lists the known ones', async () => {
   ]);
 });
 
-/** The desk of a host, with what went out. */
+/** The tools of a host, with the emitted events. */
 function desk(owed: OwedReply[], stored = new Map<string, string>()) {
   const said: TimedEvent[] = [];
   const replied: string[] = [];

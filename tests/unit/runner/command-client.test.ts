@@ -7,7 +7,7 @@ import { Outbox } from '@interlude/runner/outbox/outbox';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
-/** A server that streams commands as the test says, and takes acknowledgements. */
+/** A server that streams the test's commands and accepts acknowledgements. */
 let server: Server;
 let url: string;
 let stream: ServerResponse | null;
@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const endpoint = async () => ({ url, token: undefined });
 
-/** A runner, and what it has acted on. */
+/** A runner, and the commands it has executed. */
 async function runner(seen: SeenCommands) {
   const [acted, errors]: string[][] = [[], []];
   const client = new CommandClient({

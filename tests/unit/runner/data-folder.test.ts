@@ -11,7 +11,7 @@ import { visitDatabase } from '@/tests/support/visit-database';
 const uid = process.geteuid?.() ?? -1;
 const isRoot = uid === 0;
 
-/** A data folder as one is left by a server and its runners, readable by everybody. */
+/** A data folder of a server and its runners, readable by everyone. */
 async function readable(): Promise<string> {
   const folder = join(await tempDir(), 'data');
   for (const name of ['', 'outboxes', 'logs', 'control', 'agents']) {
@@ -121,7 +121,7 @@ describe('a parent folder', () => {
     async (_, path) => {
       const { above, folder } = await within(0o777, ...path);
       const line = `other users can write in ${above}, who could replace ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
-      // not made yet, and made
+      // Before and after the folder exists.
       expect(refusal(folder)).toBe(line);
       await mkdir(folder, { mode: 0o700 });
       expect(refusal(folder)).toBe(line);

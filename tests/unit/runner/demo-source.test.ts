@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 const folder = fileURLToPath(new URL('../../fixtures/recordings/demo/', import.meta.url));
 const FIRST_MS = 10_000;
 
-/** When, in ms after the demo's start, a task of an agent ends and a turn begins that nobody asked for. */
+/** When a task ends and wakes its agent, in milliseconds after the demo's start. */
 async function wakings(agent: (typeof FLEET)[number]): Promise<number[]> {
   const { lines } = await readRecording(`${folder}${agent.recordings[0]}.jsonl`);
   const kinds = lines.map(({ at, fields: { msg } }) => ({

@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest';
 
 const entries = hookEntries("/opt/inter'lude/hook.sh", '/home/mara/.interlude');
 
-/** What somebody's file may hold, formatted as only a person would. */
+/** Hand-formatted settings files. */
 const SETTINGS = [
   '{}',
   '{}\n',
@@ -64,7 +64,7 @@ describe('hook entries', () => {
     expect(withoutHooks(text)).toBe(text);
   });
 
-  // Hundreds of files, each parsed dozens of times: a machine that is busy takes several times what it takes alone.
+  // Parses hundreds of files dozens of times, which takes long on a busy machine.
   test('are removed without a trace from random files', () => {
     const key = fc.oneof(fc.constantFrom('hooks', 'model', 'Stop', '__proto__', 'a "b"'), fc.string());
     const settings = fc

@@ -15,7 +15,7 @@ function watched(clock: StoppedClock | HurriedClock, env?: string) {
   return { level, changes };
 }
 
-/** Lets timers fire until none is armed. */
+/** Fires timers until none is left. */
 function runOff(clock: StoppedClock): void {
   while (clock.armed.length > 0) clock.fire();
 }

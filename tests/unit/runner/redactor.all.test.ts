@@ -5,7 +5,7 @@ import { Redactor } from '@interlude/runner/logger/redactor';
 import { test } from 'vitest';
 import { expectWithin } from '../../support/pace';
 
-/** Built to make a pattern backtrack: each start that the redactor looks for, repeated without its end. */
+/** Inputs that could make a pattern backtrack: each prefix that the redactor searches for, repeated without an end. */
 const hostile: [string, string][] = [
   ['lists that never end', 'password: ['],
   ['rows with parameters', 'insert into a (password) values (?) "'],
@@ -124,7 +124,7 @@ test.each(hostile)('redacts a line of %s in linear time', (_name, unit) => {
   const message = unit.repeat(Math.ceil(MAX_LOG_MESSAGE_BYTES / unit.length));
   const redactor = new Redactor();
   let fastest = Number.POSITIVE_INFINITY;
-  // The fastest counts: the machine may be busy.
+  // The minimum, because the machine may be busy.
   for (let round = 0; round < 5 && fastest > 50; round += 1) {
     const startedAt = performance.now();
     redactor.redact('test', message);

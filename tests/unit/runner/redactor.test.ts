@@ -11,7 +11,7 @@ const redact = (message: string) => {
   const { text, redacted } = new Redactor().redact('test', message);
   return { text, redacted };
 };
-/** As the logger has it in the end. */
+/** As the logger writes it. */
 const cut = (message: string) => {
   const { text, missing } = new Redactor().redact('test', message);
   return cutLogMessage(text, missing);
@@ -22,7 +22,7 @@ describe('a secret with a known format', () => {
   test.each(Object.entries(SECRETS_BY_KIND))('%s is replaced by its kind', (kind, secrets) => {
     fc.assert(
       fc.property(secrets, fc.constantFrom(' ', '"', "'", '(', '=', ': ', '\\n', '\n', ',', '/'), (secret, before) => {
-        // by chance one may hold another's, and is then called by either
+        // A random secret may contain another kind's prefix, and then has either name.
         fc.pre(
           SECRET_SHAPES.every((shape) => shape.kind === kind || secret.search(new RegExp(shape.pattern.source)) < 1),
         );
@@ -59,7 +59,7 @@ describe('a secret known by its context', () => {
   test('leaves its surroundings', () => {
     const text = (message: string) => redact(message).text;
     expect(text('Authorization: Bearer 8f2k3l4m5n6b7v8c')).toBe('Authorization: Bearer [redacted: bearer-token]');
-    // behind a header's name and scheme stands no prose, so that one that looks like a word goes too
+    // A value after a header's name and scheme is never prose, so even a plain word is redacted.
     expect(text('Authorization: Bearer supersecret')).toBe('Authorization: Bearer [redacted: bearer-token]');
     expect(text('authorization: Bearer ABCDEFGH')).toBe('authorization: Bearer [redacted: bearer-token]');
     expect(text('Authorization: Bearer token is missing')).toBe('Authorization: Bearer token is missing');

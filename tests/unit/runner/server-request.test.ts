@@ -24,7 +24,7 @@ test('retries a refused token every 15 to 30 seconds', () => {
   expect([0, 1].map((random) => retryMs('unauthorized', 3, random))).toEqual([15_000, 30_000]);
 });
 
-/** A server that accepts every connection and never says a word. */
+/** A server that accepts every connection and never answers. */
 let silent: Server;
 let url = '';
 let collecting: NodeJS.Timeout;
@@ -33,7 +33,7 @@ beforeAll(async () => {
   silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  // What is only weakly held is gone at once, as it is sooner or later in a runner that lives for days.
+  // Collects weakly held objects at once, as happens eventually in a runner that lives for days.
   setFlagsFromString('--expose-gc');
   collecting = setInterval(runInNewContext('gc') as () => void, 20);
 });

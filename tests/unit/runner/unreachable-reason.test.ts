@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { unreachableReason } from '@interlude/runner/host/agent-http';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** A server that accepts connections, and never says a word. */
+/** A server that accepts connections and never answers. */
 async function mute() {
   const server = createServer(() => {}).listen(0, '127.0.0.1');
   await once(server, 'listening');

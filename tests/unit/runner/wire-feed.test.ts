@@ -5,7 +5,7 @@ import { WireFeed } from '@interlude/runner/host/wire-feed';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
-/** Begins a turn at `begin`, says what it is given, and takes ten seconds of silence for the end. */
+/** Starts a turn at `begin`, repeats its input, and ends the turn after ten seconds of silence. */
 function adapter(): WireAdapter {
   let runs = 0;
   const writers = new Map<string, SessionWriter>();
