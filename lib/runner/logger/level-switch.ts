@@ -176,12 +176,12 @@ export class PersistentLevel {
     outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
     onTrouble: (message: string) => void,
   ): Promise<PersistentLevel> {
-    const kept = new PersistentLevel(level, outbox, onTrouble);
+    const persistent = new PersistentLevel(level, outbox, onTrouble);
     const memory = parseMemory(await outbox.cursor(CURSOR));
-    level.onSet((set) => kept.#store(set));
+    level.onSet((set) => persistent.#store(set));
     if (memory !== null) level.restore(memory);
     if (level.warning !== null) onTrouble(level.warning);
-    return kept;
+    return persistent;
   }
 
   /** Applies a request of the dashboard, unless it was applied before: later changes by others then stay. */
