@@ -221,7 +221,7 @@ export const ANSWERS = serverChecks('answers', '2, Errors', {
     todo: 'Commit rows and read models in one transaction, and answer afterwards.',
     async run({ agent, server }) {
       for (let at = 1; at <= 10; at += 1) {
-        const { position } = await agent.emit(notice(`${at}`));
+        const { position } = await agent.emit(notice(`read-back ${at}`));
         const transcript = await server.read(`${agent.path}/transcript`);
         const isCurrent = Number(transcript.position) >= Number(position);
         assert(isCurrent, `the transcript at ${position} or later`, transcript.position);
