@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `interlude <command>`: the runner's command line. */
 
-import { npmCommand, callerCwd } from '../runner/host/own-program.mjs';
+import { callerCwd, npmCommand } from '../runner/host/own-program.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { loadTypescript } from './typescript.mjs';
 import { outliveListeners } from './unheard-output.mjs';

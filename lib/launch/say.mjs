@@ -1,4 +1,4 @@
-import { formatError, explainSystemError } from '../runner/host/system-error.mjs';
+import { explainSystemError, formatError } from '../runner/host/system-error.mjs';
 
 /** Messages of start-up code to a person: one line each, and one line when it can't go on. */
 

@@ -8,7 +8,7 @@
 
 import { join } from 'node:path';
 import { checkDataFolder } from '../runner/host/data-folder.mjs';
-import { interludeCommand, displayPath } from '../runner/host/own-program.mjs';
+import { displayPath, interludeCommand } from '../runner/host/own-program.mjs';
 import { launchServer, theServer } from '../server/process-server.mjs';
 import { buildWhatIsOld } from './build.mjs';
 import { startDemoFleet } from './demo-fleet.mjs';

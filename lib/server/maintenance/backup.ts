@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { ExitCode } from '@interlude/runner/cli/command';
-import { EXIT } from '@interlude/runner/cli/command';
-import { print } from '@interlude/runner/cli/command';
+import { EXIT, print } from '@interlude/runner/cli/command';
 import { LocalConnection } from '@/db/local-connection';
 import { copyDatabase } from './copy-database';
 import { makeNewFile } from './new-file';

@@ -1,5 +1,4 @@
-import { EXIT, type ExitCode } from '@interlude/runner/cli/command';
-import { print } from '@interlude/runner/cli/command';
+import { EXIT, type ExitCode, print } from '@interlude/runner/cli/command';
 import { databaseErrorCode, databaseFault } from '@/db/database-error';
 import { schemaState } from '@/db/migrate';
 import { firstLine } from '@/db/open-error';

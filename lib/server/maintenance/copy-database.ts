@@ -1,6 +1,4 @@
-import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/command';
-import { say } from '@interlude/runner/cli/command';
-import { print } from '@interlude/runner/cli/command';
+import { CliError, EXIT, type ExitCode, print, say } from '@interlude/runner/cli/command';
 import type { InStatement } from '@libsql/client';
 import { databaseErrorCode } from '@/db/database-error';
 import { failWhere } from '@/db/may-write';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CliError, EXIT } from '@interlude/runner/cli/command';
-import { resolveFromRoot, openDataDir } from '@interlude/runner/cli/dashboard';
+import { openDataDir, resolveFromRoot } from '@interlude/runner/cli/dashboard';
 import { databaseOptions } from '@/db/client';
 import { setAsideForeignLog } from '@/db/left-behind-log';
 import { MAINTENANCE_MS } from '@/db/limited-fetch';

@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
-import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/command';
-import { print } from '@interlude/runner/cli/command';
+import { CliError, EXIT, type ExitCode, print } from '@interlude/runner/cli/command';
 import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
 import type { LocalConnection } from '@/db/local-connection';
 import { pause } from '@/db/next-turn';
