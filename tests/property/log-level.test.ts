@@ -3,7 +3,7 @@ import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits'
 import type { LogLevel } from '@interlude/protocol/log-levels';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import type { CommandFrame } from '@interlude/protocol/sse';
-import { PersistentLevel, LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { LevelSwitch, PersistentLevel } from '@interlude/runner/logger/level-switch';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
