@@ -1,131 +1,142 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Command } from '@interlude/runner/cli/command';
-import { endSignals } from '@interlude/runner/cli/end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from '@interlude/runner/cli/exit';
-import { readFlags, SERVER_FLAGS, SWITCH, TEXT } from '@interlude/runner/cli/flags';
-import { openDataDir, serverEndpoint } from '@interlude/runner/cli/local-server';
-import { say } from '@interlude/runner/cli/say';
-import { interludeCommand } from '@interlude/runner/shown-command.mjs';
-import { type Check, GROUPS, type Group } from './check';
-import { conduct } from './conduct';
-import { runOurs } from './ours/run-ours';
-import { type ConformanceReport, linesOf, reportOf, sumOf } from './report';
-import { RUNNER_CHECKS } from './runner/checks';
-import { RunnerStage } from './runner/runner-stage';
-import { SERVER_CHECKS } from './server/checks';
-import { ServerStage } from './server/server-stage';
+import {
+  CliError,
+  EXIT,
+  type ExitCode,
+  readFlags,
+  SERVER_FLAGS,
+  SWITCH,
+  say,
+  stopSignals,
+  TEXT,
+  usageError,
+} from '@interlude/runner/cli/command';
+import { openDataDir, serverEndpoint } from '@interlude/runner/cli/dashboard';
+import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
+import {
+  type Check,
+  type CheckResult,
+  type ConformanceReport,
+  formatResult,
+  formatSummary,
+  GROUPS,
+  type Group,
+  reportOf,
+  runChecks,
+} from './check';
+import { RunnerTarget } from './runner/runner-target';
+import { ServerTarget } from './server/server-target';
+import { RUNNER_CHECKS, SERVER_CHECKS } from './tables';
+import { runTrivialRunner } from './trivial-runner';
 
 const HELP = `Usage: ${interludeCommand(['conformance', 'server'])} [options]
        ${interludeCommand(['conformance', 'runner'])} [options] -- <command>
 
-Checks whether a server, or a runner, keeps what PROTOCOL.md says: a verdict for each invariant. docs/conformance.md
-tells what is checked, and how a runner is made that can be.
+Checks a server or a runner against PROTOCOL.md, one verdict per invariant. docs/conformance.md lists the checks and
+explains how to write a runner that can be checked.
 
-  server   plays runners, right and wrong ones, against a live server, under ids of its own: conformance-…. What it
-           tells stays stored; its sessions are ended and archived, and its agents put away
-  runner   plays an Interlude that misbehaves to the runner that <command> starts. The runner finds INTERLUDE_URL,
-           INTERLUDE_TOKEN, INTERLUDE_DATA_DIR (an empty folder), and in CONFORMANCE_AGENT the command line of the
-           agent that it has to run. It is killed and started again several times
-  agent    that agent, for trying: it reads JSON lines and answers with JSON lines
+  server           simulate correct and faulty runners against a live server, under separate ids (conformance-…).
+                   Their records stay stored; their sessions are ended and archived, and their agents retired
+  runner           start a runner with <command> in front of an Interlude that misbehaves, and kill and restart it
+                   several times. Its environment has INTERLUDE_URL, INTERLUDE_TOKEN, INTERLUDE_DATA_DIR (an empty
+                   folder) and CONFORMANCE_AGENT, the command line of the agent to run
+  agent            run that agent by hand: it reads and writes JSON lines
 
-  --only GROUP   check this group only; may be repeated: ${GROUPS.join(', ')}
-  --timeout S    seconds to wait for what has to come; default 20
-  --json         print one JSON document at the end, and nothing else
-  --ours         of runner: check Interlude's own runner
-  --url URL      of server: the server; default: INTERLUDE_URL, else the one on this machine
-  --token-file F of server: a file with its owner's token; default: INTERLUDE_TOKEN, else the one of this machine
+  --only GROUP     check this group only; may be repeated: ${GROUPS.join(', ')}
+  --timeout S      wait this many seconds for each expected reaction; default 20
+  --json           print one JSON document at the end, and nothing else
+  --ours           runner only: check Interlude's own runner
+  --url URL        server only: the server; default: INTERLUDE_URL, else the one on this machine
+  --token-file F   server only: read the owner's token from this file; default: INTERLUDE_TOKEN, else this machine's
 
-Exit codes: 0 nothing failed, 1 something did, 2 usage.`;
+Exit codes: 0 all checks passed or were skipped, 1 a check failed, 2 usage.`;
 
 type Environment = Record<string, string | undefined>;
 type Options = ReturnType<typeof readOptions>;
 
 const program = fileURLToPath(new URL('../launch/interlude.mjs', import.meta.url));
 const trivialAgent = fileURLToPath(new URL('./trivial-agent.mjs', import.meta.url));
-/** However little answers, a run ends within this time. */
-const WHOLE_RUN_MS = 300_000;
-const LONGEST_TIMEOUT_S = 120;
+const RUN_TIMEOUT_MS = 300_000;
+const MAX_TIMEOUT_S = 120;
 
 export const command: Command = { help: HELP, run: conformance };
 
 async function conformance(argv: string[], env: Environment): Promise<ExitCode> {
   const [mode, ...rest] = argv;
-  if (mode === 'agent') return await playAgent(rest);
-  if (mode === 'ours') return await playOurs(env);
+  if (mode === 'agent') return await runAgent(rest);
+  if (mode === 'ours') return await runOurs(env);
   if (mode === 'server') return await checkServer(readOptions('conformance server', rest, env), env);
   if (mode === 'runner') return await checkRunner(readOptions('conformance runner', rest, env));
-  throw usageError(mode === undefined ? 'name server or runner' : `there is no "${mode}" to check`, 'conformance');
+  throw usageError(mode === undefined ? 'name server or runner' : `cannot check "${mode}"`, 'conformance');
 }
 
 async function checkServer(options: Options, env: Environment): Promise<ExitCode> {
-  const { withinMs, command, ours } = options;
-  if (ours || command.length > 0) throw usageError('a command belongs to runner', 'conformance server');
+  const { timeoutMs, command, ours } = options;
+  if (ours || command.length > 0) throw usageError('a command and --ours are for runner', 'conformance server');
   const { url, token } = await serverEndpoint(options, env, undefined, 'owner')();
   if (token === undefined)
-    throw new CliError(
-      EXIT.failed,
-      `there is no token for ${url}; give its owner’s with --token-file or INTERLUDE_TOKEN`,
-    );
-  const { ends: signal, release } = endSignals();
-  const stage = new ServerStage({ url, token }, withinMs, signal);
+    throw new CliError(EXIT.failed, `no token for ${url}; pass its owner’s with --token-file or INTERLUDE_TOKEN`);
+  const { ends: signal, release } = stopSignals();
+  const target = new ServerTarget({ url, token }, timeoutMs, signal);
   try {
-    await stage.enter();
-    return await check('server', url, SERVER_CHECKS, stage, options, signal);
+    await target.connect();
+    return await check('server', url, SERVER_CHECKS, target, options, signal);
   } finally {
-    const left = await stage.close();
+    const failed = await target.close();
     release();
-    if (left.length > 0) say(`could not be ended and archived: ${left.join(', ')}`);
+    if (failed.length > 0) say(`could not end and archive: ${failed.join(', ')}`);
   }
 }
 
 async function checkRunner(options: Options): Promise<ExitCode> {
-  const { withinMs, ours } = options;
+  const { timeoutMs, ours } = options;
   const command = ours ? [process.execPath, program, 'conformance', 'ours'] : options.command;
   if (ours && options.command.length > 0) throw usageError('give a command or --ours', 'conformance runner');
-  if (command.length === 0) throw usageError('the command of the runner stands behind --', 'conformance runner');
-  const { ends: signal, release } = endSignals();
-  const stage = await RunnerStage.open(command, { withinMs, signal });
+  if (command.length === 0) throw usageError('put the command of the runner after --', 'conformance runner');
+  const { ends: signal, release } = stopSignals();
+  const target = await RunnerTarget.open(command, { timeoutMs, signal });
   try {
-    return await check('runner', command.join(' '), RUNNER_CHECKS, stage, options, signal);
+    return await check('runner', command.join(' '), RUNNER_CHECKS, target, options, signal);
   } finally {
-    await stage.close();
+    await target.close();
     release();
   }
 }
 
-async function check<Stage>(
+async function check<Target>(
   mode: ConformanceReport['mode'],
-  target: string,
-  table: readonly Check<Stage>[],
-  stage: Stage,
+  name: string,
+  table: readonly Check<Target>[],
+  target: Target,
   { only, json }: Options,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  let before: Parameters<typeof linesOf>[1];
-  const results = await conduct(table, stage, {
+  let previous: CheckResult | undefined;
+  const results = await runChecks(table, target, {
     only,
-    withinMs: WHOLE_RUN_MS,
+    timeoutMs: RUN_TIMEOUT_MS,
     signal,
     onResult(result) {
-      if (!json) process.stdout.write(linesOf(result, before));
-      before = result;
+      if (!json) process.stdout.write(formatResult(result, previous));
+      previous = result;
     },
   });
-  const report = reportOf(mode, target, results);
-  process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `\n${sumOf(report)}`);
+  const report = reportOf(mode, name, results);
+  process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : `\n${formatSummary(report)}`);
   if (signal.aborted) return EXIT.interrupted;
   return report.failed === 0 ? EXIT.done : EXIT.failed;
 }
 
-/** The runner that `--ours` checks. */
-async function playOurs(env: Environment): Promise<ExitCode> {
+/** Runs the runner that `--ours` checks. */
+async function runOurs(env: Environment): Promise<ExitCode> {
   const { INTERLUDE_URL: url, INTERLUDE_TOKEN: token, CONFORMANCE_AGENT: agent } = env;
   if (url === undefined || agent === undefined)
-    throw usageError('"conformance runner --ours" starts it', 'conformance');
-  const { ends, release } = endSignals();
+    throw usageError('run "conformance runner --ours", which starts it', 'conformance');
+  const { ends: signal, release } = stopSignals();
   try {
-    const reason = await runOurs({ url, token, agent, env, ends, dataDir: openDataDir(env) });
+    const reason = await runTrivialRunner({ url, token, agent, env, signal, dataDir: openDataDir(env) });
     if (reason !== null) throw new CliError(EXIT.failed, reason);
     return EXIT.done;
   } finally {
@@ -133,15 +144,15 @@ async function playOurs(env: Environment): Promise<ExitCode> {
   }
 }
 
-async function playAgent(args: string[]): Promise<ExitCode> {
+async function runAgent(args: string[]): Promise<ExitCode> {
   const child = spawn(process.execPath, [trivialAgent, ...args], { stdio: 'inherit' });
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   return code === 0 ? EXIT.done : EXIT.failed;
 }
 
-function readOptions(command: string, argv: string[], env: Environment) {
+function readOptions(name: string, argv: string[], env: Environment) {
   const end = argv.indexOf('--');
-  const own = end < 0 ? argv : argv.slice(0, end);
+  const [own, command] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
   const flags = {
     only: { type: 'string', multiple: true },
     timeout: TEXT,
@@ -149,15 +160,14 @@ function readOptions(command: string, argv: string[], env: Environment) {
     ours: SWITCH,
     ...SERVER_FLAGS,
   } as const;
-  const { values, positionals } = readFlags(command, own, flags, env);
-  if (positionals.length > 0) throw usageError(`${positionals[0]} is too much`, command);
+  const { values, positionals } = readFlags(name, own, flags, env);
+  if (positionals.length > 0) throw usageError(`unexpected argument "${positionals[0]}"`, name);
   const { only = [], timeout = '20', json = false, ours = false, url, 'token-file': tokenFile } = values;
-  const unknown = only.find((name) => !GROUPS.some((group) => group === name));
-  if (unknown !== undefined) throw usageError(`--only is one of ${GROUPS.join(', ')}`, command);
+  const isGroup = (one: string): one is Group => GROUPS.some((group) => group === one);
+  if (!only.every(isGroup)) throw usageError(`--only must be one of ${GROUPS.join(', ')}`, name);
   const seconds = Number(timeout);
-  if (!(seconds >= 1 && seconds <= LONGEST_TIMEOUT_S)) {
-    throw usageError(`--timeout is a number of seconds, at most ${LONGEST_TIMEOUT_S}`, command);
+  if (!(seconds >= 1 && seconds <= MAX_TIMEOUT_S)) {
+    throw usageError(`--timeout must be a number of seconds, at most ${MAX_TIMEOUT_S}`, name);
   }
-  const rest = end < 0 ? [] : argv.slice(end + 1);
-  return { only: only as Group[], withinMs: seconds * 1_000, json, ours, url, 'token-file': tokenFile, command: rest };
+  return { only, timeoutMs: seconds * 1_000, json, ours, url, 'token-file': tokenFile, command };
 }

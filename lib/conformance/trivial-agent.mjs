@@ -1,28 +1,28 @@
 /**
- * The trivial agent: `node trivial-agent.mjs [--journal FILE]`. It does what a message tells it to, and has what makes
- * agents hard to connect: turns of its own, background tasks, requests, interrupts, crashes, very long texts. It speaks
- * JSON lines; docs/conformance.md is its protocol. Plain JavaScript without a package, so that it starts at once.
+ * The trivial agent: `node trivial-agent.mjs [--journal FILE]`. Obeys the commands in its messages, and has what makes agents
+ * hard to connect: turns of its own, background tasks, requests, interrupts, crashes, very long texts. Its JSON lines are
+ * documented in docs/conformance.md. Plain JavaScript without packages, so that it starts at once.
  *
- * Ordering: one turn at a time. What ended in the background has its turn before what people wrote meanwhile.
- * Failure: it ends when its stdin does, whatever it is at, so nothing of it outlives a runner that was killed.
+ * Ordering: one turn at a time. The turn for a task that ended comes before the turns for waiting messages.
+ * Failure: exits when stdin closes, whatever it is doing, so that it never outlives a killed runner.
  *
- * The journal is its own account, by which a runner is judged: every line it got or wrote, when, and for how long
- * nobody read what it wrote.
+ * The journal has every line that the agent received or wrote, with the time, and how long each write blocked. Checks
+ * compare it with what the runner sent.
  */
 import { appendFileSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** @typedef {{ type?: string, id?: string, text?: string, allow?: boolean, task?: string, answers?: unknown }} Told */
+/** @typedef {{ type?: string, id?: string, text?: string, allow?: boolean, task?: string, answers?: unknown }} Input */
 /** @typedef {{ id: string, text: string }} Message */
 /** @typedef {{ id: string, exitCode: number | null, status: string, summary: string }} EndedTask */
 
 const journal = process.argv[process.argv.indexOf('--journal') + 1];
 const hasJournal = process.argv.includes('--journal') && journal !== undefined;
-/** Ids of one process are no other's. */
+/** Unique to this process. */
 const prefix = `${process.pid.toString(36)}${Date.now().toString(36)}`;
-const BIG_UNITS = 10 * 1024 * 1024;
-const QUOTED_UNITS = 200;
+const BIG_CHARACTERS = 10 * 1024 * 1024;
+const MAX_QUOTED_CHARACTERS = 200;
 
 /** @type {Message[]} */
 const waiting = [];
@@ -30,8 +30,8 @@ const waiting = [];
 const ended = [];
 /** @type {Map<string, { stop: AbortController }>} */
 const tasks = new Map();
-/** @type {Map<string, (said: Told) => void>} */
-const asked = new Map();
+/** @type {Map<string, (answer: Input) => void>} */
+const openRequests = new Map();
 /** @type {AbortController | null} */
 let turn = null;
 let turnId = '';
@@ -42,12 +42,15 @@ let isBusy = false;
 function note(dir, line) {
   if (!hasJournal) return;
   const { text } = line;
-  const shown = typeof text === 'string' && text.length > QUOTED_UNITS ? { text: text.slice(0, QUOTED_UNITS) } : {};
+  const shown =
+    typeof text === 'string' && text.length > MAX_QUOTED_CHARACTERS
+      ? { text: text.slice(0, MAX_QUOTED_CHARACTERS) }
+      : {};
   appendFileSync(journal, `${JSON.stringify({ at: Date.now(), pid: process.pid, dir, ...line, ...shown })}\n`);
 }
 
-/** As long as nobody reads, the agent stands still, as most do. @param {Record<string, unknown>} line */
-function tell(line) {
+/** Blocks while the runner does not read, as most agents do. @param {Record<string, unknown>} line */
+function write(line) {
   const since = performance.now();
   const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
   for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
@@ -57,20 +60,20 @@ function tell(line) {
 /** @param {string} text */
 function say(text) {
   count += 1;
-  tell({ type: 'say', turn: turnId, id: `${prefix}-say-${count}`, text });
+  write({ type: 'say', turn: turnId, id: `${prefix}-say-${count}`, text });
 }
 
-/** @param {Told} told */
-function hear(told) {
-  note('in', { ...told });
-  if (told.type === 'message' && told.id !== undefined) waiting.push({ id: told.id, text: told.text ?? '' });
-  else if (told.type === 'interrupt') turn?.abort();
-  else if (told.type === 'stop') tasks.get(told.task ?? '')?.stop.abort();
-  else if (told.type === 'answer') asked.get(told.id ?? '')?.(told);
-  void live();
+/** @param {Input} input */
+function receive(input) {
+  note('in', { ...input });
+  if (input.type === 'message' && input.id !== undefined) waiting.push({ id: input.id, text: input.text ?? '' });
+  else if (input.type === 'interrupt') turn?.abort();
+  else if (input.type === 'stop') tasks.get(input.task ?? '')?.stop.abort();
+  else if (input.type === 'answer') openRequests.get(input.id ?? '')?.(input);
+  void runTurns();
 }
 
-async function live() {
+async function runTurns() {
   if (isBusy) return;
   isBusy = true;
   for (;;) {
@@ -90,13 +93,13 @@ async function run(cause, work) {
   turn = own;
   count += 1;
   turnId = `${prefix}-turn-${count}`;
-  tell({ type: 'turn-start', turn: turnId, ...cause });
+  write({ type: 'turn-start', turn: turnId, ...cause });
   const failure = await work(own.signal).then(
     () => null,
     (error) => (own.signal.aborted ? null : String(error.message)),
   );
   const status = own.signal.aborted ? 'interrupted' : failure === null ? 'finished' : 'failed';
-  tell({ type: 'turn-end', turn: turnId, status, ...(failure === null ? {} : { reason: failure }) });
+  write({ type: 'turn-end', turn: turnId, status, ...(failure === null ? {} : { reason: failure }) });
   turn = null;
 }
 
@@ -105,11 +108,11 @@ async function obey(text, signal) {
   const [, verb = '', rest = ''] = /^(\S+)\s*(.*)$/s.exec(text) ?? [];
   const numbers = rest.split(/\s+/).map(Number);
   const command = Object.hasOwn(COMMANDS, verb) ? COMMANDS[verb] : undefined;
-  if (command === undefined) return say(`I heard: ${text}`);
+  if (command === undefined) return say(`unknown command: ${text}`);
   return await command(rest, numbers, signal);
 }
 
-/** What a message can tell it to do. @type {Record<string, (rest: string, numbers: number[], signal: AbortSignal) => unknown>} */
+/** The first word of a message → what it does. @type {Record<string, (rest: string, numbers: number[], signal: AbortSignal) => unknown>} */
 const COMMANDS = {
   say: (rest) => say(rest),
   async count(_, [times = 1, everyMs = 0, units = 0], signal) {
@@ -118,15 +121,15 @@ const COMMANDS = {
       await pause(everyMs, undefined, { signal });
     }
   },
-  big: () => say('0123456789😀'.repeat(Math.ceil(BIG_UNITS / 12)).slice(0, BIG_UNITS)),
+  big: () => say('0123456789😀'.repeat(Math.ceil(BIG_CHARACTERS / 12)).slice(0, BIG_CHARACTERS)),
   hang: (_, __, signal) => pause(2 ** 31 - 1, undefined, { signal }),
   fail(rest) {
-    throw new Error(rest || 'it was told to fail');
+    throw new Error(rest || 'a message made it fail');
   },
   crash: (_, [exitCode = 1]) => process.exit(exitCode),
   log(rest) {
     const [, level = 'info', text = ''] = /^(\S+)\s*(.*)$/s.exec(rest) ?? [];
-    tell({ type: 'log', level, text });
+    write({ type: 'log', level, text });
     say('logged');
   },
   background(_, [seconds = 1]) {
@@ -134,12 +137,12 @@ const COMMANDS = {
     say(`${task} runs in the background`);
   },
   async ask(rest, _, signal) {
-    const said = await ask({ kind: 'permission', tool: 'shell', input: { command: rest }, title: rest }, signal);
-    say(said.allow === true ? `allowed: ${rest}` : `denied: ${rest}`);
+    const answer = await ask({ kind: 'permission', tool: 'shell', input: { command: rest }, title: rest }, signal);
+    say(answer.allow === true ? `allowed: ${rest}` : `denied: ${rest}`);
   },
   async question(rest, _, signal) {
-    const said = await ask({ kind: 'question', tool: null, input: { question: rest }, title: rest }, signal);
-    say(`answered: ${JSON.stringify(said.answers ?? null)}`);
+    const answer = await ask({ kind: 'question', tool: null, input: { question: rest }, title: rest }, signal);
+    say(`answered: ${JSON.stringify(answer.answers ?? null)}`);
   },
 };
 
@@ -149,7 +152,7 @@ function start(ms) {
   const task = `${prefix}-task-${count}`;
   const stop = new AbortController();
   tasks.set(task, { stop });
-  tell({ type: 'task-start', task, description: `a command of ${ms / 1_000} s` });
+  write({ type: 'task-start', task, description: `a command of ${ms / 1_000} s` });
   void pause(ms, undefined, { signal: stop.signal })
     .catch(() => undefined)
     .then(() => {
@@ -157,38 +160,38 @@ function start(ms) {
       const status = stop.signal.aborted ? 'stopped' : 'failed';
       const exitCode = stop.signal.aborted ? null : 3;
       const summary = stop.signal.aborted ? `${task} was stopped` : `${task} exited with code 3`;
-      tell({ type: 'task-end', task, status, exitCode, summary });
-      // Whoever stopped it knows.
+      write({ type: 'task-end', task, status, exitCode, summary });
+      // A stopped task wakes no turn.
       if (!stop.signal.aborted) ended.push({ id: task, status, exitCode, summary });
-      void live();
+      void runTurns();
     });
   return task;
 }
 
-/** @param {Record<string, unknown>} what @param {AbortSignal} signal @returns {Promise<Told>} */
+/** @param {Record<string, unknown>} what @param {AbortSignal} signal @returns {Promise<Input>} */
 async function ask(what, signal) {
   count += 1;
   const request = `${prefix}-request-${count}`;
-  tell({ type: 'ask', request, ...what });
+  write({ type: 'ask', request, ...what });
   try {
-    const said = await new Promise((/** @type {(said: Told) => void} */ resolve, reject) => {
-      asked.set(request, resolve);
+    const answer = await new Promise((/** @type {(answer: Input) => void} */ resolve, reject) => {
+      openRequests.set(request, resolve);
       signal.addEventListener('abort', () => reject(new Error('it was interrupted')));
     });
-    const outcome = what.kind === 'question' ? 'answered' : said.allow === true ? 'allowed' : 'denied';
-    tell({ type: 'answered', request, outcome });
-    return said;
+    const outcome = what.kind === 'question' ? 'answered' : answer.allow === true ? 'allowed' : 'denied';
+    write({ type: 'answered', request, outcome });
+    return answer;
   } catch (error) {
-    tell({ type: 'answered', request, outcome: 'cancelled' });
+    write({ type: 'answered', request, outcome: 'cancelled' });
     throw error;
   } finally {
-    asked.delete(request);
+    openRequests.delete(request);
   }
 }
 
 note('start', { sees: Object.keys(process.env).filter((name) => name.startsWith('INTERLUDE_')) });
 const input = createInterface({ input: process.stdin });
 input.on('line', (line) => {
-  if (line.trim() !== '') hear(JSON.parse(line));
+  if (line.trim() !== '') receive(JSON.parse(line));
 });
 input.on('close', () => process.exit(0));

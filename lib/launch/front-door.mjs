@@ -1,7 +1,7 @@
 import { createServer, STATUS_CODES } from 'node:http';
 import { unplacedFrom } from '../protocol/base-path.mjs';
 import { serverLog } from '../protocol/server-log.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { prepareHeaders } from '../server/access/incoming-headers.mjs';
 import { pageRefusal } from '../server/access/page-refusal.mjs';
 import { isStrict, STRICT_TRANSPORT } from '../server/access/response-headers.mjs';

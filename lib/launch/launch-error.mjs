@@ -1,4 +1,4 @@
-import { errorLine, systemTrouble } from '../runner/system-error.mjs';
+import { explainSystemError, formatError } from '../runner/host/system-error.mjs';
 
 /** @param {string} line */
 export function printLine(line) {
@@ -24,7 +24,7 @@ export class LaunchError extends Error {
    */
   static ofWriting(error, folder, elsewhere) {
     const known = /** @type {NodeJS.ErrnoException} */ (error);
-    return new LaunchError(systemTrouble(known, folder, elsewhere) ?? known.message);
+    return new LaunchError(explainSystemError(known, folder, elsewhere) ?? known.message);
   }
 }
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { placedAt } from '../protocol/base-path.mjs';
-import { errorCode } from '../runner/system-error.mjs';
+import { errorCode } from '../runner/host/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { exchange, requestOf } from './exchange.mjs';
 import { frontDoor, isApiPath, pathOf } from './front-door.mjs';

@@ -21,8 +21,8 @@ export function publishServerFile(dataDir, url, pages = url) {
   const own = `${NAME}.${process.pid}`;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    removeLeftDrafts(join(dataDir, NAME));
-    removeLeftDrafts(join(dataDir, `.${NAME}`), /^(\d+)(\.\d+)?$/);
+    removeStaleDrafts(join(dataDir, NAME));
+    removeStaleDrafts(join(dataDir, `.${NAME}`), /^(\d+)(\.\d+)?$/);
     write(dataDir, own, content);
     write(dataDir, NAME, content);
   } catch (error) {
@@ -60,7 +60,7 @@ export function runningServer(dataDir, port) {
  * @returns {string | null} the entry of the newest running server
  */
 function newestOther(dataDir) {
-  removeLeftDrafts(join(dataDir, NAME));
+  removeStaleDrafts(join(dataDir, NAME));
   /** @type {{ content: string, at: number } | null} */
   let newest = null;
   for (const name of readdirSync(dataDir)) {

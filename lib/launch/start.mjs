@@ -112,7 +112,7 @@ function within(ms, work) {
 function nextCommands() {
   /** @param {string[]} args */
   const ours = (...args) => `    ${interludeCommand(args)}`;
-  const recording = shownPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
+  const recording = displayPath(join(root, 'tests/fixtures/recordings/demo/test-run.jsonl'));
   return [
     '  In another terminal, run Claude Code in a project:',
     `    mkdir -p ~/my-project && ${interludeCommand(['runner', 'claude', '--cwd'])} ~/my-project`,

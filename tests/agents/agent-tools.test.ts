@@ -1,5 +1,5 @@
 import type { AgentSummary, Turn } from '@interlude/protocol/read-models';
-import { agent, type Context, say, tool, turn } from '@interlude/runner/demo/scripted-model.mjs';
+import { agent, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';

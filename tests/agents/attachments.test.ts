@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Attachment } from '@interlude/protocol/attachments';
 import { fieldsOf, listOf, parseJson } from '@interlude/protocol/fields';
-import { say, turn } from '@interlude/runner/demo/scripted-model.mjs';
+import { say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, PNG } from '../support/attachments';
 import { claudeHome } from '../support/claude-home';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RUNNER_AWAY_MS } from '@interlude/protocol/limits';
 import type { Turn } from '@interlude/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/demo/scripted-model.mjs';
+import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { claudeStage, quick } from '../support/claude-stage';
 import { HOLD, letGo } from '../support/held-task';

@@ -1,4 +1,4 @@
-import { background, type Context, say, turn } from '@interlude/runner/demo/scripted-model.mjs';
+import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claudeStage, quick } from '../support/claude-stage';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentDetail, Turn } from '@interlude/protocol/read-models';
-import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/demo/scripted-model.mjs';
+import { agent, background, bash, type Context, say, tool, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { claudeHome } from '../support/claude-home';
 import { claudeInTerminal, prompt } from '../support/claude-in-terminal';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { background, type Context, say, turn } from '@interlude/runner/demo/scripted-model.mjs';
+import { background, type Context, say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ClaudeStage, claudeStage, quick } from '../support/claude-stage';
 import { type LiveServer, startLiveServer } from '../support/live-server';

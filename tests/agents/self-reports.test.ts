@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { mcpLines } from '@interlude/runner/shown-command.mjs';
+import { mcpCommands } from '@interlude/runner/host/own-program.mjs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startAcpModel } from '../support/acp-model';
 import { homeOf, missingAgent, REAL_ACP_AGENTS } from '../support/acp-real-agents';
@@ -102,7 +102,7 @@ describe.skipIf(!existsSync(CODEX))('Codex with the line of its own', () => {
   const tooled = async () => {
     const heard: string[] = [];
     const stage = await codexStage(dashboard, brain(call, spawn, heard));
-    expect(await stage.shell(mcpLines(stage.dataDir).Codex)).toMatchObject({ exitCode: 0 });
+    expect(await stage.shell(mcpCommands(stage.dataDir).Codex)).toMatchObject({ exitCode: 0 });
     return { ...stage, heard };
   };
 

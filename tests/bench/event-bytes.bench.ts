@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { play } from '@interlude/runner/replay/player';
-import { readRecording } from '@interlude/runner/replay/recording';
+import { play, readRecording } from '@interlude/runner/cli/recording';
 import { OWNER } from '@/lib/server/access/principal';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { temporaryDatabase } from '../support/database';

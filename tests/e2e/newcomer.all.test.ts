@@ -1,6 +1,6 @@
 import type { SessionSummary, Turn } from '@interlude/protocol/read-models';
-import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
-import { FLEET } from '@interlude/runner/demo/fleet';
+import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
+import { FLEET } from '@interlude/runner/cli/demo/demo-source';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CliRun, startCli } from '../support/cli';
 import { expectWithin } from '../support/pace';
@@ -56,7 +56,7 @@ test('an agent of the demo logs more once its level is debug', async () => {
   const log = page.getByRole('log', { name: 'Agent log' });
   await log.getByText(/plays the recording test-run as session checkout-service-/).waitFor();
   await log
-    .getByText(/turn began: answers a message$/)
+    .getByText(/turn started: answers a message$/)
     .first()
     .waitFor();
   await log
@@ -78,7 +78,7 @@ test('the agent of the demo that answers runs what it was allowed to, and wakes 
   const page = await it.load('/');
   const nav = page.getByRole('navigation', { name: 'Sessions' });
   await nav.getByRole('link').filter({ hasText: ASSISTANT }).first().click();
-  await transcriptOf(page).getByText('I am a scripted agent of the demo').waitFor();
+  await transcriptOf(page).getByText('I am a scripted demo agent').waitFor();
   await live(page);
   const composer = page.getByRole('textbox', { name: `Message to “${ASSISTANT}”` });
   await composer.fill('Run the tests, please');

@@ -1,5 +1,5 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
+import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, expect, test } from 'vitest';
 import { type CliRun, runCli, startCli } from '../support/cli';
 import { live, transcriptOf } from '../support/transcript-page';
@@ -102,12 +102,12 @@ test('a demo session that replays a recording takes no message, says so, and lea
   const page = await it.open(`/sessions/${said.id}`);
   await live(page);
   const instead = page.getByRole('region', { name: 'Composer' });
-  await instead.getByText('this agent replays a recording, and nobody reads messages to it').waitFor();
+  await instead.getByText('this agent replays a recording and can’t answer messages').waitFor();
   expect(await page.getByRole('textbox', { name: /^Message to/ }).count()).toBe(0);
   expect(await page.getByRole('button', { name: /^(?:Interrupt|Allow|Deny|Stop )/ }).count()).toBe(0);
 
   await transcriptOf(page)
-    .getByText(/this agent replays a recording, and nobody reads messages to it/)
+    .getByText(/this agent replays a recording and can’t answer messages/)
     .first()
     .waitFor();
 

@@ -46,7 +46,7 @@ describe('on a terminal', () => {
     const terminal = inTerminal(claude('--yes'), { NPM_DOES: 'fails' });
     expect(await terminal.ended).toBe(3);
     expect(terminal.shown).toMatch(
-      /npm error 404 no such package\r\ninterlude: the Agent SDK was not installed: npm failed \(exit 7\); mend that, then run: npm install --prefix [^\n]+\r\n$/,
+      /npm error 404 no such package\r\ninterlude: the Agent SDK was not installed: npm failed \(exit 7\); fix that, then run: npm install --prefix [^\n]+\r\n$/,
     );
     expect(existsSync(home)).toBe(false);
   });
@@ -82,7 +82,7 @@ describe('without a terminal', () => {
     await mkdir(bare);
     const end = await runCli(claude('--yes'), { ...rest, npm_execpath: '', PATH: bare }, base);
     expect(end.exitCode).toBe(3);
-    expect(end.stderr).toContain('the Agent SDK was not installed: npm is not on this machine; ');
+    expect(end.stderr).toContain('the Agent SDK was not installed: npm is not installed; ');
   });
 });
 
@@ -132,7 +132,7 @@ test('two runners at once install once, and both start', async () => {
   const second = startCli(claude('--yes', '--agent', 'two'), env, base);
   const said: string[] = [];
   second.process.stderr?.on('data', (chunk) => said.push(String(chunk)));
-  await expect.poll(() => said.join('')).toContain('is installing it already; waiting for that');
+  await expect.poll(() => said.join('')).toContain('waiting for process ');
   await writeFile(env.NPM_GO ?? '', '');
   for (const { ended } of [first, second]) expect(await ended).toMatchObject({ exitCode: 0, stdout: `${RUNS}\n` });
   expect(await calls()).toHaveLength(1);

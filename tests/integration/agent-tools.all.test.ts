@@ -1,5 +1,5 @@
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
-import type { ToolServer } from '@interlude/runner/mcp/tool-server';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
+import type { ToolServer } from '@interlude/runner/mcp/agent-tools';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
@@ -37,10 +37,10 @@ test('interlude mcp and the control port refuse tools to a process that no runne
     const response = await fetch(`${control?.url}${path}`, { method: 'POST', headers, body: '{}' });
     return [response.status, await response.json()];
   };
-  const nobody = { error: 'this agent has no session that is followed here', at: null };
+  const nobody = { error: 'no session of this agent is followed here', at: null };
   expect(await port('/tools/list_obligations?pid=1,2147483000')).toEqual([404, nobody]);
   expect(await port('/tools/list_obligations')).toEqual([404, nobody]);
-  expect(await port(`/tools/nothing?pid=${process.pid}`)).toEqual([404, { error: 'there is no tool nothing' }]);
+  expect(await port(`/tools/nothing?pid=${process.pid}`)).toEqual([404, { error: 'unknown tool nothing' }]);
   expect(await port(`/tools/list_obligations?pid=2147483000,${process.pid}`)).toEqual([
     200,
     { text: 'No message waits for a reply from you.', isError: false },

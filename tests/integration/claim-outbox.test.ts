@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { claimOutbox } from '@interlude/runner/host/claim-outbox';
+import { ProcessLockedError } from '@interlude/runner/host/process-lock';
 import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import { OutboxVersionError } from '@interlude/runner/outbox/store';
-import { ProcessLockedError } from '@interlude/runner/process-lock';
 import { createClient } from '@libsql/client';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { callCli } from '../support/cli-in-process';

@@ -16,7 +16,7 @@ test('npm --prefix resolves paths from the caller’s folder, and prints command
   expect((await npm("replay './my run.jsonl'")).stderr).toMatch(/my run.jsonl.*line 1/);
   expect((await npm('runner claude --cwd project')).stderr).toContain(`${join(folder, 'project')} is not a folder`);
   const installed = await npm('hooks install --settings settings.json');
-  expect(installed.stdout).toContain(`the hooks are in ${join(folder, 'settings.json')}`);
+  expect(installed.stdout).toContain(`installed the hooks in ${join(folder, 'settings.json')}`);
   const next = /^ {2}(.+ runner hooks)$/m.exec(installed.stdout)?.[1] ?? '';
   expect(next).toBe(`INTERLUDE_DATA_DIR=${folder}/data npm --prefix ${process.cwd()} run -s interlude -- runner hooks`);
   const { exitCode, stdout } = await runShell(`${next} --help`, {}, folder);

@@ -1,5 +1,4 @@
-import type { CheckResult } from '@interlude/conformance/check';
-import type { ConformanceReport } from '@interlude/conformance/report';
+import type { CheckResult, ConformanceReport } from '@interlude/conformance/check';
 import { describe, expect, test } from 'vitest';
 import { runCli } from '../support/cli';
 import { checkRunnerInLanes, checkServer, expectFailed, OURS, PYTHON, TYPESCRIPT } from '../support/conformance-runs';

@@ -40,11 +40,11 @@ describe('the command', () => {
 
   test.each([
     [['conformance'], /name server or runner/],
-    [['conformance', 'clients'], /there is no "clients" to check/],
-    [['conformance', 'runner'], /the command of the runner stands behind --/],
+    [['conformance', 'clients'], /cannot check "clients"/],
+    [['conformance', 'runner'], /put the command of the runner after --/],
     [['conformance', 'runner', '--ours', '--', 'x'], /give a command or --ours/],
-    [['conformance', 'server', '--only', 'manners'], /--only is one of outbox, answers/],
-    [['conformance', 'server', '--timeout', '0'], /--timeout is a number of seconds/],
+    [['conformance', 'server', '--only', 'manners'], /--only must be one of outbox, answers/],
+    [['conformance', 'server', '--timeout', '0'], /--timeout must be a number of seconds/],
   ])('refuses %j with what to do', async (args, says) => {
     const { exitCode, stderr } = await callCli(args);
     expect([exitCode, stderr.trim().split('\n').length]).toEqual([2, 1]);

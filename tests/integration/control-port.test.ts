@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
-import { controlPath, readControlFile, writeControlFile } from '@interlude/runner/control-port/control-file';
-import { ControlPort } from '@interlude/runner/control-port/control-port';
-import { type ControlHandlers, NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
+import { controlPath, readControlFile, writeControlFile } from '@interlude/runner/host/control-file';
+import { type ControlHandlers, ControlPort, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import type { SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -97,7 +96,11 @@ describe('the control port', () => {
     ];
     for (const path of others) {
       const { status, body } = await call(path, { method: path === '/log-level' ? 'GET' : 'POST', secret: 'of-s1' });
-      expect([path, status, body]).toEqual([path, 403, { error: 'this opens the tools of a session only' }]);
+      expect([path, status, body]).toEqual([
+        path,
+        403,
+        { error: 'a ticket is valid for the tools of its session only' },
+      ]);
     }
     expect(told).toHaveLength(1);
   });

@@ -95,7 +95,7 @@ test.runIf(canMount())(
       expect(end).toEqual({
         exitCode: 1,
         stdout: '',
-        stderr: `interlude: ${place}/settings.json was left as it is: the disk of ${place} is read-only; make it writable, then try again\n`,
+        stderr: `interlude: ${place}/settings.json is unchanged: the disk of ${place} is read-only; make it writable, then try again\n`,
       });
     }
   },
@@ -125,7 +125,7 @@ test.each([
   const { exitCode, stderr } = args.length === 0 ? await startServer(env) : await callCli(args, env);
   expect({ exitCode, stderr }).toEqual({
     exitCode: 1,
-    stderr: `interlude: other users can write in ${folder}; look that what is in it is yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder\n`,
+    stderr: `interlude: other users can write in ${folder}; check that its files are yours and run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to another folder\n`,
   });
   expect(await readdir(folder)).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
+import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { askForTests, assistantStage } from '../support/assistant-stage';
 import { startCli } from '../support/cli';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentList } from '@interlude/protocol/read-models';
-import { ASSISTANT } from '@interlude/runner/demo/assistant-script';
+import { ASSISTANT } from '@interlude/runner/cli/demo/assistant-script';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { askForTests, assistantStage, expectTakesPart } from '../support/assistant-stage';
 import { LocalDashboard } from '../support/local-dashboard';

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
-import { ControlPort } from '@interlude/runner/control-port/control-port';
-import { NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
+import { controlPath, writeControlFile } from '@interlude/runner/host/control-file';
+import { ControlPort, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type HookRun, listenSaying, pathWith, startHook } from '../support/hook-script';

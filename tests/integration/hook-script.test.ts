@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
-import { ControlPort } from '@interlude/runner/control-port/control-port';
-import { type ControlHandlers, type HookCall, NOT_FOLLOWED } from '@interlude/runner/control-port/routes';
 import { HOOK_EVENTS, hookCommand } from '@interlude/runner/hooks/hook-entries';
+import { controlPath, writeControlFile } from '@interlude/runner/host/control-file';
+import { type ControlHandlers, ControlPort, type HookCall, NOT_FOLLOWED } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { HOOK_INPUT, HOOK_SCRIPT, listenSaying, pathWith, startHook } from '../support/hook-script';

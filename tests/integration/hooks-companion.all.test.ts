@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { expect, test } from 'vitest';
 import { comesWithin } from '../support/pace';
 import { playedTerminals } from '../support/terminal-companion';

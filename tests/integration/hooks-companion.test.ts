@@ -13,7 +13,7 @@ import type {
   Task,
   Turn,
 } from '@interlude/protocol/read-models';
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ingest, record } from '../support/ingest-target';
 import { tempDir } from '../support/temp-dir';

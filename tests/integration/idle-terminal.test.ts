@@ -88,9 +88,9 @@ describe('an agent that comes to rest', () => {
 });
 
 test.each([
-  [[], 1, 'the companion of terminals is not running'],
-  [['--for', 'ever'], 2, '--for is a number of seconds'],
-  [['now'], 2, 'it takes options only'],
+  [[], 1, 'the companion for terminals is not running'],
+  [['--for', 'ever'], 2, '--for must be a number of seconds'],
+  [['now'], 2, 'it has options only'],
 ])('wait %j exits with %i and one line that says why', async (args, exitCode, words) => {
   const end = await callCli(['wait', ...args], { INTERLUDE_DATA_DIR: await tempDir() });
   expect(end.exitCode).toBe(exitCode);

@@ -1,5 +1,5 @@
 import type { AgentLogLevel, AgentSummary, LogPage } from '@interlude/protocol/read-models';
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { StoppedClock } from '../support/hurried-clock';
 import { LocalDashboard } from '../support/local-dashboard';

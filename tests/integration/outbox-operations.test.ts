@@ -190,14 +190,14 @@ describe('the command', () => {
     expect((await cliAlone('list')).stdout).toMatch(/agent-1 +1 +kept +\S+Z +log +agent-1 +- +refused: malformed/);
     expect(await cliAlone('redrive', '--outbox', 'agent-1', '--id', '1')).toMatchObject({
       exitCode: 0,
-      stdout: '1 record is sent again\n',
+      stdout: 'sending 1 record again\n',
     });
     const next = await open();
     await next.idle();
     await next.stop();
     expect(server.ledger.messages).toContain('2');
-    expect((await cliAlone('discard', '--all')).stdout).toContain('1 record is discarded');
-    expect((await cliAlone('list')).stdout).toBe('no record was refused\n');
+    expect((await cliAlone('discard', '--all')).stdout).toContain('discarded 1 record;');
+    expect((await cliAlone('list')).stdout).toBe('no refused records\n');
     const all = (await cliAlone('list', '--all', '--json')).stdout
       .trim()
       .split('\n')
@@ -210,13 +210,13 @@ describe('the command', () => {
   });
 
   test('says what it needs, and skips a file that is no outbox', async () => {
-    expect((await cliAlone('status')).stdout).toBe('there is no outbox yet\n');
+    expect((await cliAlone('status')).stdout).toBe('no outbox yet\n');
     writeFileSync(file, 'no database at all, but long enough to be looked at as one');
     expect(await cliAlone('status')).toMatchObject({
       exitCode: 0,
       stderr: expect.stringContaining("agent-1.db can't be read"),
     });
-    expect(await cliAlone()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('say status, list') });
+    expect(await cliAlone()).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('use status, list') });
     expect((await cliAlone('redrive')).exitCode).toBe(2);
     expect((await cliAlone('discard', '--id', '1')).exitCode).toBe(2);
     expect((await cliAlone('list', '--outbox', 'nobody')).exitCode).toBe(1);

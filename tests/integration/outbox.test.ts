@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ProcessLockedError } from '@interlude/runner/host/process-lock';
 import { candidateOf } from '@interlude/runner/outbox/candidate';
 import { systemClock } from '@interlude/runner/outbox/clock';
 import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
 import { poisonedIn } from '@interlude/runner/outbox/operations';
 import { Outbox, type OutboxOptions, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { OutboxStore, type QueuedRow } from '@interlude/runner/outbox/store';
-import { ProcessLockedError } from '@interlude/runner/process-lock';
 import { createClient } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { FaultServer } from '../support/fault-server';

@@ -63,7 +63,7 @@ describe('replay', () => {
 
   test('a log level that is none is said, once here and once in the log, and the default is used', async () => {
     env.INTERLUDE_LOG_LEVEL = 'verbose';
-    const words = 'INTERLUDE_LOG_LEVEL is "verbose", which is none of debug, info, warn, error, fatal; info is used';
+    const words = 'INTERLUDE_LOG_LEVEL is "verbose", not one of debug, info, warn, error, fatal; using info';
     const end = await replay('--session', 's1', '--agent', 'a1');
     expect([end.exitCode, end.stderr]).toEqual([0, `interlude: ${words}\n`]);
     expect(linesOf('a1').filter((line) => line === words)).toHaveLength(1);
@@ -74,7 +74,7 @@ describe('replay', () => {
     const before = server.ledger.records.length;
     const again = await replay('--session', 's1');
     expect(again.exitCode).toBe(0);
-    expect(again.stderr).toContain('session s1 has this recording already');
+    expect(again.stderr).toContain('session s1 already has this recording');
     expect(server.ledger.records).toHaveLength(before);
   });
 
@@ -95,9 +95,11 @@ describe('replay', () => {
     const lines = linesOf('a1');
     expect(lines[0]).toBe('plays the recording bash-bg-min as session s1');
     const count = (beginning: string) => lines.filter((line) => line.startsWith(beginning)).length;
-    expect([count('turn began: answers'), count('turn began: woken by the end of task'), count('turn ended')]).toEqual([
-      1, 1, 2,
-    ]);
+    expect([
+      count('turn started: answers'),
+      count('turn started: woken by the end of task'),
+      count('turn ended'),
+    ]).toEqual([1, 1, 2]);
     expect(lines.some((line) => /^task \w+ “.+” (completed|failed), exit \d+ after \d/.test(line))).toBe(true);
     const turn = server.ledger.records.find((record) => record.kind === 'log' && record.log.component === 'turns');
     expect(turn?.occurredAt).toBe(eventsOf('s1').find(({ event }) => event.type === 'RUN_STARTED')?.occurredAt);
@@ -118,7 +120,10 @@ describe('replay', () => {
     const run = startCli(args, env);
     await server.until(() => server.requests.length > 0);
     run.process.kill('SIGINT');
-    expect(await run.ended).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('goes on from here') });
+    expect(await run.ended).toMatchObject({
+      exitCode: 130,
+      stderr: expect.stringContaining('run the same command to resume'),
+    });
     expect((await replay()).exitCode).toBe(0);
     expect(sessionsOf().size).toBe(1);
   });
@@ -140,7 +145,7 @@ describe('replay', () => {
     const end = await callCli(atOnce('--session', 's1'), { ...env, INTERLUDE_TOKEN: 'a-wrong-token-of-the-test' });
     expect(end.exitCode).toBe(1);
     expect(end.stderr).toMatch(
-      /^interlude: .*unauthenticated.* kept in the outbox.*; start this again with another[^\n]+\n$/,
+      /^interlude: .*unauthenticated.* stay in the outbox.*; restart with another one[^\n]+\n$/,
     );
     server.behaviour = () => ({ kind: 'none' });
     expect((await replay('--session', 's1')).exitCode).toBe(0);
@@ -163,7 +168,7 @@ describe('replay', () => {
       const end = await replay('--session', 's1');
       expect(end).toMatchObject({ exitCode: 1, stdout: '' });
       expect(end.stderr).toBe(
-        `interlude: ${server.url} put every record into quarantine: s1 belongs to another agent; name another --session or --agent\n`,
+        `interlude: ${server.url} quarantined every record: s1 belongs to another agent; name another --session or --agent\n`,
       );
     });
 
@@ -172,7 +177,7 @@ describe('replay', () => {
       const end = await replay('--session', 's1');
       expect(end).toMatchObject({ exitCode: 0, stdout: `${server.url}/sessions/s1\n` });
       expect(end.stderr).toMatch(
-        /^interlude: 2 of \d+ records were put into quarantine, the first: s1 belongs[^\n]+\n$/,
+        /^interlude: 2 of \d+ records were quarantined, the first because: s1 belongs[^\n]+\n$/,
       );
     });
   });
@@ -181,14 +186,14 @@ describe('replay', () => {
     await server.close();
     const run = startCli(['replay', recording, '--url', server.url, '--speed', 'max'], env);
     const told = new Promise<string>((resolve) => run.process.stderr?.once('data', (chunk) => resolve(String(chunk))));
-    expect(await told).toMatch(/can't be reached \(ECONNREFUSED\); what waits is sent/);
+    expect(await told).toMatch(/can't be reached \(ECONNREFUSED\); unsent records follow/);
     await server.listen();
     expect((await run.ended).exitCode).toBe(0);
   });
 
   test.each([
     ['no command', [], 2, 'Usage: '],
-    ['an unknown command', ['dance'], 2, 'no command "dance"'],
+    ['an unknown command', ['dance'], 2, 'unknown command "dance"'],
     ['no recording', ['replay'], 2, 'name one recording'],
     ['an unknown option', ['replay', recording, '--loud'], 2, "Unknown option '--loud'"],
     ['a speed of nought', ['replay', recording, '--speed', '0'], 2, '--speed'],

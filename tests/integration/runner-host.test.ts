@@ -14,10 +14,10 @@ import type {
 } from '@interlude/protocol/read-models';
 import { endOf } from '@interlude/runner/host/end-session';
 import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
+import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
 import { Outbox } from '@interlude/runner/outbox/outbox';
-import { RUNNER_VERSION } from '@interlude/runner/version';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { callCli } from '../support/cli-in-process';
 import { LocalDashboard } from '../support/local-dashboard';
@@ -294,7 +294,7 @@ describe('a runner', () => {
         .map(({ message }) => message.replace(/after [\d.]+ s/, 'after a while'));
     await settled(lines).toEqual([
       `task t1 “Poll” started [session ${sessionId}]`,
-      `turn began: answers a message [session ${sessionId}]`,
+      `turn started: answers a message [session ${sessionId}]`,
       `turn ended after a while [session ${sessionId}]`,
     ]);
   });
@@ -483,14 +483,14 @@ describe('interlude runner', () => {
     [['claude'], 3, 'npm install --prefix /'],
     [['claude', '--sdk', 'nowhere'], 3, `${join(process.cwd(), 'nowhere')} --ignore-scripts `],
     [['claude', '--permission-mode', 'yolo'], 2, '--permission-mode is one of default,'],
-    [['claude', '--answer-within', 'soon'], 2, '--answer-within is a number of seconds'],
-    [['claude', '--session', '..'], 2, '--session is an id of 1 to 256 characters'],
-    [['hooks', '--agent', '.'], 2, '--agent is an id of 1 to 256 characters'],
+    [['claude', '--answer-within', 'soon'], 2, '--answer-within must be a number of seconds'],
+    [['claude', '--session', '..'], 2, '--session must be an id of 1 to 256 characters'],
+    [['hooks', '--agent', '.'], 2, '--agent must be an id of 1 to 256 characters'],
     [['claude', '--loud'], 2, "Unknown option '--loud'"],
     [['claude', '--url', 'ftp://there'], 2, 'not an http address'],
     [['claude', '--cwd', 'nowhere-at-all'], 1, 'nowhere-at-all is not a folder'],
-    [['parrot'], 2, 'there is no runner for "parrot"'],
-    [[], 2, 'name the kind of agent'],
+    [['parrot'], 2, 'unknown kind "parrot"'],
+    [[], 2, 'name a kind of agent'],
   ])('%j exits with its code and one line that says what to do', async (args, exitCode, words) => {
     const end = await run(...args);
     expect(end.exitCode).toBe(exitCode);

@@ -53,6 +53,8 @@ test('a runner whose token is revoked says once what to do, and its agent goes o
   const { stderr } = await ended;
   const lines = stderr.split('\n').filter((line) => line.includes('token'));
   expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(/^interlude: the dashboard refuses the token \(.*revoked.*\); put another into \S+given, /);
+  expect(lines[0]).toMatch(
+    /^interlude: the dashboard refuses the token \(.*revoked.*\); put another one into \S+given, /,
+  );
   expect(stderr).not.toContain(token);
 });

@@ -78,14 +78,14 @@ describe('tokens create', () => {
   });
 
   test.each([
-    [['create'], /say for which agent: --agent ID/],
-    [['create', '--agent', 'a', '--role', 'king'], /--role is one of runner, viewer, operator, admin, issuer/],
-    [['create', '--agent', 'a', '--expires', 'soon'], /--expires is a time like 30m, 12h, 90d or 52w/],
+    [['create'], /add --agent ID/],
+    [['create', '--agent', 'a', '--role', 'king'], /--role must be one of runner, viewer, operator, admin, issuer/],
+    [['create', '--agent', 'a', '--expires', 'soon'], /--expires must be a time like 30m, 12h, 90d or 52w/],
     [['create', '--agent', 'a', '--expires', '99999w'], /at most 10 years/],
-    [['create', '--agent', '..'], /--agent is an id/],
-    [['create', 'a'], /"create" takes options only/],
+    [['create', '--agent', '..'], /--agent must be an id/],
+    [['create', 'a'], /"create" has options only/],
     [['revoke'], /name the ids of the tokens/],
-    [[], /say create, list or revoke/],
+    [[], /use create, list or revoke/],
   ])('%j is a usage error that says what to do', async (args, says) => {
     const { exitCode, stdout, stderr } = await callCli(['tokens', ...args], env);
     expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([2, '', 1]);
@@ -95,7 +95,9 @@ describe('tokens create', () => {
   test('takes a token from the arguments of an old script, and says where else to put it', async () => {
     const { exitCode, stderr } = await callCli(['tokens', 'list', '--token', 'a-secret-of-some-length'], env);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^interlude: --token shows the token to everybody on this machine; put it into a file/);
+    expect(stderr).toMatch(
+      /^interlude: --token exposes the token to every user of this machine; pass it with --token-file/,
+    );
     expect(stderr).not.toContain('a-secret');
   });
 
@@ -117,7 +119,7 @@ describe('tokens list and revoke', () => {
 
     expect(await callCli(['tokens', 'revoke', id], env)).toEqual({
       exitCode: 0,
-      stdout: `${id} (To be listed) opens nothing any more\n`,
+      stdout: `${id} (To be listed) is revoked\n`,
       stderr: '',
     });
     expect((await ask('/me', token)).status).toBe(401);
@@ -139,7 +141,7 @@ describe('tokens list and revoke', () => {
 describe('sign-in', () => {
   test('prints a link that signs in once', async () => {
     const { exitCode, stdout, stderr } = await callCli(['sign-in'], env);
-    expect([exitCode, stderr]).toEqual([0, 'interlude: good once, for 5 min\n']);
+    expect([exitCode, stderr]).toEqual([0, 'interlude: works once, for 5 min\n']);
     expect(stdout).toMatch(new RegExp(`^${dashboard.url}/sign-in\\?token=ilc_[A-Za-z0-9_-]{43}\n$`));
     const open = () => fetch(stdout.trim(), { redirect: 'manual' });
     const first = await open();
@@ -164,8 +166,8 @@ describe('sign-in', () => {
       expect([exitCode, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
       return stderr;
     };
-    expect(await said({})).toMatch(/there is no token for http\S+; give its owner’s/);
-    expect(await said({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/does not know this token; give its owner’s/);
+    expect(await said({})).toMatch(/no token for http\S+; pass its owner’s/);
+    expect(await said({ INTERLUDE_TOKEN: 'wrong-wrong-wrong' })).toMatch(/refuses the token; pass its owner’s/);
     expect(await said({ INTERLUDE_TOKEN: 'x'.repeat(20), INTERLUDE_URL: 'http://127.0.0.1:9' })).toMatch(
       /http:\/\/127.0.0.1:9 does not answer \(.+\); start Interlude/,
     );
@@ -191,8 +193,8 @@ describe('the token of a command', () => {
 
   test.each([
     ['of which there is none', null, /can’t be read \(ENOENT\)/],
-    ['that is empty', '', /has to have one token in it/],
-    ['with more than a token', 'INTERLUDE_TOKEN=abc def', /has to have one token in it/],
+    ['that is empty', '', /must contain one token/],
+    ['with more than a token', 'INTERLUDE_TOKEN=abc def', /must contain one token/],
   ])('a file %s is told of at once, by a runner too', async (_, content, says) => {
     const file = join(await tempDir(), 'token');
     if (content !== null) await writeFile(file, content);

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { controlPath, writeControlFile } from '@interlude/runner/control-port/control-file';
-import { ControlPort } from '@interlude/runner/control-port/control-port';
-import type { ToolCaller, ToolOwner } from '@interlude/runner/control-port/routes';
+import { controlPath, writeControlFile } from '@interlude/runner/host/control-file';
+import type { ToolCaller, ToolOwner } from '@interlude/runner/host/control-port';
+import { ControlPort } from '@interlude/runner/host/control-port';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';
-import { doorsIn, forwardingTo } from '@interlude/runner/mcp/forward-call';
+import { forwardCalls, runnerPortsIn } from '@interlude/runner/mcp/forward-call';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../support/temp-dir';
 
@@ -39,7 +39,7 @@ async function runners(owners: Record<string, ToolOwner['at'] | { at: number; re
     });
     onTestFinished(() => port.close());
   }
-  const callTool = forwardingTo(() => doorsIn(dataDir), [10, 20, 30]);
+  const callTool = forwardCalls(() => runnerPortsIn(dataDir), [10, 20, 30]);
   return { dataDir, reported, asked, report: () => callTool('report_status', REPORT, MADE) };
 }
 
@@ -75,7 +75,7 @@ test('an agent that no runner follows is told so, and what a dead runner left is
   const { report, dataDir } = await runners({ a: null, b: null });
   const gone = spawnSync(process.execPath, ['-e', '']).pid;
   await writeControlFile(controlPath(dataDir, 'gone'), { url: 'http://127.0.0.1:9', secret: 'x', pid: gone });
-  expect(await doorsIn(dataDir)).toHaveLength(2);
+  expect(await runnerPortsIn(dataDir)).toHaveLength(2);
   expect(await report()).toEqual({ text: 'Interlude refused: not followed', isError: true });
   const nobody = await (await runners({})).report();
   expect(nobody).toMatchObject({ text: expect.stringContaining('not running'), isError: true });

@@ -104,7 +104,7 @@ export const RUNNER = [
   },
   {
     name: 'opens an outbox that another process has open',
-    file: 'lib/runner/process-lock.ts',
+    file: 'lib/runner/host/process-lock.ts',
     find: "return new ProcessLock(client, await client.transaction('write'));",
     replace: "return new ProcessLock(client, await client.transaction('deferred'));",
     test: 'tests/unit/runner/process-lock.test.ts',
@@ -252,14 +252,14 @@ export const RUNNER = [
   },
   {
     name: 'acts on a command again that comes twice',
-    file: 'lib/runner/commands/command-client.ts',
+    file: 'lib/runner/host/command-client.ts',
     find: 'if (known?.outcome) return this.#acknowledge(command.id, known.outcome);',
     replace: '',
     test: 'tests/unit/runner/command-client.test.ts',
   },
   {
     name: 'acts on a command before it is stored',
-    file: 'lib/runner/commands/command-client.ts',
+    file: 'lib/runner/host/command-client.ts',
     find: 'await seen.begin(command.id, position, this.#clock.now());',
     replace: 'void seen.begin(command.id, position, this.#clock.now()).catch(() => {});',
     test: 'tests/unit/runner/command-client.test.ts',
@@ -308,23 +308,23 @@ export const RUNNER = [
   },
   {
     name: 'takes an agent for dead of which a gateway refuses a single path',
-    file: 'lib/runner/wire/no-answer-at.ts',
-    find: 'return (await ask(WITHIN_MS)).status;',
+    file: 'lib/runner/host/agent-http.ts',
+    find: 'return (await ask(CONNECT_TIMEOUT_MS)).status;',
     replace: 'return lastStatus;',
     test: 'tests/unit/runner/opencode-source.test.ts',
   },
   {
     name: 'opens the whole control port to the ticket of one session',
-    file: 'lib/runner/control-port/routes.ts',
-    find: 'if (request.ticketOf !== null) return TICKETS_PLACE;',
+    file: 'lib/runner/host/control-port.ts',
+    find: 'if (request.ticketOf !== null) return TICKET_FORBIDDEN;',
     replace: '',
     test: 'tests/integration/control-port.test.ts',
   },
   {
     name: 'gives a call that the nearest runner refuses to another one',
     file: 'lib/runner/mcp/forward-call.ts',
-    find: 'const near = claims.filter(({ at }) => at === nearest);',
-    replace: 'const near = claims.filter(({ at }) => at >= nearest);',
+    find: 'const nearest = claims.filter(({ at }) => at === distance);',
+    replace: 'const nearest = claims.filter(({ at }) => at >= distance);',
     test: 'tests/integration/tool-doors.test.ts',
   },
   {
@@ -385,9 +385,9 @@ export const RUNNER = [
   },
   {
     name: 'waits five minutes for a stream of events that had worked',
-    file: 'lib/runner/wire/event-stream.ts',
+    file: 'lib/runner/host/agent-http.ts',
     find: 'const isMissing = !wasEverOpen && status',
     replace: 'const isMissing = status',
-    test: 'tests/unit/runner/event-stream.test.ts',
+    test: 'tests/unit/runner/agent-http.test.ts',
   },
 ];

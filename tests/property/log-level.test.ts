@@ -3,8 +3,7 @@ import { COMMAND_EXPIRY_MS, COMMAND_LEASE_MS } from '@interlude/protocol/limits'
 import type { LogLevel } from '@interlude/protocol/log-levels';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import type { CommandFrame } from '@interlude/protocol/sse';
-import { KeptLevel } from '@interlude/runner/logger/kept-level';
-import { LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { LevelSwitch, PersistentLevel } from '@interlude/runner/logger/level-switch';
 import type { Outbox } from '@interlude/runner/outbox/outbox';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -40,7 +39,7 @@ class World {
   readonly #seen = new Set<string>();
   readonly #timers = new Set<() => void>();
   #level!: LevelSwitch;
-  #kept!: KeptLevel;
+  #kept!: PersistentLevel;
   #position: string | null = null;
   #process = 0;
   #reader: FrameReader | null = null;
@@ -176,7 +175,7 @@ class World {
         for (const { name, value } of [cursor ?? []].flat()) this.#disk.set(name, value ?? '');
       },
     };
-    this.#kept = await KeptLevel.restore(this.#level, outbox, () => {});
+    this.#kept = await PersistentLevel.restore(this.#level, outbox, () => {});
   }
 
   async #take({ id, body }: Extract<Command, { type: 'log-level.set' }>): Promise<void> {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { JsonLines } from '@interlude/runner/wire/json-lines';
+import { JsonLines } from '@interlude/runner/host/agent-process';
 import { expect, onTestFinished } from 'vitest';
 import { tempDir } from './temp-dir';
 

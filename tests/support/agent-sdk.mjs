@@ -14,7 +14,7 @@ export function sdkFolder() {
 /** @returns {Promise<{ folder: string } | { missing: string }>} where the SDK is, or why it is not */
 export async function ensureAgentSdk() {
   const { loadClaudeSdk, wantedClaudeSdk } = await loadTypescript('lib/runner/sources/claude/claude-sdk.ts');
-  const { ensurePackage } = await loadTypescript('lib/runner/install/ensure-package.ts');
+  const { ensurePackage } = await loadTypescript('lib/runner/cli/install-package.ts');
   const named = process.env.INTERLUDE_CLAUDE_SDK_DIR;
   const folder = sdkFolder();
   const wanted = { ...wantedClaudeSdk('', folder), isOwn: named === undefined };

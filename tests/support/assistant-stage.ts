@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Assistant, startAssistant } from '@interlude/runner/demo/assistant';
+import { type Assistant, startAssistant } from '@interlude/runner/cli/demo/assistant';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import type { InstalledSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { expect, onTestFinished } from 'vitest';
@@ -42,7 +42,7 @@ export async function assistantStage(
   };
   onTestFinished(close);
   const operator = new Operator(server, assistant.sessionId);
-  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted agent of the demo'));
+  await operator.until('a greeting', (turns) => said(turns[0]).includes('I am a scripted demo agent'));
   return { dataDir, assistant, operator, close };
 }
 

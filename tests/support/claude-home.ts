@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ModelScript, startModel } from '@interlude/runner/demo/scripted-model.mjs';
+import { type ModelScript, startModel } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import type { LiveServer } from './live-server';
 
 /** Where one Claude Code lives: a project, a home and a scripted model of its own. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type ModelScript, type Step, step } from '@interlude/runner/demo/scripted-model.mjs';
+import { type ModelScript, type Step, step } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { onTestFinished } from 'vitest';
 import { claudeHome } from './claude-home';
 import { type CliRun, startCli } from './cli';

@@ -1,5 +1,4 @@
-import { main } from '@interlude/runner/cli/main';
-import { takeOwnEnvironment } from '@interlude/runner/cli/own-environment';
+import { main, takeOwnEnvironment } from '@interlude/runner/cli/main';
 import { vi } from 'vitest';
 import type { CliEnd } from './cli';
 

@@ -1,10 +1,10 @@
 import { overHttp } from './over-http';
 
 type Pass = (request: Request) => Promise<Response>;
-/** What a broken server does with a request, and with what a right one would answer. */
+/** Changes a request, or the answer of a correct server. */
 export type Tamper = (request: Request, pass: Pass) => Promise<Response>;
 
-/** A server of this process on a port of its own, under the name it is called by, right or broken. */
+/** Serves a handler of this process on its own port. */
 export function frontOf(
   handle: Pass,
   tamper: Tamper = (request, pass) => pass(request),
@@ -12,7 +12,7 @@ export function frontOf(
   return overHttp({ fetch: (request) => tamper(request, handle) });
 }
 
-/** The same answer with another JSON body, where it has one. */
+/** Replaces the JSON body of an answer, if it has one. */
 export async function withBody(answer: Response, change: (body: Record<string, unknown>) => object): Promise<Response> {
   if (!/json/.test(answer.headers.get('content-type') ?? '')) return answer;
   const headers = new Headers(answer.headers);

@@ -7,16 +7,16 @@ import { frontOf, type Tamper, withBody } from './conformance-front';
 import { checkRunner, checkServer, expectFailed, PYTHON } from './conformance-runs';
 import { type InProcessServer, inProcessServer } from './server-target';
 
-/** Runners and servers that break one rule each, with the checks that must fail for it. */
+/** Runners and servers that break one rule each, with the checks that must fail. */
 
-/** What a broken one never does is waited for in vain. */
-const WITHIN_MS = 20_000;
+/** Spent in full on reactions that a mutant never shows. */
+const TIMEOUT_MS = 20_000;
 const [, source = ''] = PYTHON;
 
 export interface RunnerMutant {
   title: string;
   only: Group[];
-  /** Replacements in runner.py, which has each text once. */
+  /** Replacements in runner.py, which contains each text once. */
   changes: [string, string][];
   fails: string[];
 }
@@ -215,7 +215,7 @@ export async function expectRunnerFails({ only, changes, fails }: RunnerMutant):
   const file = join(folder, 'runner.py');
   writeFileSync(file, code);
   try {
-    expectFailed(await checkRunner(['python3', file], { only, withinMs: WITHIN_MS }), fails);
+    expectFailed(await checkRunner(['python3', file], { only, timeoutMs: TIMEOUT_MS }), fails);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -403,14 +403,14 @@ export const SERVER_MUTANTS: ServerMutant[] = [
 export async function expectServerFails(server: InProcessServer, { only, tamper, fails }: ServerMutant): Promise<void> {
   const front = await frontOf(server.fetch, tamper);
   try {
-    const { results } = await checkServer({ url: front.url, token: server.token }, { only, withinMs: WITHIN_MS });
+    const { results } = await checkServer({ url: front.url, token: server.token }, { only, timeoutMs: TIMEOUT_MS });
     expectFailed(results, fails);
   } finally {
     await front.close();
   }
 }
 
-/** Mutants whose checks take a second. */
+/** Mutants whose checks take about a second. */
 export const QUICK = new Set([
   'hands its token on to the agent',
   'counts what it has seen as new',
@@ -419,7 +419,7 @@ export const QUICK = new Set([
   'answers strangers',
 ]);
 
-/** Runs the checks against each mutant of a runner and of a server that is chosen by its title. */
+/** Runs the checks against the chosen mutants. */
 export function describeConformanceMutants(isChosen: (title: string) => boolean): void {
   describe.concurrent('the runner checks', () => {
     test.each(RUNNER_MUTANTS.filter(({ title }) => isChosen(title)))('fail a runner that $title', expectRunnerFails);

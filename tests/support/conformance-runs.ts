@@ -1,15 +1,13 @@
 import { fileURLToPath } from 'node:url';
-import { type CheckResult, GROUPS, type Group } from '@interlude/conformance/check';
-import { conduct } from '@interlude/conformance/conduct';
-import { RUNNER_CHECKS } from '@interlude/conformance/runner/checks';
-import { RunnerStage } from '@interlude/conformance/runner/runner-stage';
-import { SERVER_CHECKS } from '@interlude/conformance/server/checks';
-import { ServerStage } from '@interlude/conformance/server/server-stage';
+import { type CheckResult, GROUPS, type Group, runChecks } from '@interlude/conformance/check';
+import { RunnerTarget } from '@interlude/conformance/runner/runner-target';
+import { ServerTarget } from '@interlude/conformance/server/server-target';
+import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/tables';
 import { expect } from 'vitest';
 
-/** Longer than anything takes that comes at all, on a machine that does a great deal besides. */
-const WITHIN_MS = 60_000;
-const WHOLE_RUN_MS = 280_000;
+/** Enough for any reaction on a busy machine. */
+const TIMEOUT_MS = 60_000;
+const RUN_TIMEOUT_MS = 280_000;
 
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 
@@ -19,48 +17,47 @@ export const TYPESCRIPT = [process.execPath, '--import', 'tsx', path('docs/runne
 
 interface Run {
   only?: Group[];
-  /** How long to wait for what does not come where something is broken. */
-  withinMs?: number;
+  timeoutMs?: number;
 }
 
 export async function checkRunner(command: readonly string[], run: Run = {}): Promise<CheckResult[]> {
-  const { only = [], withinMs = WITHIN_MS } = run;
+  const { only = [], timeoutMs = TIMEOUT_MS } = run;
   const { signal } = new AbortController();
-  const stage = await RunnerStage.open(command, { withinMs, signal });
+  const target = await RunnerTarget.open(command, { timeoutMs, signal });
   try {
-    return await conduct(RUNNER_CHECKS, stage, { only, withinMs: WHOLE_RUN_MS, signal, onResult: () => {} });
+    return await runChecks(RUNNER_CHECKS, target, { only, timeoutMs: RUN_TIMEOUT_MS, signal, onResult: () => {} });
   } finally {
-    await stage.close();
+    await target.close();
   }
 }
 
-/** What takes about as long as the others: nearly all of it is waiting. */
+/** Groups that together take about as long as the rest; most of it is waiting. */
 const LANES: Group[][] = [
   ['answers', 'outbox', 'secrets'],
   ['turns', 'commands', 'tasks', 'requests', 'log level', 'order'],
 ];
 
-/** All checks, of several runners beside each other: each group has one that is its own or a neighbour's. */
+/** Runs all checks, with several runners at the same time. */
 export async function checkRunnerInLanes(command: readonly string[]): Promise<CheckResult[]> {
   const rest = GROUPS.filter((group) => !LANES.flat().includes(group));
   return (await Promise.all([...LANES, rest].map((only) => checkRunner(command, { only })))).flat();
 }
 
-/** @returns with the sessions that it could not put away */
+/** @returns also the sessions that could not be ended and archived */
 export async function checkServer(
   server: { url: string; token: string },
   run: Run = {},
 ): Promise<{ results: CheckResult[]; left: string[]; prefix: string }> {
-  const { only = [], withinMs = WITHIN_MS } = run;
+  const { only = [], timeoutMs = TIMEOUT_MS } = run;
   const { signal } = new AbortController();
-  const stage = new ServerStage(server, withinMs, signal);
-  await stage.enter();
-  const how = { only, withinMs: WHOLE_RUN_MS, signal, onResult: () => {} };
-  const results = await conduct(SERVER_CHECKS, stage, how);
-  return { results, left: await stage.close(), prefix: stage.prefix };
+  const target = new ServerTarget(server, timeoutMs, signal);
+  await target.connect();
+  const how = { only, timeoutMs: RUN_TIMEOUT_MS, signal, onResult: () => {} };
+  const results = await runChecks(SERVER_CHECKS, target, how);
+  return { results, left: await target.close(), prefix: target.prefix };
 }
 
-/** Fails unless these failed, and no others; it says all that was seen: of a list that differs, only its beginning is shown. */
+/** Asserts the names of the failed checks; the message has all details, because a diff shows only the beginning. */
 export function expectFailed(results: readonly CheckResult[], names: readonly string[]): void {
   const failed = results.filter(({ verdict }) => verdict === 'failed');
   const told = failed.map(({ name, detail }) => `${name}: ${detail}`).join('\n');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { MessageItem, SessionDetail, Turn } from '@interlude/protocol/read-models';
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { expect, onTestFinished } from 'vitest';
 import { startCli } from './cli';
 import { playedTerminals } from './terminal-companion';

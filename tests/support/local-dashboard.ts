@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { Endpoint } from '@interlude/runner/server-request';
+import type { Endpoint } from '@interlude/runner/host/server-request';
 import { ownPort } from './own-port.mjs';
 import { inProcessServer, type ServerTarget } from './server-target';
 

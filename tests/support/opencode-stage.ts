@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { mcpLines } from '@interlude/runner/shown-command.mjs';
+import { mcpCommands } from '@interlude/runner/host/own-program.mjs';
 import { onTestFinished } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from './acp-model';
 import { type CliRun, runShell, startCli } from './cli';
@@ -80,7 +80,7 @@ export async function opencodeStage(
   const dataDir = join(home, 'data');
   if (hasTools) {
     const { exitCode, stdout } = await runShell(
-      mcpLines(dataDir).OpenCode,
+      mcpCommands(dataDir).OpenCode,
       opencodeEnv as Record<string, string>,
       work,
     );

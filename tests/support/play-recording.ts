@@ -1,9 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { play, readRecording } from '@interlude/runner/cli/recording';
 import { Outbox } from '@interlude/runner/outbox/outbox';
-import { play } from '@interlude/runner/replay/player';
-import { readRecording } from '@interlude/runner/replay/recording';
 import { type CliRun, startCli } from './cli';
 import type { LiveServer } from './live-server';
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { controlPath } from '@interlude/runner/control-port/control-file';
+import { controlPath } from '@interlude/runner/host/control-file';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
+import type { Endpoint } from '@interlude/runner/host/server-request';
 import type { Source } from '@interlude/runner/host/source';
 import { type LevelClock, LevelSwitch } from '@interlude/runner/logger/level-switch';
 import type { Logger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
-import type { Endpoint } from '@interlude/runner/server-request';
 import { onTestFinished } from 'vitest';
 
 /** The whole runner around an agent that says nothing and does nothing. Its log is all there is to hear of it. */

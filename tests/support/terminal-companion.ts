@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { MessageItem, Turn } from '@interlude/protocol/read-models';
-import { controlPath, readControlFile } from '@interlude/runner/control-port/control-file';
+import { controlPath, readControlFile } from '@interlude/runner/host/control-file';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fieldsOf } from '@interlude/protocol/fields';
-import type { ModelScript } from '@interlude/runner/demo/scripted-model.mjs';
+import type { ModelScript } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { MARK } from '@interlude/runner/host/marked-processes';
 import {
   type ClaudeQuery,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { AgentSummary, ObligationList, TranscriptPage } from '@interlude/protocol/read-models';
-import { controlPath } from '@interlude/runner/control-port/control-file';
+import { controlPath } from '@interlude/runner/host/control-file';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
 import type { CallerRule } from '@interlude/runner/host/tool-callers';

@@ -1,62 +1,68 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
+import { HEARTBEAT_MS, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
+import { HEARTBEAT } from '@interlude/protocol/sse';
 import { API_BASE } from '@interlude/protocol/version';
-import { answer, type FakeAnswer, refusal } from './fake-answer';
-import { FakeCommands } from './fake-commands';
-import { type EventsRequest, FakeLedger } from './fake-ledger';
+import { type EventsRequest, errorAnswer, type FakeAnswer, FakeEventLog } from './fake-event-log';
 
 /**
- * An Interlude that misbehaves as it is told, in front of one runner. It keeps what a correct one keeps.
+ * An Interlude that misbehaves on demand in front of one runner, and otherwise stores what a correct one stores.
  *
- * Ordering: requests are judged in the order of their arrival; commands are sent in the order in which they were asked.
- * Failure: whatever it does to a request, `seen` has that request, so a runner is judged by what it did.
+ * Ordering: requests are handled in order of arrival. Commands are sent in the order they were queued, and every new
+ * stream starts with the open ones.
+ * Failure: `requests` lists each request whatever fault it met, so a runner is judged by what it did.
  */
 export type Fault =
-  /** The connection is cut and nothing is taken. */
+  /** Cuts the connection; nothing is stored. */
   | { kind: 'cut' }
-  /** The records are taken, and the connection is cut before the answer. */
-  | { kind: 'taken-then-cut' }
-  /** The records are taken, and the answer breaks off in the middle. */
+  /** Stores the records and cuts the connection before the answer. */
+  | { kind: 'cut-after-storing' }
+  /** Stores the records and cuts the connection in the middle of the answer. */
   | { kind: 'half-an-answer' }
-  /** The records are taken, and the answer comes late. */
+  /** Stores the records and delays the answer. */
   | { kind: 'slow'; ms: number }
-  /** Nothing is taken. */
+  /** Answers with an error; nothing is stored. */
   | { kind: 'refuse'; status: number; code: string; retryAfter?: number };
 
-/** A request to `POST /events`, as it came. */
+/** A request to `POST /events`. */
 export interface SeenRequest {
   at: number;
   bytes: number;
   producer: { id: string; epoch: number };
   records: Fields[];
-  /** Null while it is under way, and where the connection was cut. */
+  /** Null while it is in progress, and if the connection was cut. */
   status: number | null;
-  /** When it was answered, or cut. */
+  /** When it was answered or cut. */
   endedAt: number | null;
 }
 
+function send(response: ServerResponse, { status, body }: FakeAnswer, headers: Record<string, string> = {}): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers });
+  response.end(JSON.stringify(body));
+}
+
 export class FakeInterlude {
-  readonly ledger = new FakeLedger();
-  readonly seen: SeenRequest[] = [];
-  readonly commands = new FakeCommands(this.ledger);
-  /** What becomes of each request to `POST /events`. */
-  weather: (request: SeenRequest) => Fault | null = () => null;
+  readonly log = new FakeEventLog();
+  readonly requests: SeenRequest[] = [];
+  readonly commands = new FakeCommands(this.log);
+  /** Chooses the fault for each request to `POST /events`. */
+  faultFor: (request: SeenRequest) => Fault | null = () => null;
   readonly #server: Server;
   readonly #token: string;
   readonly #sockets = new Set<Socket>();
-  #isAway = false;
+  #isOffline = false;
 
   private constructor(token: string) {
     this.#token = token;
     this.#server = createServer((request, response) => {
-      // What can't even be read is answered by nobody.
       this.#handle(request, response).catch(() => response.destroy());
     });
     this.#server.on('connection', (socket) => {
-      if (this.#isAway) socket.destroy();
+      if (this.#isOffline) socket.destroy();
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
     });
@@ -75,16 +81,26 @@ export class FakeInterlude {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Cuts every connection and takes no other: as a machine that is off, at an address that stays ours. */
-  set isAway(isAway: boolean) {
-    this.#isAway = isAway;
-    if (isAway) for (const socket of this.#sockets) socket.destroy();
+  /** Cuts every connection and refuses new ones, while the port stays ours. */
+  set isOffline(isOffline: boolean) {
+    this.#isOffline = isOffline;
+    if (isOffline) for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Applies a fault while the work runs. */
+  async during<Result>(faultFor: (request: SeenRequest) => Fault | null, work: () => Promise<Result>): Promise<Result> {
+    this.faultFor = faultFor;
+    try {
+      return await work();
+    } finally {
+      this.faultFor = () => null;
+    }
   }
 
   async close(): Promise<void> {
     this.commands.close();
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.isAway = true;
+    this.isOffline = true;
     await closed;
   }
 
@@ -97,68 +113,213 @@ export class FakeInterlude {
     }
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://fake');
     const path = pathname.startsWith(API_BASE) ? pathname.slice(API_BASE.length) : pathname;
-    if (path === '/healthz' || path === '/readyz') return answer(response, { status: 200, body: { status: 'ok' } });
+    if (path === '/healthz' || path === '/readyz') return send(response, { status: 200, body: { status: 'ok' } });
     if (request.headers.authorization !== `Bearer ${this.#token}`) {
-      return answer(response, refusal(401, 'unauthenticated', {}));
+      return send(response, errorAnswer(401, 'unauthenticated'));
     }
     const route = `${request.method} ${path}`;
     const raw = Buffer.concat(chunks);
     if (route === 'POST /events') return await this.#events(raw, request.headers['content-encoding'], response);
-    const [, acked] = /^POST \/agents\/[^/]+\/commands\/([^/]+)\/ack$/.exec(route) ?? [];
-    if (acked !== undefined)
-      return answer(response, this.commands.acknowledge(decodeURIComponent(acked), fieldsOf(parseJson(`${raw}`))));
+    const [, commandId] = /^POST \/agents\/[^/]+\/commands\/([^/]+)\/ack$/.exec(route) ?? [];
+    if (commandId !== undefined) {
+      const answer = this.commands.acknowledge(decodeURIComponent(commandId), fieldsOf(parseJson(`${raw}`)));
+      return send(response, answer);
+    }
     if (/^GET \/agents\/[^/]+\/commands$/.test(route)) {
       return this.commands.open(searchParams, textOf(request.headers['last-event-id']), response);
     }
     if (/^GET \/agents\/[^/]+\/reply-obligations$/.test(route)) {
-      return answer(response, { status: 200, body: { position: '0', obligations: [] } });
+      return send(response, { status: 200, body: { position: '0', obligations: [] } });
     }
-    answer(response, refusal(404, 'not_found', {}));
+    send(response, errorAnswer(404, 'not_found'));
   }
 
   async #events(raw: Buffer, encoding: string | undefined, response: ServerResponse): Promise<void> {
-    const unpacked = encoding === 'gzip' ? gunzipSync(raw) : raw;
-    const body = fieldsOf(parseJson(`${unpacked}`)) as unknown as EventsRequest;
+    const json = encoding === 'gzip' ? gunzipSync(raw) : raw;
+    const body = fieldsOf(parseJson(`${json}`)) as unknown as EventsRequest;
     if (fieldsOf(body.producer).id === undefined || !Array.isArray(body.records)) {
-      return answer(response, refusal(400, 'malformed', {}));
+      return send(response, errorAnswer(400, 'malformed'));
     }
     const { producer, records } = body;
-    const seen: SeenRequest = {
-      at: Date.now(),
-      bytes: unpacked.length,
-      producer,
-      records,
-      status: null,
-      endedAt: null,
+    const about = { at: Date.now(), bytes: json.length, producer, records };
+    const seen: SeenRequest = { ...about, status: null, endedAt: null };
+    this.requests.push(seen);
+    this.log.inspect(body);
+    const fault = records[0]?.kind === 'probe' ? null : this.faultFor(seen);
+    const end = (answer: FakeAnswer, headers: Record<string, string> = {}) => {
+      [seen.status, seen.endedAt] = [answer.status, Date.now()];
+      send(response, answer, headers);
     };
-    this.seen.push(seen);
-    this.ledger.notice(body);
-    const isProbe = records[0]?.kind === 'probe';
-    const fault = isProbe ? null : this.weather(seen);
-    const end = (said: FakeAnswer, headers: Record<string, string> = {}) => {
-      [seen.status, seen.endedAt] = [said.status, Date.now()];
-      answer(response, said, headers);
+    const cut = () => {
+      seen.endedAt = Date.now();
+      response.socket?.resetAndDestroy();
     };
-    if (fault?.kind === 'cut') return this.#cut(seen, response);
+    if (fault?.kind === 'cut') return cut();
     if (fault?.kind === 'refuse') {
       const { status, code, retryAfter } = fault;
-      return end(refusal(status, code, {}), retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
+      return end(errorAnswer(status, code), retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) });
     }
-    if (unpacked.length > MAX_REQUEST_BYTES) return end(refusal(413, 'too_large', { maxBytes: MAX_REQUEST_BYTES }));
-    const said = this.ledger.take(body);
-    if (fault?.kind === 'taken-then-cut') return this.#cut(seen, response);
+    if (json.length > MAX_REQUEST_BYTES) return end(errorAnswer(413, 'too_large', { maxBytes: MAX_REQUEST_BYTES }));
+    const answer = this.log.append(body);
+    if (fault?.kind === 'cut-after-storing') return cut();
     if (fault?.kind === 'half-an-answer') {
-      const text = JSON.stringify(said.body);
-      response.writeHead(said.status, { 'content-type': 'application/json', 'content-length': text.length });
-      response.write(text.slice(0, text.length / 2), () => this.#cut(seen, response));
+      const text = JSON.stringify(answer.body);
+      response.writeHead(answer.status, { 'content-type': 'application/json', 'content-length': text.length });
+      response.write(text.slice(0, text.length / 2), cut);
       return;
     }
     if (fault?.kind === 'slow') await new Promise((resolve) => setTimeout(resolve, fault.ms));
-    end(said);
+    end(answer);
+  }
+}
+
+export interface SeenAck {
+  at: number;
+  commandId: string;
+  state: string | null;
+  reason: string | null;
+  runner: string | null;
+}
+
+export interface FakeCommand {
+  id: string;
+  type: string;
+  sessionId: string | null;
+  position: string;
+  isOpen: boolean;
+  body: Fields;
+}
+
+interface SeenStream {
+  runner: string;
+  startedAt: number;
+  openedAt: number;
+}
+
+const COMMAND_TTL_MS = 600_000;
+
+/** The commands for the runner, its streams and its acknowledgements. */
+class FakeCommands {
+  readonly acks: SeenAck[] = [];
+  /** Every command stream so far, oldest first. */
+  readonly streams: SeenStream[] = [];
+  /** The status with which acknowledgements are refused. */
+  refusesAcks: number | null = null;
+  #fencedRunner: string | null = null;
+  readonly #log: FakeEventLog;
+  readonly #open = new Set<ServerResponse>();
+  readonly #commands: FakeCommand[] = [];
+  readonly #heartbeat: NodeJS.Timeout;
+  #count = 0;
+  #isMidFrame = false;
+
+  constructor(log: FakeEventLog) {
+    this.#log = log;
+    this.#heartbeat = setInterval(() => this.#isMidFrame || this.write(HEARTBEAT), HEARTBEAT_MS);
+    this.#heartbeat.unref();
   }
 
-  #cut(seen: SeenRequest, response: ServerResponse): void {
-    seen.endedAt = Date.now();
-    response.socket?.resetAndDestroy();
+  get isConnected(): boolean {
+    return this.#open.size > 0;
   }
+
+  /** Queues a command and sends it `times` times. */
+  queue(type: string, sessionId: string | null, body: Fields, times = 1): FakeCommand {
+    this.#count += 1;
+    const id = type === 'message' ? String(body.messageId) : `command-${this.#count}`;
+    const event = { type: 'CUSTOM', name: CUSTOM.commandQueued, value: { command_id: id, type } };
+    const position = this.#log.emit(sessionId ?? '', event);
+    const command = { id, type, sessionId, position, isOpen: true, body };
+    this.#commands.push(command);
+    for (let at = 0; at < times; at += 1) this.resend(command);
+    return command;
+  }
+
+  /** Queues a message to the agent, after adding it to the session as the composer does. */
+  queueMessage(sessionId: string, text: string, times = 1): FakeCommand {
+    const messageId = `message-${this.#count + 1}`;
+    const metadata = { interlude: { delivery: 'queued' as const } };
+    this.#log.emit(sessionId, { type: 'TEXT_MESSAGE_START', messageId, role: 'user', metadata });
+    this.#log.emit(sessionId, { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text });
+    this.#log.emit(sessionId, { type: 'TEXT_MESSAGE_END', messageId });
+    return this.queue('message', sessionId, { messageId, text, from: { kind: 'person', id: 'operator' } }, times);
+  }
+
+  resend(command: FakeCommand): void {
+    this.write(commandFrame(command));
+  }
+
+  /** True if every open command was acknowledged since the newest stream opened. */
+  get isAllAcknowledged(): boolean {
+    const openedAt = this.streams.at(-1)?.openedAt ?? 0;
+    const acked = new Set(this.acks.filter(({ at }) => at >= openedAt).map(({ commandId }) => commandId));
+    return this.#commands.every(({ id, isOpen }) => !isOpen || acked.has(id));
+  }
+
+  /** Writes raw text to every open stream. */
+  write(text: string | Uint8Array): void {
+    for (const response of this.#open) response.write(text);
+  }
+
+  /** Writes a frame in pieces, `pauseMs` apart, with no heartbeat in between. */
+  async writeInPieces(pieces: readonly Uint8Array[], pauseMs: number): Promise<void> {
+    this.#isMidFrame = true;
+    for (const piece of pieces) {
+      this.write(piece);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+    this.#isMidFrame = false;
+  }
+
+  endStreams(lastFrame = ''): void {
+    for (const response of this.#open) response.end(lastFrame);
+    this.#open.clear();
+  }
+
+  /** Fences the current runner, as if another one had connected. */
+  fence(): void {
+    this.#fencedRunner = this.streams.at(-1)?.runner ?? null;
+    const data = { runnerId: 'another', startedAt: Date.now(), message: 'Another runner has taken over.' };
+    this.endStreams(`event: fenced\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  acknowledge(commandId: string, { state, reason, runner }: Fields): FakeAnswer {
+    const ack = { commandId, state: textOf(state), reason: textOf(reason), runner: textOf(runner) };
+    this.acks.push({ at: Date.now(), ...ack });
+    if (this.refusesAcks !== null) return errorAnswer(this.refusesAcks, 'unavailable');
+    if (ack.runner !== null && ack.runner === this.#fencedRunner) return errorAnswer(403, 'stale_epoch');
+    const command = this.#commands.find(({ id }) => id === commandId);
+    if (command === undefined) return errorAnswer(404, 'not_found');
+    if (ack.state === 'done' || ack.state === 'failed') command.isOpen = false;
+    return { status: 200, body: { commandId, state: ack.state } };
+  }
+
+  /** Handles `GET /agents/:id/commands`. */
+  open(query: URLSearchParams, lastEventId: string | null, response: ServerResponse): void {
+    const runner = query.get('runner') ?? '';
+    this.streams.push({ runner, startedAt: Number(query.get('startedAt') ?? 0), openedAt: Date.now() });
+    if (runner === this.#fencedRunner && runner !== '') {
+      send(response, errorAnswer(403, 'stale_epoch'));
+      return;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    const after = Number(lastEventId ?? query.get('after') ?? 0);
+    response.write(`event: hello\ndata: ${JSON.stringify({ resume: 'ok', position: String(after) })}\n\n`);
+    for (const command of this.#commands) {
+      if (command.isOpen && Number(command.position) > after) response.write(commandFrame(command));
+    }
+    response.write(`event: up-to-date\ndata: ${JSON.stringify({ position: String(after) })}\n\n`);
+    this.#open.add(response);
+    response.on('close', () => this.#open.delete(response));
+  }
+
+  close(): void {
+    clearInterval(this.#heartbeat);
+  }
+}
+
+function commandFrame({ id, type, sessionId, position, body }: FakeCommand): string {
+  const now = Date.now();
+  const data = { id, type, sessionId, createdAt: now, expiresAt: now + COMMAND_TTL_MS, body };
+  return `id: ${position}\nevent: command\ndata: ${JSON.stringify(data)}\n\n`;
 }

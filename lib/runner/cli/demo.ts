@@ -1,44 +1,46 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startAssistant } from '../demo/assistant';
-import { ASSISTANT } from '../demo/assistant-script';
-import { DemoSource } from '../demo/demo-source';
-import { type DemoAgent, FLEET } from '../demo/fleet';
-import { Rota } from '../demo/rota';
 import { tellsContextRatio } from '../host/context-ratio';
+import { interludeCommand } from '../host/own-program.mjs';
+import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
+import { TroubleNotices } from '../logger/delivery-journal';
 import { Redactor } from '../logger/redactor';
 import { Outbox } from '../outbox/outbox';
-import { ProcessLockedError } from '../process-lock';
-import { type Recording, readRecording } from '../replay/recording';
-import { interludeCommand } from '../shown-command.mjs';
 import { loadClaudeSdk } from '../sources/claude/claude-sdk';
 import type { Command } from './command';
-import { endSignals } from './end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { fired } from './fired';
-import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { fromInterlude, openDataDir, pagesUrl, serverEndpoint } from './local-server';
-import { logLevelOf } from './log-level';
-import { say } from './say';
-import { adviceOnToken, tokenSource } from './token-source';
-import { TroubleLine } from './trouble-line';
+import {
+  aborted,
+  CliError,
+  EXIT,
+  type ExitCode,
+  logLevelOf,
+  readFlags,
+  SERVER_FLAGS,
+  say,
+  stopSignals,
+  TEXT,
+  TOKEN_HELP,
+  usageError,
+} from './command';
+import { openDataDir, pagesUrl, resolveFromRoot, serverEndpoint, tokenAdvice, tokenSource } from './dashboard';
+import { startAssistant } from './demo/assistant';
+import { ASSISTANT } from './demo/assistant-script';
+import { type DemoAgent, DemoSource, FLEET, RestLimiter } from './demo/demo-source';
+import { type Recording, readRecording } from './recording';
 
 const HELP = `Usage: ${interludeCommand(['demo'])} [options]
 
-Runs a fleet beside the dashboard until it is stopped. ${FLEET.length} agents replay recordings of real Claude Code runs, one session
-after the other; they go the way every agent's events go: adapter, outbox, HTTP. One more, ${ASSISTANT}, takes part: it
-answers what you write, and runs what you allow. It is scripted, and needs no key: the real Claude Code with a scripted
-model behind it where the Agent SDK is installed, else one that is built in.
+Runs demo agents until stopped. ${FLEET.length} of them replay recordings of real Claude Code runs, one session after the other, through
+adapter, outbox and HTTP like every agent. One more, ${ASSISTANT}, answers what you write and runs what you allow. It is
+scripted and needs no API key: Claude Code with a scripted model if the Agent SDK is installed, else a built-in agent.
 
-  --speed N      1 is as recorded, 2 twice as fast; default 1
-  --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token-file F ${TOKEN_HELP}`;
+  --speed N        play N times as fast as recorded; default 1
+  --url URL        the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token-file F   ${TOKEN_HELP}`;
 
-/** At least this many agents are always at work, so that there is always something to see. */
-const LEAST_AT_WORK = 3;
-/** How long the ends of the sessions may take to reach a slow server. */
-const GOODBYE_MS = 3_000;
+const MIN_BUSY_AGENTS = 3;
+const FLUSH_MS = 3_000;
 
 const recordingsDir = fileURLToPath(new URL('../../../tests/fixtures/recordings/demo', import.meta.url));
 
@@ -47,22 +49,21 @@ export const command: Command = { help: HELP, run: demo };
 async function demo(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { speed, ...server } = readOptions(argv, env);
   const home = openDataDir(env);
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   const stop = new AbortController();
-  // Started by `npm start -- --demo`: no demo without its dashboard.
+  // `npm start -- --demo` ends the demo with the dashboard, even one that died before this line.
   process.once('disconnect', () => stop.abort());
-  // It may have died before we subscribed.
   if (process.connected === false) stop.abort();
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, env, (token) => redactor.learn(token));
-  const telling = new TroubleLine(
-    'the demo goes on, and what waits is sent later',
-    adviceOnToken(tokenSource(server, env)),
+  const notices = new TroubleNotices(
+    'the demo continues, and unsent records are sent later',
+    tokenAdvice(tokenSource(server, env)),
   );
   const closing: (() => Promise<unknown>)[] = [];
   try {
     const recordings = await Promise.all(FLEET.map((agent) => Promise.all(agent.recordings.map(recordingNamed))));
-    const sdkFolder = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const sdkFolder = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveFromRoot(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const assistant = await startAssistant({
       dataDir: home,
       installed: await loadClaudeSdk(home, sdkFolder),
@@ -70,41 +71,41 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
       redactor,
       endpoint,
       speed,
-      onStatus: (it) => telling.status(ASSISTANT, it),
+      onStatus: (it) => notices.status(ASSISTANT, it),
       onOver: (reason) => say(`${ASSISTANT}: ${reason}`),
     });
     closing.push(() => assistant.close());
     const { sessionId } = assistant;
-    const rota = new Rota(FLEET.length, LEAST_AT_WORK);
+    const restLimiter = new RestLimiter(FLEET.length, MIN_BUSY_AGENTS);
     const level = logLevelOf(env);
     const start = async (agent: DemoAgent, at: number) => {
       const { agentId } = agent;
       const host = await RunnerHost.open({
         about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
         journal: 'recording',
-        meanwhile: 'the recording goes on',
+        meanwhile: 'the recording continues',
         tellsContextRatio: tellsContextRatio(env),
         ...{ endpoint, redactor, dataDir: home, level },
         openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
-        onStatus: (it) => telling.status(agentId, it),
+        onStatus: (it) => notices.status(agentId, it),
       });
-      closing.push(() => host.close(0, GOODBYE_MS));
-      const how = { agent, recordings: recordings[at] ?? [], rota, speed };
+      closing.push(() => host.close(0, FLUSH_MS));
+      const how = { agent, recordings: recordings[at] ?? [], restLimiter, speed };
       await host.start((surroundings) => new DemoSource({ surroundings, ...how }));
       return host;
     };
     const hosts = await Promise.all(FLEET.map(start));
     const { url } = await endpoint();
     say(
-      `${FLEET.length + 1} agents are at work; Ctrl-C stops them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
+      `${FLEET.length + 1} agents are running; press Ctrl-C to stop them. One of them answers: ${await pagesUrl(url, env)}/sessions/${sessionId}`,
     );
-    await fired(AbortSignal.any([signal, stop.signal, ...hosts.map(({ over }) => over)]));
+    await aborted(AbortSignal.any([signal, stop.signal, ...hosts.map(({ over }) => over)]));
     const failed = hosts.find(({ over }) => over.aborted);
     if (failed) throw new CliError(EXIT.failed, `${failed.agentId}: ${failed.over.reason}`);
     return signal.aborted ? EXIT.interrupted : EXIT.done;
   } catch (error) {
     if (!(error instanceof ProcessLockedError)) throw error;
-    throw new CliError(EXIT.failed, `a demo is already running, as process ${error.pid}`);
+    throw new CliError(EXIT.failed, `a demo is already running as process ${error.pid}; stop it first`);
   } finally {
     await Promise.allSettled(closing.map((close) => close()));
     release();
@@ -117,8 +118,8 @@ function recordingNamed(name: string): Promise<Recording> {
 
 function readOptions(argv: string[], env: Record<string, string | undefined>) {
   const { values, positionals } = readFlags('demo', argv, { speed: TEXT, ...SERVER_FLAGS }, env);
-  if (positionals.length > 0) throw usageError('it takes options only', 'demo');
+  if (positionals.length > 0) throw usageError('it has options only', 'demo');
   const speed = Number(values.speed ?? '1');
-  if (!(speed > 0 && speed <= 100)) throw usageError('--speed is a number above 0, at most 100', 'demo');
+  if (!(speed > 0 && speed <= 100)) throw usageError('--speed must be a number above 0, at most 100', 'demo');
   return { ...values, speed };
 }

@@ -3,32 +3,29 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { hookEntries, SettingsError } from '../hooks/hook-entries';
 import { installHooks, uninstallHooks } from '../hooks/settings-file';
-import { interludeCommand, mcpAddCommand } from '../shown-command.mjs';
+import { interludeCommand, mcpAddCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SWITCH, TEXT } from './flags';
-import { openDataDir } from './local-server';
+import { CliError, EXIT, type ExitCode, readFlags, SWITCH, TEXT, usageError } from './command';
+import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['hooks'])} <install|uninstall> [options]
 
-Connects the Claude Code of your terminals: its hooks tell their companion what happens. Only Interlude's own entries are
-added and removed; everything else in the file stays as it is, and a backup of it is kept beside it until "uninstall".
-The companion, without which the hooks do nothing: ${interludeCommand(['runner', 'hooks'])}
+Connects the Claude Code sessions of your terminals: their hooks report to a companion, without which they do nothing:
+  ${interludeCommand(['runner', 'hooks'])}
+Adds and removes Interlude's own entries only, and keeps a backup of the settings file beside it until "uninstall".
 
-  --settings FILE     default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
-  --permissions       permissions, questions and plans of a terminal can be answered in the dashboard too, for as
-                      long as the terminal asks and nobody has answered there; without it only in the terminal
-  --answer-within S   with --permissions: seconds it waits for the dashboard; default 600. After that, and without a
-                      companion, only the terminal asks
+  --settings FILE     change this file; default: settings.json in CLAUDE_CONFIG_DIR, else in ~/.claude
+  --permissions       allow answering permissions, questions and plans in the dashboard too, until the terminal answers
+  --answer-within S   with --permissions: wait this many seconds for the dashboard; default 600
 
-Sessions that are running already have to be restarted to take up the hooks.
+Restart running sessions to apply the hooks.
 
-Exit codes: 0 done, 1 failed (the file is left as it is), 2 usage.`;
+Exit codes: 0 done, 1 failed (the file is unchanged), 2 usage.`;
 
 type Environment = Record<string, string | undefined>;
 
 const ANSWER_WITHIN_S = 600;
-const LONGEST_S = 3_600;
+const MAX_WITHIN_S = 3_600;
 
 const script = fileURLToPath(new URL('../hooks/hook.sh', import.meta.url));
 
@@ -41,14 +38,14 @@ async function hooks(argv: string[], env: Environment): Promise<ExitCode> {
   try {
     const change = action === 'install' ? installHooks : uninstallHooks;
     const outcome = await change(settings, entries);
-    const done = action === 'install' ? 'the hooks are in' : 'the hooks are out of';
-    const same = action === 'install' ? 'the hooks were in already:' : 'there were no hooks of ours in';
+    const done = action === 'install' ? 'installed the hooks in' : 'removed the hooks from';
+    const same = action === 'install' ? 'the hooks are already installed in' : 'no Interlude hooks found in';
     process.stdout.write(`${outcome === 'changed' ? done : same} ${settings}\n`);
     if (action === 'install') {
       const companion = interludeCommand(['runner', 'hooks']);
       process.stdout.write(
-        `start their companion and leave it running, then Claude Code in any terminal:\n  ${companion}\n` +
-          `to let it report its status and answer messages with tools, once:\n  ${mcpAddCommand()}\n`,
+        `start the companion and leave it running, then start Claude Code in any terminal:\n  ${companion}\n` +
+          `to add tools for status reports and replies, run once:\n  ${mcpAddCommand()}\n`,
       );
     }
     return EXIT.done;
@@ -61,7 +58,7 @@ async function hooks(argv: string[], env: Environment): Promise<ExitCode> {
 interface HooksOptions {
   action: 'install' | 'uninstall';
   settings: string;
-  /** Null: permissions stay in the terminal. */
+  /** Null: answer permissions in the terminal only. */
   permissionsWithinS: number | null;
 }
 
@@ -70,14 +67,14 @@ function readOptions(argv: string[], env: Environment): HooksOptions {
   const { values, positionals } = readFlags('hooks', argv, flags, env);
   const [action, ...more] = positionals;
   if ((action !== 'install' && action !== 'uninstall') || more.length > 0) {
-    throw usageError('say install or uninstall', 'hooks');
+    throw usageError('use install or uninstall', 'hooks');
   }
   const { permissions: isForPermissions = false, 'answer-within': within } = values;
-  if (action === 'uninstall' && isForPermissions) throw usageError('--permissions is for install', 'hooks');
-  if (within !== undefined && !isForPermissions) throw usageError('--answer-within is for --permissions', 'hooks');
+  if (action === 'uninstall' && isForPermissions) throw usageError('--permissions needs install', 'hooks');
+  if (within !== undefined && !isForPermissions) throw usageError('--answer-within needs --permissions', 'hooks');
   const seconds = Number(within ?? ANSWER_WITHIN_S);
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > LONGEST_S) {
-    throw usageError(`--answer-within is a whole number of seconds, 1 to ${LONGEST_S}`, 'hooks');
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > MAX_WITHIN_S) {
+    throw usageError(`--answer-within must be a whole number of seconds, 1 to ${MAX_WITHIN_S}`, 'hooks');
   }
   const folder = env.CLAUDE_CONFIG_DIR ?? join(env.HOME ?? homedir(), '.claude');
   const settings = resolve(values.settings ?? join(folder, 'settings.json'));

@@ -1,38 +1,35 @@
-import { interludeCommand } from '../shown-command.mjs';
-import { errorLine } from '../system-error.mjs';
-import { RUNNER_VERSION } from '../version';
-import type { Command } from './command';
-import { CliError, EXIT, type ExitCode } from './exit';
-import { dataDir } from './local-server';
-import { takeOwnEnvironment } from './own-environment';
+import { interludeCommand, RUNNER_VERSION } from '../host/own-program.mjs';
+import { formatError } from '../host/system-error.mjs';
+import { CliError, type Command, EXIT, type ExitCode } from './command';
+import { dataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand([])} <command> [options]
 
-  replay   feed a recording of an agent's run to the dashboard
-  demo     a fleet of agents that replay recordings, and one that answers; without end
-  runner   run an agent, or stand beside one, and connect it to the dashboard
-  hooks    connect the Claude Code of your terminals, or take that back
-  mcp      what an agent starts to report its status and to answer messages with tools
-  wait     what an agent in a terminal starts in the background to be woken by a message
-  outbox   what this machine's outboxes hold, and what to do with records the server refused
-  tokens   make, list and revoke the tokens of runners and other programs
-  sign-in  print a link that signs a browser in
-  db       back up, check, shrink and copy the dashboard's database
-  conformance  whether a server, or somebody's runner, keeps to the protocol
+  runner       run or follow an agent, and connect it to the dashboard
+  hooks        connect the Claude Code sessions of your terminals, or disconnect them
+  replay       play a recording of an agent to the dashboard
+  demo         run a fleet of demo agents until stopped
+  mcp          serve status and reply tools to an agent (started by the agent)
+  wait         wait for a message (started by an agent in a terminal)
+  outbox       show what this machine's outboxes hold; resend or discard refused records
+  tokens       create, list and revoke tokens for runners and other programs
+  sign-in      print a link that signs a browser in
+  db           back up, check, shrink and copy the dashboard's database
+  conformance  check a server or a runner against the protocol
 
-  --version   the version of this command line and its runners
+  --version    print the version
 
-With --help each command tells more. On the dashboard's own machine no address and no token is needed;
-elsewhere: --url / INTERLUDE_URL, and --token-file / INTERLUDE_TOKEN_FILE or INTERLUDE_TOKEN.
+Run a command with --help for its options. On the dashboard's own machine no address or token is needed; elsewhere use
+--url or INTERLUDE_URL, and --token-file, INTERLUDE_TOKEN_FILE or INTERLUDE_TOKEN.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 something is not installed.`;
 
-/** Each is the `command` of the file of its name (`db` of another room, so that no runner has it), and loaded when it is called for: no start waits for the others. */
+/** Each is the `command` export of the file of its name, loaded on demand: no command waits for the others' imports. */
 const COMMANDS: ReadonlySet<string> = new Set(
   'replay demo runner hooks mcp wait outbox tokens sign-in db conformance'.split(' '),
 );
 
-/** Loads a file of this folder, in the way of whoever calls. */
+/** Loads the file of a command. */
 type Load = (name: string) => Promise<{ command: Command }>;
 
 async function commandOf(name: string, load: Load): Promise<Command | undefined> {
@@ -59,9 +56,8 @@ export async function main(argv: string[], load: Load): Promise<ExitCode> {
       return EXIT.done;
     }
     const command = await commandOf(name, load);
-    if (!command)
-      throw new CliError(EXIT.usage, `there is no command "${name}"; see "${interludeCommand(['--help'])}"`);
-    // Behind "--" it is another program's.
+    if (!command) throw new CliError(EXIT.usage, `unknown command "${name}"; see "${interludeCommand(['--help'])}"`);
+    // After "--" the arguments belong to another program.
     const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
     if (own.includes('--help') || own.includes('-h')) {
       process.stdout.write(`${helpOf(command, own)}\n`);
@@ -69,7 +65,21 @@ export async function main(argv: string[], load: Load): Promise<ExitCode> {
     }
     return await command.run(rest, env);
   } catch (error) {
-    process.stderr.write(`interlude: ${errorLine(error, dataDir(env))}\n`);
+    process.stderr.write(`interlude: ${formatError(error, dataDir(env))}\n`);
     return error instanceof CliError ? error.exitCode : EXIT.failed;
   }
+}
+
+type Environment = Record<string, string | undefined>;
+
+/**
+ * Removes Interlude's own variables, including its tokens, from the environment of this process, so that neither code
+ * loaded later, such as an agent's SDK, nor child processes can read them.
+ *
+ * @returns the environment as it was
+ */
+export function takeOwnEnvironment(environment: Environment): Environment {
+  const whole = { ...environment };
+  for (const name of Object.keys(whole)) if (/^INTERLUDE_/i.test(name)) delete environment[name];
+  return whole;
 }

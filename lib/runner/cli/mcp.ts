@@ -1,47 +1,46 @@
-import { controlPath } from '../control-port/control-file';
-import { ancestors } from '../mcp/ancestors';
-import { type Door, doorAt, doorsIn, forwardingTo } from '../mcp/forward-call';
+import { controlPath } from '../host/control-file';
+import { interludeCommand, mcpCommands } from '../host/own-program.mjs';
+import { TOOLS_TICKET, TOOLS_URL } from '../mcp/agent-tools';
+import { ancestors, forwardCalls, type RunnerPort, runnerPortAt, runnerPortsIn } from '../mcp/forward-call';
 import { serveOverStdio } from '../mcp/mcp-server';
-import { TOOLS_TICKET, TOOLS_URL } from '../mcp/tool-server';
-import { interludeCommand, mcpLines } from '../shown-command.mjs';
 import type { Command } from './command';
-import { EXIT, type ExitCode, usageError } from './exit';
-import { readFlags } from './flags';
-import { openDataDir } from './local-server';
+import { EXIT, type ExitCode, readFlags, usageError } from './command';
+import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['mcp'])}
 
-An MCP server on stdin and stdout, which an agent starts for itself. It has three tools:
+Serves MCP on stdin and stdout to the agent that starts it, with three tools:
 
-  report_status      says how the agent's work stands: working, idle, complete or failure, with a summary
-  list_obligations   lists the messages that wait for a reply from the agent
-  reply              answers one of them
+  report_status      report working, idle, complete or failure, with a summary
+  list_obligations   list the messages that wait for a reply from the agent
+  reply              answer one of them
 
-It passes each call on to the runner on this machine that follows the agent. The session is found by the processes above
-this one and by the call as the runner sees it. If no session is certain, the call is refused.
-Agents that Interlude starts have the tools already: ${interludeCommand(['runner', 'claude'])}, or runner acp.
-For the others, run one of these commands once:
+Forwards each call to the runner on this machine that follows the agent, found by its process and the call itself.
+Refuses a call whose session is not certain.
 
-${Object.entries(mcpLines())
+Agents started by Interlude (${interludeCommand(['runner', 'claude'])}, or runner acp) already have the tools. For others,
+run one of these once:
+
+${Object.entries(mcpCommands())
   .map(([agent, line]) => `  ${agent}\n    ${line}\n`)
   .join('')}
-Exit codes: 0 the agent has closed it, 1 failed, 2 usage.`;
+Exit codes: 0 closed by the agent, 1 failed, 2 usage.`;
 
 export const command: Command = { help: HELP, run: mcp };
 
 async function mcp(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { positionals } = readFlags('mcp', argv, {}, env);
-  if (positionals.length > 0) throw usageError('it takes no arguments', 'mcp');
-  if (process.stdin.isTTY) throw usageError('an agent starts this, not a person', 'mcp');
-  await serveOverStdio(forwardingTo(doorsFor(env), await ancestors()));
+  if (positionals.length > 0) throw usageError('it has no arguments', 'mcp');
+  if (process.stdin.isTTY) throw usageError('this must be started by an agent', 'mcp');
+  await serveOverStdio(forwardCalls(doorsFor(env), await ancestors()));
   return EXIT.done;
 }
 
-/** One runner where the environment names it, as in an agent that it has started; else all of this machine. */
-function doorsFor(env: Record<string, string | undefined>): () => Promise<Door[]> {
+/** The runner that the environment names, as in agents started by one; else all runners of this machine. */
+function doorsFor(env: Record<string, string | undefined>): () => Promise<RunnerPort[]> {
   const { [TOOLS_URL]: url, [TOOLS_TICKET]: ticket, INTERLUDE_CONTROL: file, INTERLUDE_CONTROL_NAME: name } = env;
   if (url && ticket) return async () => [{ url, secret: ticket }];
-  if (file) return () => doorAt(file);
+  if (file) return () => runnerPortAt(file);
   const dataDir = openDataDir(env);
-  return name ? () => doorAt(controlPath(dataDir, name)) : () => doorsIn(dataDir);
+  return name ? () => runnerPortAt(controlPath(dataDir, name)) : () => runnerPortsIn(dataDir);
 }

@@ -1,28 +1,26 @@
 import { basename, join, resolve } from 'node:path';
+import { interludeCommand } from '../host/own-program.mjs';
 import { decide, type OutboxReport, outboxFiles, type PoisonedRow, poisonedIn, readOutbox } from '../outbox/operations';
-import { interludeCommand } from '../shown-command.mjs';
 import type { Command } from './command';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SWITCH, TEXT } from './flags';
-import { openDataDir } from './local-server';
-import { print, table } from './table';
+import { CliError, EXIT, type ExitCode, print, readFlags, SWITCH, TEXT, table, usageError } from './command';
+import { openDataDir } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['outbox'])} <status|list|redrive|discard> [options]
 
-What the runners of this machine hold for the dashboard. Works while they run.
+Shows and manages the records that this machine's runners hold for the dashboard. Works while they run.
 
-  status               every outbox: what waits, since when, what was refused or declared lost
-  list                 the records the server refused for good, kept whole
-  redrive              send them again, as new records: the outbox takes them up within seconds, or at its next start.
-                       Status reports are not sent again: newer ones have replaced them
-  discard              keep them, but count them no more; they stay in "list --all"
+  status          list every outbox: unsent records, their age, refused and lost ones
+  list            list the records that the server refused for good
+  redrive         send refused records again, as new records, within seconds or at the next start. Skips status reports,
+                  which newer ones have replaced
+  discard         stop counting refused records; they stay in "list --all"
 
-  --outbox NAME        only this outbox (as "status" names it)
-  --id N               only this record; may be given several times; needs --outbox
-  --all                with list: also what was sent again or discarded; with redrive, discard: every refused record
-  --json               JSON, one object a line
+  --outbox NAME   this outbox only, by its name in "status"
+  --id N          this record only; may be repeated; needs --outbox
+  --all           list: include records sent again or discarded; redrive, discard: every refused record
+  --json          print one JSON object a line
 
-Exit codes: 0 done, 1 failed or nothing was there to do, 2 usage.`;
+Exit codes: 0 done, 1 failed or nothing to do, 2 usage.`;
 
 type Environment = Record<string, string | undefined>;
 type Action = 'status' | 'list' | 'redrive' | 'discard';
@@ -34,7 +32,7 @@ async function outbox(argv: string[], env: Environment): Promise<ExitCode> {
   const files = await chosen(env, only);
   if (action === 'status') return await status(files, json);
   if (action === 'list') return await list(files, all, json);
-  if (ids.length === 0 && !all) throw usageError('say which: --id N, or --all', 'outbox');
+  if (ids.length === 0 && !all) throw usageError('add --id N or --all', 'outbox');
   return await settle(files, action, all ? 'all' : ids, json);
 }
 
@@ -55,7 +53,7 @@ async function status(files: string[], json: boolean): Promise<ExitCode> {
     }
     return EXIT.done;
   }
-  if (reports.length === 0) print('there is no outbox yet');
+  if (reports.length === 0) print('no outbox yet');
   else {
     table(
       ['OUTBOX', 'RUNNER', 'WAITING', 'OLDEST', 'SIZE', 'REFUSED', 'LOST'],
@@ -65,7 +63,7 @@ async function status(files: string[], json: boolean): Promise<ExitCode> {
         String(report.depth),
         report.oldestAt === null ? '-' : duration(now - report.oldestAt),
         size(report.bytes),
-        report.redriving > 0 ? `${report.poisoned} (+${report.redriving} to be sent)` : String(report.poisoned),
+        report.redriving > 0 ? `${report.poisoned} (+${report.redriving} to send)` : String(report.poisoned),
         String(report.lost),
       ]),
     );
@@ -87,7 +85,7 @@ async function list(files: string[], all: boolean, json: boolean): Promise<ExitC
     }
     return EXIT.done;
   }
-  if (rows.length === 0) print('no record was refused');
+  if (rows.length === 0) print('no refused records');
   else {
     table(
       ['OUTBOX', 'ID', 'STATE', 'REFUSED AT', 'KIND', 'AGENT', 'SESSION', 'REASON'],
@@ -119,11 +117,9 @@ async function settle(
       process.stderr.write(`interlude: ${nameOf(file)} ${id}: ${why}\n`);
     }
   }
-  const done =
-    action === 'redrive'
-      ? 'are sent again'
-      : `are discarded, and stay in "${interludeCommand(['outbox', 'list', '--all'])}"`;
-  if (!json) print(`${changed} record${changed === 1 ? '' : 's'} ${changed === 1 ? done.replace('are', 'is') : done}`);
+  const records = `${changed} record${changed === 1 ? '' : 's'}`;
+  if (!json && action === 'redrive') print(`sending ${records} again`);
+  else if (!json) print(`discarded ${records}; see "${interludeCommand(['outbox', 'list', '--all'])}"`);
   return changed === 0 || refused > 0 ? EXIT.failed : EXIT.done;
 }
 
@@ -132,7 +128,7 @@ async function chosen(env: Environment, only: string | undefined): Promise<strin
   if (only === undefined) return files;
   const found = files.filter((file) => nameOf(file) === only || file === resolve(only));
   if (found.length === 0)
-    throw new CliError(EXIT.failed, `there is no outbox "${only}"; see "${interludeCommand(['outbox', 'status'])}"`);
+    throw new CliError(EXIT.failed, `unknown outbox "${only}"; see "${interludeCommand(['outbox', 'status'])}"`);
   return found;
 }
 
@@ -157,13 +153,13 @@ function readOptions(argv: string[], env: Environment) {
   const { values, positionals } = readFlags('outbox', argv, flags, env);
   const [action, ...more] = positionals;
   if (!['status', 'list', 'redrive', 'discard'].includes(action ?? '') || more.length > 0) {
-    throw usageError('say status, list, redrive or discard', 'outbox');
+    throw usageError('use status, list, redrive or discard', 'outbox');
   }
   const ids = (values.id ?? []).map(Number);
   if (ids.some((id) => !Number.isSafeInteger(id) || id < 1))
-    throw usageError('--id is the number of a record', 'outbox');
+    throw usageError('--id must be the number of a record', 'outbox');
   if (ids.length > 0 && values.outbox === undefined) throw usageError('--id needs --outbox', 'outbox');
-  if (ids.length > 0 && values.all) throw usageError('say --id or --all, not both', 'outbox');
+  if (ids.length > 0 && values.all) throw usageError('use --id or --all, not both', 'outbox');
   const { all = false, json = false } = values;
   return { action: action as Action, only: values.outbox, ids, all, json };
 }

@@ -5,48 +5,53 @@ import type { IngestAnswer } from '@interlude/protocol/envelope';
 import { NOTHING_OPEN } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { RECORDED_KINDS } from '../adapters/recorded-kinds';
+import { interludeCommand } from '../host/own-program.mjs';
+import { ProcessLockedError } from '../host/process-lock';
+import type { Endpoint } from '../host/server-request';
 import { statusRecord } from '../host/status-record';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';
-import { createOutboxLogger } from '../logger/outbox-logger';
+import { createOutboxLogger } from '../logger/logger';
 import { Redactor } from '../logger/redactor';
-import type { Outbox } from '../outbox/outbox';
-import { ProcessLockedError } from '../process-lock';
-import { play } from '../replay/player';
-import { readRecording } from '../replay/recording';
-import { openReplayOutbox, type ReplayOutbox, replayCursor } from '../replay/replay-outbox';
-import { interludeCommand } from '../shown-command.mjs';
-import type { Command } from './command';
-import { endSignals } from './end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { openDataDir, pagesUrl, serverEndpoint, serverKey } from './local-server';
-import { logLevelOf } from './log-level';
-import { replayFailure } from './replay-end';
-import { ReplayProgress } from './replay-progress';
-import { adviceOnToken, tokenSource } from './token-source';
+import type { OutboxNotice } from '../outbox/delivery';
+import type { Trouble } from '../outbox/drain';
+import type { Outbox, OutboxStatus } from '../outbox/outbox';
+import {
+  CliError,
+  type Command,
+  EXIT,
+  type ExitCode,
+  logLevelOf,
+  readFlags,
+  SERVER_FLAGS,
+  stopSignals,
+  TEXT,
+  TOKEN_HELP,
+  usageError,
+} from './command';
+import { openDataDir, pagesUrl, serverEndpoint, serverKey, tokenAdvice, tokenSource } from './dashboard';
+import { play, readRecording } from './recording';
+import { openReplayOutbox, type ReplayOutbox, replayCursor } from './replay-outbox';
 
 const HELP = `Usage: ${interludeCommand(['replay'])} <recording.jsonl> [options]
 
-Feeds a recording of an agent's run through its adapter and the outbox to the dashboard, as a runner would. Recordings
-are made by "runner <kind> --record FILE". Ends when the server has acknowledged everything, and prints the address of
-the session.
+Plays a recording made by "runner <kind> --record FILE" to the dashboard, through adapter and outbox like a runner. Ends
+when the server has acknowledged every record, and prints the address of the session.
 
-  --session ID   the session to write to; default: a new one, named after the file
-  --agent ID     the agent to appear as; default: replay-<file name>
-  --kind KIND    which kind of agent was recorded (${Object.keys(RECORDED_KINDS).join(', ')}); default: told from the file
-  --speed N      1 is as recorded, 10 ten times as fast, max without any wait; default 1
-  --url URL      the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token-file F ${TOKEN_HELP}
+  --session ID     write to this session; default: a new one, named after the file
+  --agent ID       appear as this agent; default: replay-<file name>
+  --kind KIND      treat the recording as ${Object.keys(RECORDED_KINDS).join(', ')}; default: detected
+  --speed N        play N times as fast as recorded, or without waits with "max"; default 1
+  --url URL        the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token-file F   ${TOKEN_HELP}
 
-A replay that was stopped goes on where it was when the same command is given again. One that was finished is
-repeated as a new session; with --session it is not repeated, since the session has it already.
+To resume a stopped replay, run the same command again. A finished replay is repeated as a new session, but not with
+--session, because that session already has it.
 
-Exit codes: 0 everything is acknowledged, 1 failed (what was not sent is kept and sent by the next run) or every
-record is in quarantine, 2 usage.`;
+Exit codes: 0 all acknowledged, 1 failed (the next run sends the rest) or every record was quarantined, 2 usage.`;
 
-/** How long to wait for an unreachable server once everything is handed over. */
-const PATIENCE_MS = 30_000;
+/** For a server that is unreachable at the end of the recording. */
+const UNREACHABLE_TIMEOUT_MS = 30_000;
 
 type Environment = Record<string, string | undefined>;
 
@@ -60,7 +65,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   });
   const agentId = options.agent ?? cutText(`replay-${recording.name}`, MAX_ID_LENGTH);
   const giveUp = new AbortController();
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   const redactor = new Redactor();
   const endpoint = serverEndpoint(options, env, (token) => redactor.learn(token));
   const progress = new ReplayProgress(recording.lines.length, endpoint);
@@ -84,7 +89,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
         if (trouble === 'unauthorized' || trouble === 'fenced') giveUp.abort();
       },
       onNotice: (notice) => {
-        // told once, at the end, with their number
+        // Reported at the end, with their number.
         if (notice.kind === 'quarantined') rejected.push(...notice.rejected);
         else {
           progress.notice(notice);
@@ -94,7 +99,10 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     });
   } catch (error) {
     if (error instanceof ProcessLockedError) {
-      throw new CliError(EXIT.failed, `session ${options.session} is being replayed by process ${error.pid} already`);
+      throw new CliError(
+        EXIT.failed,
+        `process ${error.pid} is already replaying to session ${options.session}; stop it first`,
+      );
     }
     throw error;
   }
@@ -108,18 +116,18 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     },
   };
   const logger = createOutboxLogger({ agentId, dir, level: logLevelOf(env), redactor }, counting);
-  journal = new DeliveryJournal({ logger, meanwhile: 'the recording goes on' });
+  journal = new DeliveryJournal({ logger, meanwhile: 'the recording continues' });
   const log = logger.child('replay');
-  if (logger.level.misread !== null) log.warn(logger.level.misread);
+  if (logger.level.warning !== null) log.warn(logger.level.warning);
   const acknowledgedBefore = outbox.status.lastSeq - outbox.status.waiting;
   const ends = AbortSignal.any([signal, giveUp.signal]);
   try {
     if (line >= recording.lines.length && outbox.status.waiting === 0) {
-      progress.say(`session ${sessionId} has this recording already; name another --session to replay it again`);
+      progress.say(`session ${sessionId} already has this recording; name another --session to replay it again`);
       return EXIT.done;
     }
     outbox.kick();
-    const begins = line === 0 ? 'plays' : `goes on at line ${line + 1} of`;
+    const begins = line === 0 ? 'plays' : `resumes at line ${line + 1} of`;
     if (line < recording.lines.length) log.info(`${begins} the recording ${recording.name} as session ${sessionId}`);
     if (line === 0) await outbox.enqueue(arrival(recording.kind, agentId, sessionId), replayCursor(sessionId, 0));
     const events = new EventJournal(logger, 'recording');
@@ -137,8 +145,8 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
       onSkipped: (given) => events.learn(given),
       onLine: (next) => progress.line(next),
     });
-    log.info(ends.aborted ? 'stopped; the same command goes on from here' : 'the recording has ended');
-    if (!ends.aborted) await outbox.idle(AbortSignal.any([ends, progress.unreachableFor(PATIENCE_MS)]));
+    log.info(ends.aborted ? 'stopped; run the same command to resume' : 'the recording has ended');
+    if (!ends.aborted) await outbox.idle(AbortSignal.any([ends, progress.unreachableFor(UNREACHABLE_TIMEOUT_MS)]));
     return await finish();
   } finally {
     progress.end();
@@ -152,20 +160,20 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
     const { waiting } = await outbox.stop({ flushMs: signal.aborted ? 1_000 : 0 });
     progress.end();
     if (signal.aborted) {
-      progress.say('stopped; the same command goes on from here');
+      progress.say('stopped; run the same command to resume');
       return EXIT.interrupted;
     }
     const { url } = await endpoint();
     const acknowledged = lastSeq - waiting - acknowledgedBefore;
     const quarantineReason = rejected[0]?.message ?? null;
     const quarantined = rejected.length;
-    const told = { trouble, waiting, acknowledged, logLines, quarantined, quarantineReason };
-    const failure = replayFailure({ url, ...told, adviceOnToken: adviceOnToken(tokenSource(options, env)) });
+    const counts = { trouble, waiting, acknowledged, logLines, quarantined, quarantineReason };
+    const failure = replayFailure({ url, ...counts, tokenAdvice: tokenAdvice(tokenSource(options, env)) });
     if (waiting === 0 && trouble === null) await forget();
     if (failure !== null) throw new CliError(EXIT.failed, failure);
     if (quarantined > 0) {
       progress.say(
-        `${quarantined} of ${acknowledged} records were put into quarantine, the first: ${quarantineReason}`,
+        `${quarantined} of ${acknowledged} records were quarantined, the first because: ${quarantineReason}`,
       );
     }
     process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
@@ -173,8 +181,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   }
 }
 
-const REPLAYED = 'this is a replay of a recording, and nobody listens';
-/** No runner is behind it, neither while it plays nor afterwards. */
+const REPLAYED = 'this is a replay of a recording; no agent receives commands';
 const REFUSALS = {
   message: REPLAYED,
   interrupt: REPLAYED,
@@ -198,9 +205,124 @@ function readOptions(argv: string[], env: Environment) {
   const [file, ...more] = positionals;
   if (file === undefined || more.length > 0) throw usageError('name one recording', 'replay');
   if (values.kind !== undefined && !Object.hasOwn(RECORDED_KINDS, values.kind)) {
-    throw usageError(`--kind is one of ${Object.keys(RECORDED_KINDS).join(', ')}`, 'replay');
+    throw usageError(`--kind must be one of ${Object.keys(RECORDED_KINDS).join(', ')}`, 'replay');
   }
   const times = speed === 'max' ? Number.POSITIVE_INFINITY : Number(speed);
-  if (!(times > 0)) throw usageError('--speed is a number above 0, or max', 'replay');
+  if (!(times > 0)) throw usageError('--speed must be a number above 0, or max', 'replay');
   return { ...values, file, speed: times };
+}
+
+/** The outcome of a finished replay. */
+export interface ReplayOutcome {
+  url: string;
+  trouble: Trouble | null;
+  /** Unacknowledged records. */
+  waiting: number;
+  /** Records acknowledged in this run, including quarantined ones. */
+  acknowledged: number;
+  /** Acknowledged log lines. They belong to the agent and are stored whatever happens to the session. */
+  logLines: number;
+  quarantined: number;
+  /** Of the first quarantined record. */
+  quarantineReason: string | null;
+  tokenAdvice: string;
+}
+
+/** @returns the error line; null if the session has events */
+export function replayFailure(outcome: ReplayOutcome): string | null {
+  const { url, trouble, waiting, acknowledged, logLines, quarantined, quarantineReason, tokenAdvice } = outcome;
+  if (waiting > 0 || trouble !== null) {
+    const kept = `${waiting} records stay in the outbox; run the same command to send them`;
+    if (trouble === null) return `${url} did not acknowledge everything (${kept})`;
+    if (trouble.kind === 'unavailable') return `${url} can't be reached: ${trouble.message} (${kept})`;
+    const advice = trouble.kind === 'unauthorized' ? `; ${tokenAdvice}` : '';
+    return `${url}: ${trouble.message} (${kept}${advice})`;
+  }
+  // The agent's first status record is stored whatever happens to its events.
+  if (quarantined > 0 && quarantined >= acknowledged - logLines - 1) {
+    return `${url} quarantined every record: ${quarantineReason}; name another --session or --agent`;
+  }
+  return null;
+}
+
+/** Progress on stderr: a line updated in place on terminals, and the start and end of each outage. */
+export class ReplayProgress {
+  readonly #lines: number;
+  readonly #endpoint: Endpoint;
+  readonly #isTerminal = process.stderr.isTTY === true;
+  #line = 0;
+  #status: OutboxStatus | null = null;
+  #isUnreachable = false;
+  #unreachable: { afterMs: number; controller: AbortController; timer: NodeJS.Timeout | null } | null = null;
+
+  constructor(lines: number, endpoint: Endpoint) {
+    this.#lines = lines;
+    this.#endpoint = endpoint;
+  }
+
+  line(line: number): void {
+    this.#line = line;
+    this.#draw();
+  }
+
+  status(status: OutboxStatus): void {
+    this.#status = status;
+    this.#draw();
+    this.#watch();
+    const { trouble } = status;
+    if (trouble?.kind === 'unavailable' && !this.#isUnreachable) {
+      this.#isUnreachable = true;
+      void this.#reportUnreachable(trouble.message);
+    } else if (trouble === null && this.#isUnreachable) {
+      this.#isUnreachable = false;
+      this.say('the dashboard is back');
+    }
+  }
+
+  notice(notice: OutboxNotice): void {
+    this.say(notice.message);
+  }
+
+  /** Aborts after an outage of this length. */
+  unreachableFor(afterMs: number): AbortSignal {
+    this.#unreachable = { afterMs, controller: new AbortController(), timer: null };
+    this.#watch();
+    return this.#unreachable.controller.signal;
+  }
+
+  say(message: string): void {
+    if (this.#isTerminal) process.stderr.write('\r\x1b[K');
+    process.stderr.write(`interlude: ${message}\n`);
+  }
+
+  /** Clears the progress line. */
+  end(): void {
+    if (this.#isTerminal && this.#status) process.stderr.write('\r\x1b[K');
+    this.#status = null;
+    if (this.#unreachable?.timer) clearTimeout(this.#unreachable.timer);
+    this.#unreachable = null;
+  }
+
+  #watch(): void {
+    const watch = this.#unreachable;
+    if (!watch) return;
+    const trouble = this.#status?.trouble;
+    if (!trouble && watch.timer) {
+      clearTimeout(watch.timer);
+      watch.timer = null;
+    } else if (trouble && !watch.timer) {
+      watch.timer = setTimeout(() => watch.controller.abort(), watch.afterMs);
+    }
+  }
+
+  async #reportUnreachable(reason: string): Promise<void> {
+    const { url } = await this.#endpoint();
+    this.say(`${url} can't be reached (${reason}); unsent records follow as soon as it answers`);
+  }
+
+  #draw(): void {
+    if (!this.#isTerminal || !this.#status) return;
+    const waiting = this.#status.waiting > 0 ? `, ${this.#status.waiting} records to acknowledge` : '';
+    process.stderr.write(`\r\x1b[Kline ${this.#line} of ${this.#lines}${waiting}`);
+  }
 }

@@ -2,43 +2,50 @@ import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
 import { tellsContextRatio } from '../host/context-ratio';
+import { interludeCommand } from '../host/own-program.mjs';
+import { ProcessLockedError } from '../host/process-lock';
 import { RunnerHost } from '../host/runner-host';
+import { withDeadline } from '../host/server-request';
 import { workspaceNote } from '../host/workspace-note';
+import { TroubleNotices } from '../logger/delivery-journal';
 import { Redactor } from '../logger/redactor';
-import { ProcessLockedError } from '../process-lock';
-import { Recorder } from '../replay/recorder';
-import { interludeCommand } from '../shown-command.mjs';
 import { limitsOf } from '../sources/features';
 import { KINDS } from '../sources/kinds';
 import type { PreparedRunner, RunnerCall, RunnerKind } from '../sources/runner-kind';
-import { withDeadline } from '../with-deadline';
 import type { Command } from './command';
-import { endSignals } from './end-signals';
-import { CliError, EXIT, type ExitCode, usageError } from './exit';
-import { fired } from './fired';
-import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS, TEXT, TOKEN_HELP } from './flags';
-import { openDataDir, pagesUrl, serverEndpoint, serverKey } from './local-server';
-import { logLevelOf } from './log-level';
-import { say } from './say';
-import { adviceOnToken, tokenSource } from './token-source';
-import { TroubleLine } from './trouble-line';
+import {
+  aborted,
+  CliError,
+  DASHBOARD_FLAGS,
+  EXIT,
+  type ExitCode,
+  logLevelOf,
+  readFlags,
+  SERVER_FLAGS,
+  say,
+  stopSignals,
+  TEXT,
+  TOKEN_HELP,
+  usageError,
+} from './command';
+import { openDataDir, pagesUrl, serverEndpoint, serverKey, tokenAdvice, tokenSource } from './dashboard';
+import { Recorder } from './recording';
 
 const HELP = `Usage: ${interludeCommand(['runner'])} <kind> [options]
 
-Runs an agent, or stands beside one, and connects it to the dashboard. The kinds:
+Runs or follows an agent, and connects it to the dashboard. Kinds:
 
 ${Object.entries(KINDS)
   .map(([name, { title }]) => `  ${name.padEnd(10)}${title}`)
   .join('\n')}
 
-  --session ID   the session; what it is by default depends on the kind
-  --agent ID     the agent to appear as
-  --record FILE  write down what passes between the runner and the agent, without secrets, for "replay"; not of hooks
-  --token-file F ${TOKEN_HELP}
+  --session ID     use this session; the default depends on the kind
+  --agent ID       appear as this agent
+  --record FILE    record the traffic between runner and agent for "replay", without secrets (not for hooks)
+  --token-file F   ${TOKEN_HELP}
 
-What else a kind takes it says itself, as in: ${interludeCommand(['runner', 'codex', '--help'])}`;
+For the options of a kind: ${interludeCommand(['runner', 'codex', '--help'])}`;
 
-/** `interlude runner <kind>`: one agent, or the agents of one machine, connected to the dashboard. */
 function runnerHelp([name = '']: string[]): string {
   return (Object.hasOwn(KINDS, name) ? KINDS[name]?.help : undefined) ?? HELP;
 }
@@ -46,9 +53,9 @@ function runnerHelp([name = '']: string[]): string {
 type Environment = Record<string, string | undefined>;
 
 const FLUSH_MS = 5_000;
-/** How long an agent may go on whose session was ended from the dashboard: there people see that it works. */
+/** For an agent whose session was ended in the dashboard. */
 const ENDED_WITHIN_MS = 5_000;
-/** How long printing the address waits for the dashboard to know the session. */
+/** How long to wait for the dashboard to know the session before printing its address. */
 const ARRIVAL_MS = 3_000;
 const COMMON = { agent: TEXT, session: TEXT, record: TEXT };
 
@@ -58,8 +65,7 @@ async function runner(argv: string[], env: Environment): Promise<ExitCode> {
   const [name, ...rest] = argv;
   const kind = name !== undefined && Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
   if (kind !== undefined) return await run(readCall(`runner ${name}`, kind, rest, env), kind);
-  const problem =
-    name === undefined || name.startsWith('-') ? 'name the kind of agent' : `there is no runner for "${name}"`;
+  const problem = name === undefined || name.startsWith('-') ? 'name a kind of agent' : `unknown kind "${name}"`;
   const kinds = Object.keys(KINDS).join(', ');
   throw new CliError(EXIT.usage, `${problem} (${kinds}); see "${interludeCommand(['runner', '--help'])}"`);
 }
@@ -72,9 +78,9 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   };
   const redactor = new Redactor();
   const endpoint = serverEndpoint(server, call.env, (token) => redactor.learn(token));
-  const trouble = new TroubleLine(
-    `${prepared.meanwhile}, and what it does is kept`,
-    adviceOnToken(tokenSource(server, call.env)),
+  const trouble = new TroubleNotices(
+    `${prepared.meanwhile}, and its events are kept`,
+    tokenAdvice(tokenSource(server, call.env)),
   );
   const { journal, carriesMany, meanwhile, controlFile, callers } = prepared;
   const about = { limits: limitsOf(kind.features), ...prepared.about };
@@ -98,13 +104,13 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   }).catch((error) => {
     if (!(error instanceof ProcessLockedError && prepared.isAlone)) throw error;
     const agentId = call.flag('agent') ?? prepared.agentId;
-    throw new CliError(EXIT.failed, `${agentId} is already running, as process ${error.pid}; stop that one first`);
+    throw new CliError(EXIT.failed, `${agentId} is already running as process ${error.pid}; stop it first`);
   });
   const [recordTo, prompt] = [call.flag('record'), call.flag('prompt')];
   return await runOpened(host, prepared, endpoint, { recordTo, prompt, workspace: env.INTERLUDE_WORKSPACE, env });
 }
 
-/** Runs it from start to end; whatever happens, the outbox is closed. */
+/** Runs the agent until it ends. Always closes the outbox. */
 async function runOpened(
   host: RunnerHost,
   { open, endWithinMs }: PreparedRunner,
@@ -116,7 +122,7 @@ async function runOpened(
     env,
   }: Record<'recordTo' | 'prompt' | 'workspace', string | undefined> & { env: Environment },
 ): Promise<ExitCode> {
-  const { ends, hurries, release } = endSignals(true);
+  const { ends, hurries, release } = stopSignals(true);
   let recorder: Recorder | null = null;
   try {
     if (recordTo !== undefined) recorder = Recorder.open(recordTo, host.logger.redactor);
@@ -127,24 +133,24 @@ async function runOpened(
     const opened = { agentId, outbox, logger, workspaceNote: note.text, ...(record ? { record } : {}) };
     const { source, sessionId, greeting } = await open(opened);
     await host.start(source, sessionId);
-    // Nobody waits for it: an agent that comes up slowly still has its address printed.
+    // Not awaited, so that the address is printed while the agent starts.
     if (prompt !== undefined && sessionId !== undefined) void host.sayFirst({ sessionId, text: prompt });
     if (greeting !== undefined) say(greeting);
     if (sessionId !== undefined) {
-      // Anybody who follows the address finds the session, if there is a dashboard to show it.
+      // So that the printed address works, if the dashboard is reachable.
       await withDeadline(ARRIVAL_MS, ends, (until) => host.outbox.idle(until));
       const { url } = await endpoint();
       if (host.failure === null)
         process.stdout.write(`${await pagesUrl(url, env)}/sessions/${encodeURIComponent(sessionId)}\n`);
     }
-    await fired(AbortSignal.any([ends, host.over]));
+    await aborted(AbortSignal.any([ends, host.over]));
     if (host.over.aborted && host.failure === null) say(host.over.reason);
     else if (ends.aborted && endWithinMs > 0)
-      say('ending once the agent has finished what it is doing; Ctrl-C again ends it now');
+      say('stopping when the agent has finished; press Ctrl-C again to stop now');
     hurries.addEventListener('abort', () => host.hurry());
-    const asked = host.over.aborted ? Math.min(ENDED_WITHIN_MS, endWithinMs) : endWithinMs;
-    const { waiting } = await host.close(host.failure === null ? asked : 0, FLUSH_MS);
-    if (waiting > 0) say(`${waiting} records are kept in the outbox, and the next run sends them`);
+    const endMs = host.over.aborted ? Math.min(ENDED_WITHIN_MS, endWithinMs) : endWithinMs;
+    const { waiting } = await host.close(host.failure === null ? endMs : 0, FLUSH_MS);
+    if (waiting > 0) say(`${waiting} records stay in the outbox; the next run sends them`);
     if (host.failure !== null) throw new CliError(EXIT.failed, host.failure);
     return EXIT.done;
   } finally {
@@ -170,11 +176,11 @@ function readCall(command: string, kind: RunnerKind, argv: string[], env: Enviro
   const flag = (name: string) => values[name] as string | undefined;
   const usage = (problem: string) => usageError(problem, command);
   if (parsed.positionals.length > 0) {
-    throw usage(takesCommand ? 'the command of the agent stands behind --' : 'it takes options only');
+    throw usage(takesCommand ? 'put the command of the agent after --' : 'it has options only');
   }
   const prompt = flag('prompt');
   if (prompt?.trim() === '' || Buffer.byteLength(prompt ?? '') > MAX_MESSAGE_BYTES) {
-    throw usage(`--prompt is a text of at most ${MAX_MESSAGE_BYTES} bytes, and not empty`);
+    throw usage(`--prompt must be a text of 1 to ${MAX_MESSAGE_BYTES} bytes`);
   }
   return {
     flag,
@@ -183,7 +189,7 @@ function readCall(command: string, kind: RunnerKind, argv: string[], env: Enviro
       const text = flag(name) ?? `${otherwise}`;
       const value = Number(text);
       if (text.trim() !== '' && value >= 0 && value <= most) return value * 1_000;
-      throw usage(`--${name} is a number of seconds, at most ${most}`);
+      throw usage(`--${name} must be a number of seconds, at most ${most}`);
     },
     usage,
     env,

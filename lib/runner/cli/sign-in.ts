@@ -1,33 +1,30 @@
 import type { SignInCode } from '@interlude/protocol/access';
 import { spanOf } from '@interlude/protocol/duration';
-import { interludeCommand } from '../shown-command.mjs';
-import { askServer } from './ask-server';
+import { interludeCommand } from '../host/own-program.mjs';
 import type { Command } from './command';
-import { EXIT, type ExitCode, usageError } from './exit';
-import { readFlags, SERVER_FLAGS } from './flags';
-import { serverEndpoint } from './local-server';
-import { say } from './say';
+import { EXIT, type ExitCode, readFlags, SERVER_FLAGS, say, usageError } from './command';
+import { requestJson, serverEndpoint } from './dashboard';
 
 const HELP = `Usage: ${interludeCommand(['sign-in'])} [options]
 
-Prints a link that signs a browser in as an admin. It is good once, for 5 minutes. Whoever opens it first is signed in, so
-don't send it where others read.
+Prints a link that signs a browser in as an admin. It works once, for 5 minutes, for the first person who opens it: don't
+share it.
 
-  --url URL       the dashboard; default: INTERLUDE_URL, else the one on this machine
-  --token-file F  a file with its owner's token; default: INTERLUDE_TOKEN, else the one of this machine
+  --url URL        the dashboard; default: INTERLUDE_URL, else the one on this machine
+  --token-file F   read the owner's token from this file; default: INTERLUDE_TOKEN, else this machine's
 
-Exit codes: 0 the link is on stdout, 1 failed, 2 usage.`;
+Exit codes: 0 printed the link on stdout, 1 failed, 2 usage.`;
 
 export const command: Command = { help: HELP, run: signIn };
 
 async function signIn(argv: string[], env: Record<string, string | undefined>): Promise<ExitCode> {
   const { values, positionals } = readFlags('sign-in', argv, SERVER_FLAGS, env);
-  if (positionals.length > 0) throw usageError('it takes options only', 'sign-in');
+  if (positionals.length > 0) throw usageError('it has options only', 'sign-in');
   const endpoint = serverEndpoint(values, env, undefined, 'owner');
   const askedAt = Date.now();
-  const { path, expiresAt } = await askServer<SignInCode>(endpoint, 'POST', '/sign-in-codes');
+  const { path, expiresAt } = await requestJson<SignInCode>(endpoint, 'POST', '/sign-in-codes');
   const { url } = await endpoint();
   process.stdout.write(`${url.replace(/\/+$/, '')}${path}\n`);
-  say(`good once, for ${spanOf(expiresAt - askedAt)}`);
+  say(`works once, for ${spanOf(expiresAt - askedAt)}`);
   return EXIT.done;
 }

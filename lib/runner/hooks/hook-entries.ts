@@ -1,7 +1,6 @@
-import type { Node } from 'jsonc-parser';
-import { items, member, parseJsonText, withElement, withoutElement, withValue } from './json-text';
+import { type Node, parseTree } from 'jsonc-parser';
 
-/** The hooks Interlude listens to. @see Claude Code's settings, `hooks` */
+/** @see Claude Code's settings, `hooks` */
 export const HOOK_EVENTS = [
   'SessionStart',
   'UserPromptSubmit',
@@ -16,11 +15,11 @@ export const HOOK_EVENTS = [
   'SessionEnd',
 ] as const;
 
-/** Ends every command of ours, so that they can be recognised whatever the path before it. */
+/** Ends each of our commands, to recognise them whatever their path. */
 const MARK = '# interlude-hook';
-/** Seconds. The script ends within two; this allows for an overloaded machine. */
+/** The script ends within two seconds; this allows for an overloaded machine. */
 const TIMEOUT_S = 10;
-/** Between what a hook waits for an answer and what it may take: the agent must not be the one that ends it. */
+/** Added to the time that a hook waits, so that the agent never kills it. */
 const SPARE_S = 15;
 
 export class SettingsError extends Error {
@@ -31,8 +30,8 @@ export class SettingsError extends Error {
 }
 
 /**
- * What a settings file says for one event. `exec`, so that the script's parent is Claude Code itself; silent where the
- * script is gone, because a hook that fails is told to people.
+ * The command for one event. `exec` makes Claude Code the script's parent. Does nothing if the script is missing, because
+ * Claude Code shows failed hooks.
  */
 export function hookCommand(script: string, event: string, dataDir: string, withinS: number | null = null): string {
   const [file, folder] = [quoted(script), quoted(dataDir)];
@@ -40,14 +39,13 @@ export function hookCommand(script: string, event: string, dataDir: string, with
   return `if [ -r ${file} ]; then exec sh ${file} ${event} ${folder}${patience}; fi; exit 0 ${MARK}`;
 }
 
-/** One hook of ours, as the settings have it. */
 export interface HookEntry {
   command: string;
   /** Seconds. */
   timeout: number;
 }
 
-/** @param permissionsWithinS how long the hook that tells of a permission waits for an answer; null: not at all */
+/** @param permissionsWithinS how long PermissionRequest waits for an answer; null: not at all */
 export function hookEntries(script: string, dataDir: string, permissionsWithinS: number | null = null) {
   return (event: string): HookEntry => {
     const withinS = event === 'PermissionRequest' ? permissionsWithinS : null;
@@ -57,10 +55,9 @@ export function hookEntries(script: string, dataDir: string, permissionsWithinS:
 }
 
 /**
- * The settings with our hooks in them, each behind those that are there. Ours of an earlier installation are replaced;
- * what is not ours stays as it is, byte for byte.
+ * Adds our hooks behind existing ones, and replaces those of an earlier installation. Everything else stays byte for byte.
  *
- * @throws SettingsError when the text is not JSON, or when its `hooks` are not as Claude Code has them
+ * @throws SettingsError if the text is not JSON, or its `hooks` are not valid for Claude Code
  */
 export function withHooks(text: string, entryOf: (event: string) => HookEntry): string {
   return HOOK_EVENTS.reduce((next: string, event) => withHook(next, event, entryOf(event)), text);
@@ -83,9 +80,9 @@ function withHook(text: string, event: string, { command, timeout }: HookEntry):
 }
 
 /**
- * The settings without our hooks, and without the lists that were made for them.
+ * Removes our hooks, and the lists created for them.
  *
- * @param before the settings as they were: a list that was empty then is not ours to remove
+ * @param before the settings before the installation: lists that were empty then stay
  * @throws SettingsError
  */
 export function withoutHooks(text: string, before: string | null = null): string {
@@ -105,10 +102,10 @@ export function hasHooks(text: string): boolean {
 }
 
 interface OwnHook {
-  /** Where it stands, and how many are there. */
+  /** The list that contains it. */
   hooks: Node;
   at: number;
-  /** Which group of its event that is. */
+  /** The index of the group in its event. */
   group: number;
   command: Node;
   timeout: Node | undefined;
@@ -137,7 +134,7 @@ function withoutOurs(text: string, event: string): string {
   }
 }
 
-/** The text without a member that holds nothing. */
+/** Removes an empty member. */
 function withoutEmpty(text: string, holder: Node | undefined, key: string): string {
   if (holder === undefined || member(holder, key)?.children?.length !== 0) return text;
   const at = holder.children?.findLastIndex((one) => one.children?.[0]?.value === key) ?? -1;
@@ -171,4 +168,71 @@ function parse(text: string): Node {
 
 function quoted(path: string): string {
   return `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * Edits JSON text in one place and keeps every other byte. The library's `modify` would reformat its surroundings.
+ */
+
+/** @throws SyntaxError if the text is not strict JSON, without comments and trailing commas */
+function parseJsonText(text: string): Node {
+  JSON.parse(text);
+  return parseTree(text) as Node;
+}
+
+function member(node: Node | undefined, key: string): Node | undefined {
+  if (node?.type !== 'object') return undefined;
+  // The last duplicate counts, as for JSON.parse.
+  return node.children?.findLast((one) => one.children?.[0]?.value === key)?.children?.[1];
+}
+
+function items(node: Node | undefined): Node[] {
+  return (node?.type === 'array' && node.children) || [];
+}
+
+/** Appends a value to a list or object. @param key its name in an object */
+function withElement(text: string, { offset, length, children }: Node, value: unknown, key?: string): string {
+  const name = key === undefined ? '' : JSON.stringify(key);
+  const last = children?.at(-1);
+  if (last !== undefined && !text.slice(offset, offset + length).includes('\n')) {
+    return splice(text, endOf(last), endOf(last), `, ${name}${name && ':'}${JSON.stringify(value)}`);
+  }
+  const outer = lineIndent(text, offset);
+  const inner = outer + indentOf(text);
+  const element = `${name}${name && ': '}${JSON.stringify(value, null, indentOf(text))}`.replaceAll('\n', `\n${inner}`);
+  if (last !== undefined) return splice(text, endOf(last), endOf(last), `,\n${inner}${element}`);
+  return splice(text, offset + 1, offset + 1, `\n${inner}${element}\n${outer}`);
+}
+
+/** Removes an element, and the whitespace that `withElement` added. */
+function withoutElement(text: string, { offset, children = [] }: Node, index: number): string {
+  const [before, gone, after] = [children[index - 1], children[index], children[index + 1]];
+  if (gone === undefined) return text;
+  if (before !== undefined) return splice(text, endOf(before), endOf(gone), '');
+  if (after !== undefined) return splice(text, gone.offset, after.offset, '');
+  const closing = `\n${lineIndent(text, offset)}`;
+  const end = endOf(gone) + (text.startsWith(closing, endOf(gone)) ? closing.length : 0);
+  return splice(text, offset + 1, end, '');
+}
+
+/** Replaces a value. */
+function withValue(text: string, node: Node, value: unknown): string {
+  return splice(text, node.offset, endOf(node), JSON.stringify(value));
+}
+
+/** The indentation of one level. */
+function indentOf(text: string): string {
+  return /^[{[][^\S\n]*\n([ \t]+)\S/.exec(text.trimStart())?.[1] ?? '  ';
+}
+
+function lineIndent(text: string, at: number): string {
+  return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1, at))?.[0] ?? '';
+}
+
+function endOf({ offset, length }: Node): number {
+  return offset + length;
+}
+
+function splice(text: string, from: number, to: number, by: string): string {
+  return text.slice(0, from) + by + text.slice(to);
 }

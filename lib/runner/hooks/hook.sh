@@ -1,16 +1,15 @@
 #!/bin/sh
-# Tells Interlude's companion (`interlude runner hooks`) of one hook of Claude Code, and prints the answer.
+# Reports one hook of Claude Code to Interlude's companion (`interlude runner hooks`), and prints the answer.
 #
-#   hook.sh <event> <data directory> [seconds]      the hook's JSON on stdin
+#   hook.sh <event> <data directory> [seconds]      with the hook's JSON on stdin
 #
-# It says when it began: the companion may hear it much later, and the agent does not wait for that.
+# Sends its start time, because the companion may receive it much later.
 #
-# Never in the agent's way: without a companion, without curl, with a companion that hangs or a port where somebody else
-# listens it says nothing and ends with 0, at the latest two seconds after its input is there. Only the shell and curl:
-# nothing else need be installed, and no JSON is read here.
+# Never blocks the agent: without a companion or curl, or if the companion hangs or another program has its port, it
+# prints nothing and exits with 0, at most two seconds after its input. Needs only the shell and curl, and parses no JSON.
 #
-# With seconds it waits that long for somebody's answer: only where the agent asks in the terminal meanwhile. It ends
-# when it is told to, and curl with it.
+# With seconds it waits that long for a person's answer, for hooks during which the agent asks in the terminal as well.
+# A signal ends it and its curl.
 
 set -u
 exec 2>/dev/null
@@ -23,16 +22,16 @@ blocked=''
 doing='start'
 base=''
 
-# `# http://127.0.0.1:PORT PID`, then what curl needs to know
+# Its first line is `# http://127.0.0.1:PORT PID`; the rest is for curl.
 [ -r "$control" ] || exit 0
 command -v curl >/dev/null || exit 0
 { IFS=' ' read -r _ base _ <"$control"; } || exit 0
 case $base in http://127.0.0.1:*) ;; *) exit 0 ;; esac
-# milliseconds; where the clock counts seconds only, the end of that one
+# Milliseconds. If the clock has seconds only, the end of that second.
 ran=$(date +%s%3N)
 case $ran in '' | *[!0-9]*) ran=$(date +%s)999 ;; esac
 
-# how Claude Code was started: `cli` in a terminal
+# How Claude Code was started: `cli` in a terminal.
 from=${CLAUDE_CODE_ENTRYPOINT:-}
 case $from in *[!a-z-]*) from='' ;; esac
 
@@ -48,7 +47,7 @@ post() {
     -H 'content-type: application/json' --data-binary @- "$base$2"
 }
 
-# Whatever happens before: a hook that fails is reported, the end of a turn is posted, and the agent goes on.
+# On every exit: reports a failure, posts the end of a turn, and lets the agent continue.
 finish() {
   code=$?
   trap - EXIT HUP INT TERM

@@ -1,29 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { removeLeftDrafts } from '../left-drafts.mjs';
-import { systemTrouble } from '../system-error.mjs';
+import { removeStaleDrafts } from '../host/data-folder.mjs';
+import { explainSystemError } from '../host/system-error.mjs';
 import { type HookEntry, hasHooks, SettingsError, withHooks, withoutHooks } from './hook-entries';
 
 /**
- * A settings file of Claude Code, changed in place.
+ * Changes a settings file of Claude Code.
  *
- * Failure: the new text is written whole beside it and takes its place in one step; what was there before the first
- * installation is kept as `<file>.interlude-backup` until it is uninstalled. A file that is not JSON is left alone.
+ * Failure: the new text replaces the file in one step. `<file>.interlude-backup` keeps the text before the first
+ * installation until `uninstallHooks`. A file that is not JSON stays unchanged.
  */
 export type SettingsOutcome = 'changed' | 'unchanged';
 
 const BACKUP = '.interlude-backup';
 const NEW_FILE = '{}\n';
 
-/** @throws SettingsError with the file's name, when it can't be read or is not what it should be */
+/** @throws SettingsError with the file's name, if it can't be read or is not valid */
 export async function installHooks(settings: string, entryOf: (event: string) => HookEntry): Promise<SettingsOutcome> {
   const file = await real(settings);
   return await named(file, async () => {
     const text = await read(file);
     const next = withHooks(settingsIn(text), entryOf);
     if (next === text) return 'unchanged';
-    // An empty backup says that there was no file, so a file that was empty gets a blank line there.
+    // An empty backup means that there was no file, so an empty file is backed up as a blank line.
     const backup = text === '' ? '\n' : (text ?? '');
     if (!hasHooks(settingsIn(text))) await write(`${file}${BACKUP}`, backup, file);
     await write(file, next, file);
@@ -31,7 +31,7 @@ export async function installHooks(settings: string, entryOf: (event: string) =>
   });
 }
 
-/** Takes out what `installHooks` put in; when nothing else has changed since, the file is again what it was. */
+/** Reverts `installHooks`; restores the original bytes if nothing else has changed since. */
 export async function uninstallHooks(
   settings: string,
   entryOf: (event: string) => HookEntry,
@@ -50,7 +50,6 @@ export async function uninstallHooks(
   });
 }
 
-/** A file that holds nothing, or is none, says as much as one without a setting. */
 function settingsIn(text: string | null): string {
   return text === null || text.trim() === '' ? NEW_FILE : text;
 }
@@ -59,18 +58,18 @@ async function named<Result>(file: string, work: () => Promise<Result>): Promise
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SettingsError) throw new SettingsError(`${file} ${error.message}; it was left as it is`);
-    const trouble = systemTrouble(error as NodeJS.ErrnoException, dirname(file));
-    if (trouble !== null) throw new SettingsError(`${file} was left as it is: ${trouble}`);
+    if (error instanceof SettingsError) throw new SettingsError(`${file} ${error.message}; the file is unchanged`);
+    const trouble = explainSystemError(error as NodeJS.ErrnoException, dirname(file));
+    if (trouble !== null) throw new SettingsError(`${file} is unchanged: ${trouble}`);
     const { code } = error as NodeJS.ErrnoException;
-    if (code !== undefined) throw new SettingsError(`${file} can't be changed (${code}); it was left as it is`);
+    if (code !== undefined) throw new SettingsError(`${file} can't be changed (${code}); the file is unchanged`);
     throw error;
   }
 }
 
 async function read(file: string): Promise<string | null> {
   try {
-    // As it stands, or an odd byte somewhere would be written back as another.
+    // Strict, so that no invalid byte is replaced when the text is written back.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
@@ -86,7 +85,7 @@ async function write(file: string, text: string, like: string): Promise<void> {
     () => 0o600,
   );
   const partial = `${file}.${process.pid}.${randomBytes(4).toString('hex')}.partial`;
-  removeLeftDrafts(file, /^(\d+)\.[0-9a-f]{8}\.partial$/);
+  removeStaleDrafts(file, /^(\d+)\.[0-9a-f]{8}\.partial$/);
   const handle = await open(partial, 'wx', mode);
   try {
     await handle.writeFile(text);
@@ -101,7 +100,7 @@ async function write(file: string, text: string, like: string): Promise<void> {
   }
 }
 
-/** A link is followed, so that it stays one. */
+/** Follows a link, so that the rename does not replace it. */
 async function real(file: string): Promise<string> {
   return await realpath(file).catch(() => file);
 }

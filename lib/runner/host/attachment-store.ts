@@ -3,9 +3,8 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } f
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Attachment, attachmentPath, isHash, isTextType } from '@interlude/protocol/attachments';
-import { retryMs } from '../retry';
-import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
 import { hashOf } from './attached-bytes';
+import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } from './server-request';
 
 /** An attachment whose bytes are on this machine's disk. */
 export interface AttachmentFile extends Attachment {

@@ -1,7 +1,7 @@
 import { type Attachment, type AttachmentKind, attachmentKind, readAttachments } from '@interlude/protocol/attachments';
 import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
-import type { CommandOutcome } from '../commands/seen-commands';
 import { type AttachmentFile, type AttachmentStore, StoppedError } from './attachment-store';
+import type { CommandOutcome } from './seen-commands';
 import type { CommandOf, SessionFacts } from './source';
 
 type Message = CommandOf<'message'>;

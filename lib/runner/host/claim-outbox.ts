@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { fileNameOf } from '../logger/log-name';
+import { fileNameOf } from '../logger/logger';
 import { Outbox } from '../outbox/outbox';
 import { OutboxVersionError } from '../outbox/store';
-import { ProcessLockedError } from '../process-lock';
+import { ProcessLockedError } from './process-lock';
 import type { OutboxListeners } from './runner-host';
 
 /**

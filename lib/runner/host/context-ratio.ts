@@ -1,6 +1,6 @@
 import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
-import type { LogAbout } from '../logger/log-line';
+import type { LogAbout } from '../logger/logger';
 import type { Cursor } from '../outbox/statements';
 
 /**

@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { OPERATOR } from '@interlude/protocol/commands';
 import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
-import type { CommandOutcome } from '../commands/seen-commands';
 import type { Cursor } from '../outbox/statements';
+import type { CommandOutcome } from './seen-commands';
 import type { CommandOf, SourceSurroundings } from './source';
 
 /**

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { isLoopback } from '../wire/loopback';
+import { isLoopback } from './server-request';
 
 /**
  * Finds the process behind an address of this machine: an agent's server that the runner has not started is known by

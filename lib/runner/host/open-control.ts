@@ -1,6 +1,5 @@
-import { ControlPort } from '../control-port/control-port';
-import { logHookFailure } from '../control-port/hook-failure';
 import type { Logger } from '../logger/logger';
+import { ControlPort, logHookFailure } from './control-port';
 import type { Source } from './source';
 import type { ToolCallers } from './tool-callers';
 

@@ -1,7 +1,6 @@
 import type { ObligationList } from '@interlude/protocol/read-models';
 import * as z from 'zod';
-import { connectionMessage, type Endpoint, requestServer } from '../server-request';
-import { withDeadline } from '../with-deadline';
+import { connectionMessage, type Endpoint, requestServer, withDeadline } from './server-request';
 
 /**
  * What the agent owes, in memory, so that the end of a turn never waits for the server.

@@ -5,25 +5,23 @@ import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
 import type { Command } from '@interlude/protocol/commands';
 import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
-import { CommandClient, type CommandLink } from '../commands/command-client';
-import { type CommandOutcome, SeenCommands } from '../commands/seen-commands';
-import type { ControlPort } from '../control-port/control-port';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';
-import { KeptLevel } from '../logger/kept-level';
 import type { LevelSwitch } from '../logger/level-switch';
-import type { LogEntry } from '../logger/log-line';
+import { PersistentLevel } from '../logger/level-switch';
+import type { LogEntry } from '../logger/logger';
 import { createLogger, type Logger } from '../logger/logger';
 import type { Redactor } from '../logger/redactor';
-import { type ToolServer, toolServer } from '../mcp/tool-server';
+import { type ToolServer, toolServer } from '../mcp/agent-tools';
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
-import type { Endpoint } from '../server-request';
 import { AgentWatch, UNREACHABLE } from './agent-watch';
 import { AttachmentStore } from './attachment-store';
 import { CarriedMessages } from './carried-messages';
+import { CommandClient, type CommandLink } from './command-client';
 import { ContextRatio } from './context-ratio';
+import type { ControlPort } from './control-port';
 import { CpuWatch } from './cpu-watch';
 import { type FirstMessageAsked, sayFirst } from './first-message';
 import { IN_HAND_CURSORS } from './messages-in-hand';
@@ -32,6 +30,8 @@ import { openWorkCursor, readOpenWork } from './open-work-cursor';
 import { askOwed, OwedReplies } from './owed-replies';
 import { RecordSink } from './record-sink';
 import { RunningCalls } from './running-calls';
+import { type CommandOutcome, SeenCommands } from './seen-commands';
+import type { Endpoint } from './server-request';
 import { SessionReports } from './session-reports';
 import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
 import { type StatusRecord, statusRecord, takenBy } from './status-record';
@@ -116,7 +116,7 @@ export class RunnerHost {
   #source: Source | null = null;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
-  #level: KeptLevel | null = null;
+  #level: PersistentLevel | null = null;
   #watch: AgentWatch | null = null;
   /** Sessions that belong to other agents: what is said of them is rejected. */
   readonly #foreign = new Set<string>();
@@ -234,7 +234,7 @@ export class RunnerHost {
     await this.#watchAgent(source);
     // An agent that may have died meanwhile is asked before anybody is told that it is still at work.
     if (this.#open.size > 0) await this.#watch?.look();
-    this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
+    this.#level = await PersistentLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
     // Not earlier: what the previous runner said about itself is no longer told.

@@ -2,14 +2,13 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { AttachmentKind } from '@interlude/protocol/attachments';
 import type { Command, CommandType } from '@interlude/protocol/commands';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import type { CommandOutcome } from '../commands/seen-commands';
-import type { ControlHandlers } from '../control-port/routes';
-import type { LogAbout } from '../logger/log-line';
-import type { CallTool } from '../mcp/agent-tools';
-import type { ToolServer } from '../mcp/tool-server';
+import type { LogAbout } from '../logger/logger';
+import type { CallTool, ToolServer } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
+import type { ControlHandlers } from './control-port';
 import type { OwedReply } from './owed-replies';
+import type { CommandOutcome } from './seen-commands';
 
 /**
  * A connection to agents of one kind: it tells what they do, and does what people ask of them. One source carries any

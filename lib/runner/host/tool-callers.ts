@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { OpenCall, OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from '../control-port/routes';
 import { AGENT_TOOLS, type CallTool, callTool, refused, type SessionTools, type ToolName } from '../mcp/agent-tools';
+import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from './control-port';
 import { listenerAmong } from './listening-process';
 import type { RunningCalls } from './running-calls';
 import type { SessionFacts } from './source';

@@ -1,6 +1,7 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { formatDuration } from '@interlude/protocol/duration';
-import type { CommandLink } from '../commands/command-client';
+import { say } from '../cli/command';
+import type { CommandLink } from '../host/command-client';
 import { OUTBOX_COMPONENT } from '../outbox/candidate';
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Trouble } from '../outbox/drain';
@@ -8,15 +9,15 @@ import type { OutboxStatus } from '../outbox/outbox';
 import type { Logger } from './logger';
 
 /**
- * What a runner's log says of the way to the server: a line as an outage begins, one where its kind changes, one as it
- * ends, however often the outbox and the stream of commands tried in between. At debug each try is told.
+ * Logs outages between a runner and the server: a line when one starts, changes its kind and ends, however often the
+ * outbox and the command stream retried. At debug level each attempt is logged.
  *
- * Ordering: it ends when both get through and what waited by then has arrived.
- * Failure: these lines go through the outbox as all others do. None of them is written because another one was stored.
+ * Ordering: an outage ends when both succeed and the records that were waiting have arrived.
+ * Failure: these lines go through the outbox like all others. Storing one never causes another.
  */
 export interface DeliveryJournalOptions {
   logger: Logger;
-  /** Who goes on meanwhile: `the agent goes on`. */
+  /** What continues during an outage: `the agent goes on`. */
   meanwhile: string;
   now?: () => number;
 }
@@ -27,22 +28,21 @@ interface Outage {
   since: number;
   kind: Kind;
   sent: number;
-  /** Since when everything gets through again, and up to which record what waited then goes. */
+  /** When both succeeded again, and the last record that was waiting then. */
   over: { at: number; upToSeq: number } | null;
 }
 
-const IN_WORDS: Record<Kind, string> = {
+const TROUBLES: Record<Kind, string> = {
   unavailable: 'the dashboard can’t be reached',
   unauthorized: 'the dashboard refuses the token',
   refused: 'the dashboard refuses everything',
   storage: 'the outbox’s file can’t be used',
 };
-/** A reason comes from whatever answers at that address. */
+/** Reasons come from foreign servers. */
 const MAX_REASON = 300;
 
-/** What stands between a runner and the dashboard, in one line: the same in its log and in its terminal. */
-export function troubleInWords({ kind, message }: Pick<Trouble, 'kind' | 'message'>): string {
-  return kind === 'fenced' ? reason(message) : `${IN_WORDS[kind]} (${reason(message)})`;
+export function formatTrouble({ kind, message }: Pick<Trouble, 'kind' | 'message'>): string {
+  return kind === 'fenced' ? reason(message) : `${TROUBLES[kind]} (${reason(message)})`;
 }
 
 export class DeliveryJournal {
@@ -50,7 +50,7 @@ export class DeliveryJournal {
   readonly #commands: Logger;
   readonly #meanwhile: string;
   readonly #now: () => number;
-  #held: Trouble | null = null;
+  #trouble: Trouble | null = null;
   #waiting: Extract<CommandLink, { state: 'waiting' }> | null = null;
   #outage: Outage | null = null;
   #acknowledged = { epoch: 0, seq: 0 };
@@ -68,10 +68,10 @@ export class DeliveryJournal {
   outboxChanged({ state, trouble, lastSeq, waiting, producer }: OutboxStatus): void {
     if (state === 'stopped' || state === 'fenced') this.#isOver = true;
     if (this.#isOver) return;
-    if (trouble !== null && trouble.tries !== this.#held?.tries) this.#tellTry(trouble, state === 'waiting');
-    this.#held = trouble;
+    if (trouble !== null && trouble.tries !== this.#trouble?.tries) this.#logAttempt(trouble, state === 'waiting');
+    this.#trouble = trouble;
     this.#count(producer.epoch, lastSeq, lastSeq - waiting);
-    this.#look();
+    this.#update();
   }
 
   linkChanged(link: CommandLink): void {
@@ -80,7 +80,7 @@ export class DeliveryJournal {
     else this.#commands[this.#wasConnected && link.state === 'connected' ? 'debug' : 'info'](link.state);
     if (link.state === 'connected') this.#wasConnected = true;
     if (link.state === 'fenced' || link.state === 'stopped') this.#isOver = true;
-    if (!this.#isOver) this.#look();
+    if (!this.#isOver) this.#update();
   }
 
   notice(notice: OutboxNotice): void {
@@ -94,9 +94,9 @@ export class DeliveryJournal {
     this.#outbox.log('fatal', message, { insight });
   }
 
-  #tellTry({ tries, message, retryAt }: Trouble, rests: boolean): void {
-    const next = rests && retryAt !== null ? `in ${formatDuration(retryAt - this.#now())}` : 'now';
-    this.#outbox.debug(`attempt ${tries} failed: ${reason(message)}; the next one ${next}`);
+  #logAttempt({ tries, message, retryAt }: Trouble, isWaiting: boolean): void {
+    const next = isWaiting && retryAt !== null ? `in ${formatDuration(retryAt - this.#now())}` : 'now';
+    this.#outbox.debug(`attempt ${tries} failed: ${reason(message)}; next one ${next}`);
   }
 
   #count(epoch: number, lastSeq: number, acknowledged: number): void {
@@ -108,21 +108,21 @@ export class DeliveryJournal {
     this.#lastSeq = lastSeq;
   }
 
-  #look(): void {
-    const kind = (this.#held?.kind ?? this.#waiting?.cause ?? null) as Kind | null;
-    if (kind !== null) this.#troubled(kind, this.#held?.message ?? this.#waiting?.message ?? '');
-    else if (this.#outage !== null) this.#passable(this.#outage);
+  #update(): void {
+    const kind = (this.#trouble?.kind ?? this.#waiting?.cause ?? null) as Kind | null;
+    if (kind !== null) this.#startOutage(kind, this.#trouble?.message ?? this.#waiting?.message ?? '');
+    else if (this.#outage !== null) this.#endOutage(this.#outage);
   }
 
-  #troubled(kind: Kind, message: string): void {
+  #startOutage(kind: Kind, message: string): void {
     const known = this.#outage;
     this.#outage = { since: this.#now(), sent: 0, ...known, kind, over: null };
     if (known?.kind === kind) return;
-    const trouble = troubleInWords({ kind, message });
-    this.#outbox.warn(`${trouble}; ${this.#meanwhile}, and what it does is kept and sent later`);
+    const trouble = formatTrouble({ kind, message });
+    this.#outbox.warn(`${trouble}; ${this.#meanwhile}, and its events are sent later`);
   }
 
-  #passable(outage: Outage): void {
+  #endOutage(outage: Outage): void {
     outage.over ??= { at: this.#now(), upToSeq: this.#lastSeq };
     if (this.#acknowledged.seq < outage.over.upToSeq) return;
     this.#outage = null;
@@ -133,4 +133,54 @@ export class DeliveryJournal {
 
 function reason(message: string): string {
   return cutText(message, MAX_REASON);
+}
+
+/**
+ * Reports in the terminal that the dashboard can't be reached or refuses the token, and when all agents are connected again.
+ * Each kind of trouble is reported once for all agents.
+ */
+export class TroubleNotices {
+  readonly #meanwhile: string;
+  readonly #tokenAdvice: string;
+  /** Outboxes and command streams separately, because the server may refuse only one. */
+  readonly #troubled = new Map<string, string>();
+
+  /**
+   * @param meanwhile what happens to the agents' work
+   * @param tokenAdvice what to do when the token is refused
+   */
+  constructor(meanwhile: string, tokenAdvice: string) {
+    this.#meanwhile = meanwhile;
+    this.#tokenAdvice = tokenAdvice;
+  }
+
+  status(agentId: string, { trouble, state, waiting }: OutboxStatus): void {
+    // A command that is stopping need not report.
+    if (state === 'stopped') return;
+    const isBehind = trouble === null && waiting > 0 && state !== 'idle';
+    if (!isBehind) this.#report(`outbox of ${agentId}`, trouble);
+  }
+
+  /** Reports refused tokens only: the outbox reports an unreachable dashboard. */
+  link(agentId: string, link: CommandLink): void {
+    const channel = `commands of ${agentId}`;
+    if (link.state === 'connected') this.#report(channel, null);
+    else if (link.state === 'waiting' && link.cause === 'unauthorized') {
+      this.#report(channel, { kind: link.cause, message: link.message });
+    }
+  }
+
+  #report(channel: string, trouble: Pick<Trouble, 'kind' | 'message'> | null): void {
+    const kind = trouble?.kind;
+    if (kind === this.#troubled.get(channel)) return;
+    const isKnown = [...this.#troubled.values()].some((known) => known === kind);
+    if (trouble === null) this.#troubled.delete(channel);
+    else this.#troubled.set(channel, trouble.kind);
+    // A fenced runner reports that when it ends.
+    if (trouble !== null && !isKnown && kind !== 'fenced') {
+      const advice = kind === 'unauthorized' ? `; ${this.#tokenAdvice}` : '';
+      say(`${formatTrouble(trouble)}${advice}; ${this.#meanwhile}`);
+    }
+    if (this.#troubled.size === 0) say('the dashboard is back');
+  }
 }

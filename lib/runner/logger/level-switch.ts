@@ -1,32 +1,36 @@
+import type { CommandBodies } from '@interlude/protocol/commands';
 import { cutText } from '@interlude/protocol/cut-text';
+import { parseJson } from '@interlude/protocol/fields';
 import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import * as z from 'zod';
+import type { CommandOutcome } from '../host/seen-commands';
 import type { OutboxClock } from '../outbox/clock';
+import type { Outbox } from '../outbox/outbox';
 
 export interface LevelChange {
   level: LogLevel;
   previous: LogLevel;
-  /** Who asked: a person, `control-port`, TIME_LIMIT. */
+  /** A person, `control-port` or TIME_LIMIT. */
   by: string;
-  /** As it was set in an earlier process: nothing changes in the log. */
+  /** Restored from an earlier process; not logged. */
   isRestored?: true;
 }
 
-/** The name of what ends a level when its time is over. */
 export const TIME_LIMIT = 'time-limit';
 
-/** What was set, stored beyond the process. */
+/** The stored state of a switch. */
 export interface LevelMemory {
-  /** Null: nothing is set. */
+  /** Null: not set. */
   level: LogLevel | null;
-  /** Epoch milliseconds; null: until it is set otherwise. */
+  /** Epoch milliseconds; null: without limit. */
   until: number | null;
   by: string;
-  /** What the dashboard asked for last and was done here, also where somebody else has turned it since. */
+  /** The last request of the dashboard that was applied, even if the level has changed since. */
   requestId: string | null;
 }
 
-export interface LevelWish {
-  /** After this it is as if nothing had been set. */
+export interface LevelRequest {
+  /** Resets the level afterwards. */
   ttlMs?: number;
   by: string;
   requestId?: string;
@@ -34,7 +38,7 @@ export interface LevelWish {
 
 export type LevelClock = Pick<OutboxClock, 'now' | 'after'>;
 
-/** A level's time keeps no process alive. */
+/** Its timers don't keep the process alive. */
 const wallClock: LevelClock = {
   now: () => Date.now(),
   after(ms, run) {
@@ -46,26 +50,26 @@ const wallClock: LevelClock = {
 
 const DEFAULT_LEVEL: LogLevel = 'info';
 
-/** How often the clock is checked: timers stand still while a machine sleeps, and no timer runs for months. */
-const LOOK_MS = 30_000;
+/** The longest timer. Timers stop while a machine sleeps, so the clock is checked regularly. */
+const MAX_TIMER_MS = 30_000;
 
 /**
- * Which level is written: a switch set at run time, else INTERLUDE_LOG_LEVEL, else info. A switch with a time limit
- * goes back by itself, so that nobody's debug session fills a disk for weeks.
+ * The current log level: one set at run time, else INTERLUDE_LOG_LEVEL, else info. A level with a time limit resets itself,
+ * so that a forgotten debug session does not fill a disk.
  */
 export class LevelSwitch {
   readonly base: LogLevel;
-  /** What to say about an INTERLUDE_LOG_LEVEL that is not a level; else null. */
-  readonly misread: string | null;
+  /** The warning about an invalid INTERLUDE_LOG_LEVEL; null if it is valid. */
+  readonly warning: string | null;
   readonly #clock: LevelClock;
-  readonly #changed = new Set<(change: LevelChange) => void>();
-  readonly #kept = new Set<(memory: LevelMemory) => void>();
+  readonly #changeListeners = new Set<(change: LevelChange) => void>();
+  readonly #setListeners = new Set<(memory: LevelMemory) => void>();
   #memory: LevelMemory = { level: null, until: null, by: '', requestId: null };
-  #callOff = () => {};
+  #cancelTimer = () => {};
 
   constructor(env: string | undefined, clock: LevelClock = wallClock) {
     this.base = parseLevel(env) ?? DEFAULT_LEVEL;
-    this.misread = misreadLevel(env);
+    this.warning = invalidLevelWarning(env);
     this.#clock = clock;
   }
 
@@ -77,69 +81,151 @@ export class LevelSwitch {
     return this.#memory;
   }
 
-  /** @param level null: nothing is set any more */
-  set(level: LogLevel | null, { ttlMs, by, requestId }: LevelWish): LevelChange {
+  /** @param level null resets it */
+  set(level: LogLevel | null, { ttlMs, by, requestId }: LevelRequest): LevelChange {
     const until = level === null || ttlMs === undefined ? null : this.#clock.now() + ttlMs;
     const previous = this.get();
     this.#memory = { level, until, by, requestId: requestId ?? this.#memory.requestId };
-    for (const keep of this.#kept) keep(this.#memory);
-    this.#watch();
+    for (const listener of this.#setListeners) listener(this.#memory);
+    this.#startTimer();
     const change = { level: this.get(), previous, by };
-    if (change.level !== previous) this.#tell(change);
+    if (change.level !== previous) this.#notify(change);
     return change;
   }
 
-  /** Goes on with what an earlier process had set, or ends it where its time ran out since. */
+  /** Applies the state of an earlier process, unless it has expired. */
   restore(memory: LevelMemory): void {
     const previous = this.get();
     this.#memory = memory;
     const level = this.get();
-    if (level !== previous) this.#tell({ level, previous, by: memory.by, isRestored: true });
-    this.#look();
+    if (level !== previous) this.#notify({ level, previous, by: memory.by, isRestored: true });
+    this.#checkExpiry();
   }
 
   onChange(listener: (change: LevelChange) => void): void {
-    this.#changed.add(listener);
+    this.#changeListeners.add(listener);
   }
 
-  /** @param listener called whenever the level is set, even to what it was */
+  /** @param listener called on every `set`, even without a change */
   onSet(listener: (memory: LevelMemory) => void): void {
-    this.#kept.add(listener);
+    this.#setListeners.add(listener);
   }
 
-  /** Its time runs no longer. */
+  /** Stops the timer. */
   close(): void {
-    this.#callOff();
+    this.#cancelTimer();
   }
 
-  #look(): void {
+  #checkExpiry(): void {
     const { until } = this.#memory;
     if (until !== null && until <= this.#clock.now()) this.set(null, { by: TIME_LIMIT });
-    else this.#watch();
+    else this.#startTimer();
   }
 
-  #watch(): void {
-    this.#callOff();
-    this.#callOff = () => {};
+  #startTimer(): void {
+    this.#cancelTimer();
+    this.#cancelTimer = () => {};
     const { until } = this.#memory;
     if (until === null) return;
     const leftMs = Math.max(0, until - this.#clock.now());
-    this.#callOff = this.#clock.after(Math.min(leftMs, LOOK_MS), () => this.#look());
+    this.#cancelTimer = this.#clock.after(Math.min(leftMs, MAX_TIMER_MS), () => this.#checkExpiry());
   }
 
-  #tell(change: LevelChange): void {
-    for (const tell of this.#changed) tell(change);
+  #notify(change: LevelChange): void {
+    for (const listener of this.#changeListeners) listener(change);
   }
 }
 
-/** @returns null for a level, and for nothing */
-export function misreadLevel(env: string | undefined): string | null {
+/** @returns null if the variable is valid or empty */
+export function invalidLevelWarning(env: string | undefined): string | null {
   if (env === undefined || env.trim() === '' || parseLevel(env) !== null) return null;
   const value = JSON.stringify(cutText(env, 100));
-  return `INTERLUDE_LOG_LEVEL is ${value}, which is none of ${LOG_LEVELS.join(', ')}; ${DEFAULT_LEVEL} is used`;
+  return `INTERLUDE_LOG_LEVEL is ${value}, not one of ${LOG_LEVELS.join(', ')}; using ${DEFAULT_LEVEL}`;
 }
 
 export function parseLevel(text: unknown): LogLevel | null {
   const level = typeof text === 'string' ? text.trim().toLowerCase() : '';
   return (LOG_LEVELS as readonly string[]).includes(level) ? (level as LogLevel) : null;
+}
+
+/**
+ * Stores a level switch in the outbox's file, so that it outlives the process.
+ *
+ * Ordering: changes are stored in order. A command is answered once its change is stored.
+ * Failure: a change that can't be stored still applies to this process; the log has a warning.
+ */
+export class PersistentLevel {
+  readonly #level: LevelSwitch;
+  readonly #outbox: Pick<Outbox, 'cursor' | 'enqueue'>;
+  readonly #onTrouble: (message: string) => void;
+  #stored: Promise<void> = Promise.resolve();
+
+  private constructor(
+    level: LevelSwitch,
+    outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
+    onTrouble: (message: string) => void,
+  ) {
+    this.#level = level;
+    this.#outbox = outbox;
+    this.#onTrouble = onTrouble;
+  }
+
+  /** Restores the level of the previous process. Passes warnings, also about the environment, to `onTrouble`. */
+  static async restore(
+    level: LevelSwitch,
+    outbox: Pick<Outbox, 'cursor' | 'enqueue'>,
+    onTrouble: (message: string) => void,
+  ): Promise<PersistentLevel> {
+    const persistent = new PersistentLevel(level, outbox, onTrouble);
+    const memory = parseMemory(await outbox.cursor(CURSOR));
+    level.onSet((set) => persistent.#store(set));
+    if (memory !== null) level.restore(memory);
+    if (level.warning !== null) onTrouble(level.warning);
+    return persistent;
+  }
+
+  /** Applies a request of the dashboard, unless it was applied before: later changes by others then stay. */
+  async obey({ level, ttlSeconds, by, requestId }: CommandBodies['log-level.set']): Promise<CommandOutcome> {
+    if (level !== null && parseLevel(level) === null) {
+      return { state: 'failed', reason: `unknown level ${level}; use ${LOG_LEVELS.join(', ')}` };
+    }
+    if (requestId === undefined || requestId !== this.#level.memory.requestId) {
+      const ttl = ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 };
+      this.#level.set(level, { ...ttl, by: by ?? 'the dashboard', requestId });
+    }
+    await this.#stored;
+    return { state: 'done', result: { level: this.#level.get() } };
+  }
+
+  /** For the status record. */
+  get report() {
+    const { level, by, until } = this.#level.memory;
+    return { by: level === null ? null : by, until, base: this.#level.base };
+  }
+
+  #store(memory: LevelMemory): void {
+    this.#stored = this.#enqueue(memory).catch((error) => {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#onTrouble(`the log level can’t be stored for the next process (${why})`);
+    });
+  }
+
+  /** Async, so that it also rejects when a stopped outbox throws. */
+  async #enqueue(memory: LevelMemory): Promise<void> {
+    await this.#outbox.enqueue([], { name: CURSOR, value: JSON.stringify(memory) });
+  }
+}
+
+const CURSOR = 'log-level';
+
+const memorySchema: z.ZodType<LevelMemory> = z.object({
+  level: z.enum(LOG_LEVELS).nullable().catch(null),
+  until: z.number().nullable().catch(null),
+  by: z.string().catch(''),
+  requestId: z.string().nullable().catch(null),
+});
+
+/** @returns null if nothing valid is stored */
+function parseMemory(text: string | null): LevelMemory | null {
+  return memorySchema.safeParse(parseJson(text ?? '')).data ?? null;
 }

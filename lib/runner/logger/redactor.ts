@@ -1,14 +1,14 @@
+import { stripVTControlCharacters } from 'node:util';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
 import { findSecrets } from '@interlude/protocol/redaction/find-secrets';
 import type { SecretSpan } from '@interlude/protocol/redaction/secret-span';
-import { plainText } from './log-line';
 
-/** Shorter ones would take ordinary words out of every line. */
-const SHORTEST_KNOWN = 12;
-/** Beyond what is kept of a line, so that a secret at the cut is known for one by its whole. */
+/** Shorter secrets would redact ordinary words. */
+const MIN_KNOWN_LENGTH = 12;
+/** Searched beyond the truncated line, so that a secret at its end is recognised. */
 const LOOK_AHEAD = 8_192;
-/** A private key has fewer lines. */
+/** More than any private key has. */
 const MAX_KEY_LINES = 400;
 const KEY_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 /** A line between a private key's first and last one: base64, or one of the headers before it. */
@@ -17,47 +17,45 @@ const KEY_RUN = /[A-Za-z0-9+/=]{40,}/g;
 
 export interface RedactedText {
   text: string;
-  /** How many secrets were taken out. */
+  /** Number of redacted secrets. */
   redacted: number;
-  /** Bytes at the end of a message beyond what a line may hold, which nobody looked at. */
+  /** Bytes cut off an overlong message. */
   missing: number;
 }
 
 /**
- * Takes the secrets out of log messages. What is taken out leaves its kind: `[redacted: github-token]`.
+ * Replaces secrets in log messages by their kind: `[redacted: github-token]`.
  *
- * Ordering: a private key that comes line by line is followed from one message of a component to its next.
- * Failure: nothing throws, and however long a message is, only its beginning is looked at and kept.
+ * Ordering: a private key that arrives line by line is followed from one message of a component to the next.
+ * Failure: never throws. Only the beginning of an overlong message is searched and kept.
  */
 export class Redactor {
   readonly #known = new Set<string>();
-  /** Components in the middle of a private key, with how many of its lines may still come. */
+  /** Components in the middle of a private key → how many of its lines may follow. */
   readonly #openKeys = new Map<string, number>();
 
-  /** From now on it goes wherever it stands, also as part of an address. */
+  /** Redacts this text from now on, also URL-encoded. */
   learn(secret: string | undefined): void {
-    if (secret === undefined || secret.length < SHORTEST_KNOWN) return;
+    if (secret === undefined || secret.length < MIN_KNOWN_LENGTH) return;
     this.#known.add(secret).add(encodeURIComponent(secret));
   }
 
-  /** Where the secrets of a text are. */
   find(text: string): SecretSpan[] {
     return findSecrets(text, this.#known);
   }
 
-  /** @param component whose message it is */
   redact(component: string, message: string): RedactedText {
-    const window = wholeUpTo(message, MAX_LOG_MESSAGE_BYTES + LOOK_AHEAD);
+    const window = safeLength(message, MAX_LOG_MESSAGE_BYTES + LOOK_AHEAD);
     const isLong = message.length > MAX_LOG_MESSAGE_BYTES;
     const plain = plainText(isLong ? message.slice(0, window) : message);
-    const keep = wholeUpTo(plain, MAX_LOG_MESSAGE_BYTES);
+    const keep = safeLength(plain, MAX_LOG_MESSAGE_BYTES);
     const spans = this.#keyLines(component, plain) ?? findSecrets(plain, this.#known);
-    const { text, redacted, end } = withoutSpans(plain, spans, keep);
+    const { text, redacted, end } = redactSpans(plain, spans, keep);
     const missing = isLong ? utf8Length(plain.slice(end)) + utf8Length(message.slice(window)) : 0;
     return { text, redacted, missing };
   }
 
-  /** What is in this message of a key that an earlier one began; null when none is under way. */
+  /** The parts of a private key that an earlier message began; null if there is none. */
   #keyLines(component: string, text: string): SecretSpan[] | null {
     const left = this.#openKeys.get(component);
     this.#openKeys.delete(component);
@@ -68,7 +66,7 @@ export class Redactor {
     const end = text.indexOf('-----END ');
     const isWhole = KEY_LINE.test(text.trim()) || end >= 0;
     const runs = isWhole ? [] : [...text.matchAll(KEY_RUN)];
-    // something else is said now: the key broke off
+    // An unrelated line ends the key.
     if (!isWhole && runs.length === 0) return null;
     if (end < 0) {
       if (left > 1) this.#openKeys.set(component, left - 1);
@@ -94,14 +92,14 @@ export class Redactor {
   }
 }
 
-/** A length up to this one that leaves no half of a character. */
-function wholeUpTo(text: string, length: number): number {
+/** The longest length up to this one that splits no surrogate pair. */
+function safeLength(text: string, length: number): number {
   if (text.length <= length) return text.length;
   return /[\ud800-\udbff]/.test(text.charAt(length - 1)) ? length - 1 : length;
 }
 
-/** @returns the text up to `keep`, or to the end of a secret that reaches beyond; `end`: how far that is */
-function withoutSpans(text: string, spans: readonly SecretSpan[], keep: number) {
+/** Redacts the text up to `keep`, or up to the `end` of a secret across that. */
+function redactSpans(text: string, spans: readonly SecretSpan[], keep: number) {
   const parts: string[] = [];
   let at = 0;
   let redacted = 0;
@@ -114,4 +112,14 @@ function withoutSpans(text: string, spans: readonly SecretSpan[], keep: number) 
   const end = Math.max(at, keep);
   parts.push(text.slice(at, end));
   return { text: parts.join(''), redacted, end };
+}
+
+/** Removes control characters except line breaks. */
+export function plainText(text: string): string {
+  return (
+    stripVTControlCharacters(text)
+      .replace(/\t/g, ' ')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
+      .replace(/[\u0000-\u0009\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, '')
+  );
 }

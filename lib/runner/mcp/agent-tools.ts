@@ -1,72 +1,70 @@
-import type { SelfReport } from '@interlude/protocol/agent-state';
-import { REPORT_STATES } from '@interlude/protocol/agent-state';
+import { REPORT_STATES, type SelfReport } from '@interlude/protocol/agent-state';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import * as z from 'zod';
 import type { OwedReply } from '../host/owed-replies';
+import { ownProgram } from '../host/own-program.mjs';
 
 /**
- * The tools that an agent gets from Interlude, without the protocol that carries them to it. They speak to Interlude
- * only: they read no file, run nothing, and never wait for the dashboard.
+ * The tools that agents get from Interlude, independent of MCP. They read no files, run nothing and never wait for the
+ * dashboard.
  */
 export interface SessionTools {
   report(report: SelfReport): Promise<void>;
   /** Oldest first. */
   owed(): readonly OwedReply[];
-  /** @returns why it was not said; null if it was */
+  /** @returns the refusal; null if the reply was sent */
   reply(messageId: string, text: string): Promise<string | null>;
 }
 
-/** What the agent reads. */
 export interface ToolAnswer {
   text: string;
   isError: boolean;
 }
 
-/** Calls a tool, wherever its session is. */
-export type CallTool = (tool: ToolName, input: unknown, made: CallMade) => Promise<ToolAnswer>;
+export type CallTool = (tool: ToolName, input: unknown, origin: CallOrigin) => Promise<ToolAnswer>;
 
-/** How the agent made a call. */
-export interface CallMade {
-  /** What its MCP client calls itself. */
+/** Evidence of the agent that made a call. */
+export interface CallOrigin {
+  /** The name of its MCP client. */
   client: string | null;
-  /** Words of the request's `_meta` that may be ids: the call's, the session's. */
+  /** Strings in the request's `_meta` that may be ids of the call or session. */
   ids: string[];
 }
 
 const MAX_LINK = 2_048;
 const MAX_REPLY_TEXT = 32_000;
-/** More at once would bury the agent; the others follow once these are answered. */
-const MOST_LISTED = 20;
+/** The rest is listed once these are answered. */
+const MAX_LISTED = 20;
 
 const reportInput = z.strictObject({
   state: z
     .enum(REPORT_STATES)
     .describe(
-      'working: you go on. idle: you wait for new instructions. complete: all that was asked is done. failure: you cannot go on without help.',
+      'working: you continue. idle: you wait for new instructions. complete: everything requested is done. failure: you cannot continue without help.',
     ),
   summary: z
     .string()
     .trim()
     .min(1)
     .max(MAX_REPORT_SUMMARY)
-    .describe(`One plain sentence on where the work stands, at most ${MAX_REPORT_SUMMARY} characters.`),
+    .describe(`One plain sentence on the state of the work, at most ${MAX_REPORT_SUMMARY} characters.`),
   link: z
     .url({ protocol: /^https?$/ })
     .max(MAX_LINK)
     .optional()
-    .describe('An http(s) address that shows the result, such as a pull request.'),
+    .describe('An http(s) address of the result, such as a pull request.'),
 });
 const listInput = z.strictObject({});
 const replyInput = z.strictObject({
-  messageId: z.string().min(1).max(MAX_ID_LENGTH).describe('As list_obligations gives it.'),
-  text: z.string().trim().min(1).max(MAX_REPLY_TEXT).describe('The whole answer, in Markdown.'),
+  messageId: z.string().min(1).max(MAX_ID_LENGTH).describe('From list_obligations.'),
+  text: z.string().trim().min(1).max(MAX_REPLY_TEXT).describe('The complete answer, in Markdown.'),
 });
 
 export const AGENT_TOOLS = {
   report_status: {
     title: 'Report status',
     description:
-      'Tells the people who watch this session how your work stands. Call it when that changes: above all when all is done (complete) or when you are stuck (failure). A report stays until the next one.',
+      'Reports the state of your work to the people who watch this session. Call it when the state changes, above all when everything is done (complete) or when you are stuck (failure). A report stays until the next one.',
     input: reportInput,
     call: async ({ state, summary, link }: z.infer<typeof reportInput>, tools: SessionTools) => {
       await tools.report({ state, summary, link: link ?? null });
@@ -83,7 +81,7 @@ export const AGENT_TOOLS = {
   reply: {
     title: 'Reply to a message',
     description:
-      'Answers one message that waits for a reply from you. The text is shown to its sender as your answer, so do not repeat it in your own words. What you say in your turn answers the prompt of that turn anyway: use this for other messages.',
+      'Answers one message that waits for a reply from you. The text is shown to its sender as your answer, so do not repeat it in your own words. Your turn answers its own prompt anyway: use this for other messages.',
     input: replyInput,
     call: async ({ messageId, text }: z.infer<typeof replyInput>, tools: SessionTools) => {
       const refusal = await tools.reply(messageId, text);
@@ -98,14 +96,13 @@ export type ToolName = keyof typeof AGENT_TOOLS;
 
 export const TOOL_NAMES = Object.keys(AGENT_TOOLS) as ToolName[];
 
-/** The name under which agents know the server that has the tools. */
 export const MCP_SERVER_NAME = 'interlude';
 
 export function isToolName(name: string): name is ToolName {
   return Object.hasOwn(AGENT_TOOLS, name);
 }
 
-/** Judges the input itself: not everybody who calls has been told the schema. Never rejects for what the agent wrote. */
+/** Validates the input, because callers of the HTTP route don't have the schema. Never rejects because of the input. */
 export async function callTool(name: ToolName, input: unknown, tools: SessionTools): Promise<ToolAnswer> {
   const { input: schema, call } = AGENT_TOOLS[name];
   const parsed = schema.safeParse(input ?? {});
@@ -115,7 +112,7 @@ export async function callTool(name: ToolName, input: unknown, tools: SessionToo
 
 function listOf(owed: readonly OwedReply[]): string {
   if (owed.length === 0) return 'No message waits for a reply from you.';
-  const shown = owed.slice(0, MOST_LISTED).map(({ messageId, from, text, sentAt }) => ({
+  const shown = owed.slice(0, MAX_LISTED).map(({ messageId, from, text, sentAt }) => ({
     ...{ messageId, from: { kind: from.kind, id: from.id }, text },
     sentAt: new Date(sentAt).toISOString(),
   }));
@@ -129,4 +126,22 @@ function done(text: string): ToolAnswer {
 
 export function refused(text: string): ToolAnswer {
   return { text, isError: true };
+}
+
+/** How an agent starts `interlude mcp` for one session. */
+export interface ToolServer {
+  name: string;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
+/** Variables for the runner's address, and for the ticket of one session. */
+export const TOOLS_URL = 'INTERLUDE_TOOLS_URL';
+export const TOOLS_TICKET = 'INTERLUDE_TOOLS_TICKET';
+
+/** Passes the ticket in the environment, because every user can read command lines. */
+export function toolServer(url: string, ticket: string): ToolServer {
+  const env = { [TOOLS_URL]: url, [TOOLS_TICKET]: ticket };
+  return { name: MCP_SERVER_NAME, command: process.execPath, args: [ownProgram, 'mcp'], env };
 }

@@ -1,88 +1,96 @@
-import { readdir } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { type ControlFile, controlFolder, readControlFile } from '../control-port/control-file';
-import { type CallMade, type CallTool, refused, type ToolAnswer, type ToolName } from './agent-tools';
+import { type ControlFile, controlFolder, readControlFile } from '../host/control-file';
+import { isRunning } from '../host/data-folder.mjs';
+import { type CallOrigin, type CallTool, refused, type ToolAnswer, type ToolName } from './agent-tools';
 
 /**
- * Passes tool calls on to the runner that follows the calling agent. Each runner of this machine judges by the evidence
- * whether the call is its agent's; the one whose agent is nearest above this process has it.
+ * Forwards tool calls to the runner that follows the calling agent. Each runner on this machine decides by the evidence
+ * whether the call is its agent's; the one whose agent is the nearest parent process gets it.
  *
- * Failure: a call that no runner or more than one claims is refused in a sentence, for the agent to read. Each call
- * looks for the runners anew.
+ * Failure: a call claimed by no runner or by several is refused, with a sentence for the agent. Runners are looked up for
+ * each call.
  */
-export type Door = Pick<ControlFile, 'url' | 'secret'>;
+export type RunnerPort = Pick<ControlFile, 'url' | 'secret'>;
 
-const WITHIN_MS = 5_000;
+const CALL_TIMEOUT_MS = 5_000;
 const NO_RUNNER = 'The Interlude runner is not running, so this was not delivered. Go on without it.';
 const NO_ANSWER = 'The Interlude runner does not answer, so this may not have been delivered. Go on without it.';
 const SEVERAL_RUNNERS =
   'Interlude refused: more than one runner follows this agent, so its session is not certain. Go on without it.';
 
-interface Asked {
+interface Call {
   tool: ToolName;
   input: unknown;
-  made: CallMade;
-  /** The processes above this one, the nearest first. */
+  origin: CallOrigin;
+  /** Parent processes, the nearest first. */
   pids: readonly number[];
 }
 
 interface Claim {
-  door: Door;
-  /** How near the agent's process is; infinity where it is not among the caller's. */
+  port: RunnerPort;
+  /** The index of the agent's process in `pids`; infinity if it is not among them. */
   at: number;
-  /** Why the call is not its agent's; null if it is. */
+  /** Null if the call is its agent's. */
   refusal: string | null;
 }
 
-/** @param doors of the runners that may follow the agent */
-export function forwardingTo(doors: () => Promise<Door[]>, pids: readonly number[]): CallTool {
-  return async (tool, input, made) => {
-    const asked = { tool, input, made, pids };
-    const [first, ...others] = await doors();
+/** @param findPorts finds the runners that may follow the agent */
+export function forwardCalls(findPorts: () => Promise<RunnerPort[]>, pids: readonly number[]): CallTool {
+  return async (tool, input, origin) => {
+    const call: Call = { tool, input, origin, pids };
+    const [first, ...others] = await findPorts();
     if (first === undefined) return refused(NO_RUNNER);
-    if (others.length === 0) return await call(first, asked);
-    const claims = await Promise.all([first, ...others].map((door) => claim(door, asked)));
-    const nearest = Math.min(...claims.map(({ at }) => at));
-    const near = claims.filter(({ at }) => at === nearest);
-    const [mine, another] = near.filter(({ refusal }) => refusal === null);
+    if (others.length === 0) return await send(first, call);
+    const claims = await Promise.all([first, ...others].map((port) => claim(port, call)));
+    const distance = Math.min(...claims.map(({ at }) => at));
+    const nearest = claims.filter(({ at }) => at === distance);
+    const [owner, another] = nearest.filter(({ refusal }) => refusal === null);
     if (another !== undefined) return refused(SEVERAL_RUNNERS);
-    if (mine !== undefined) return await call(mine.door, asked);
-    return refused(`Interlude refused: ${near[0]?.refusal}`);
+    if (owner !== undefined) return await send(owner.port, call);
+    return refused(`Interlude refused: ${nearest[0]?.refusal}`);
   };
 }
 
-/** @returns the doors of all runners with this data folder whose process is there */
-export async function doorsIn(dataDir: string): Promise<Door[]> {
+/** @returns the ports of all running runners with this data folder */
+export async function runnerPortsIn(dataDir: string): Promise<RunnerPort[]> {
   const folder = controlFolder(dataDir);
   const names = await readdir(folder).catch(() => []);
   const files = names.filter((name) => name.endsWith('.control')).map((name) => readControlFile(join(folder, name)));
-  return (await Promise.all(files)).filter((file) => file !== null).filter(({ pid }) => isAlive(pid));
+  // The port in the file of a killed runner may belong to another program by now.
+  return (await Promise.all(files)).filter((file) => file !== null).filter(({ pid }) => isRunning(pid));
 }
 
-export async function doorAt(controlFile: string): Promise<Door[]> {
+export async function runnerPortAt(controlFile: string): Promise<RunnerPort[]> {
   const file = await readControlFile(controlFile);
   return file === null ? [] : [file];
 }
 
-async function call(door: Door, asked: Asked): Promise<ToolAnswer> {
-  const answer = await ask(door, asked, {});
+async function send(port: RunnerPort, call: Call): Promise<ToolAnswer> {
+  const answer = await post(port, call);
   if (answer === null) return refused(NO_ANSWER);
   const { text, isError, error } = answer.fields;
   if (answer.isOk && typeof text === 'string') return { text, isError: isError === true };
   return refused(`Interlude refused: ${textOf(error) ?? `status ${answer.status}`}`);
 }
 
-async function claim(door: Door, asked: Asked): Promise<Claim> {
-  const answer = await ask(door, asked, { claim: '1' });
-  if (answer === null) return { door, at: Number.POSITIVE_INFINITY, refusal: 'its runner does not answer' };
+async function claim(port: RunnerPort, call: Call): Promise<Claim> {
+  const answer = await post(port, call, { claim: '1' });
+  if (answer === null) return { port, at: Number.POSITIVE_INFINITY, refusal: 'its runner does not answer' };
   const { at, error } = answer.fields;
   const refusal = answer.isOk ? null : (textOf(error) ?? `status ${answer.status}`);
-  return { door, at: numberOf(at) ?? Number.POSITIVE_INFINITY, refusal };
+  return { port, at: numberOf(at) ?? Number.POSITIVE_INFINITY, refusal };
 }
 
-async function ask({ url, secret }: Door, { tool, input, made, pids }: Asked, more: Record<string, string>) {
-  const { client, ids } = made;
+async function post(
+  { url, secret }: RunnerPort,
+  { tool, input, origin, pids }: Call,
+  more: Record<string, string> = {},
+) {
+  const { client, ids } = origin;
   const query = new URLSearchParams({ pid: pids.join(','), ids: ids.join(','), ...more });
   if (client !== null) query.set('client', client);
   try {
@@ -90,7 +98,7 @@ async function ask({ url, secret }: Door, { tool, input, made, pids }: Asked, mo
       method: 'POST',
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
       body: JSON.stringify(input ?? {}),
-      signal: AbortSignal.timeout(WITHIN_MS),
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
     });
     const { ok: isOk, status } = response;
     return { isOk, status, fields: fieldsOf(parseJson(await response.text())) };
@@ -99,12 +107,33 @@ async function ask({ url, secret }: Door, { tool, input, made, pids }: Asked, mo
   }
 }
 
-/** A file that was left behind names a port that anybody may have by now. */
-function isAlive(pid: number): boolean {
+/** Usually a shell and npm are between an agent and this process. */
+const MAX_ANCESTORS = 8;
+
+const run = promisify(execFile);
+
+/** The parent processes, the nearest first. */
+export async function ancestors(): Promise<number[]> {
+  const chain: number[] = [];
+  for (let pid: number | null = process.ppid; pid !== null && pid > 1 && chain.length < MAX_ANCESTORS; ) {
+    chain.push(pid);
+    pid = await parentOf(pid);
+  }
+  return chain;
+}
+
+/** @returns null if unknown */
+async function parentOf(pid: number): Promise<number | null> {
   try {
-    process.kill(pid, 0);
-    return true;
+    if (process.platform === 'linux') {
+      const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+      // The name in parentheses may contain parentheses.
+      return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    }
+    if (process.platform === 'win32') return null;
+    const { stdout } = await run('ps', ['-o', 'ppid=', '-p', `${pid}`]);
+    return Number(stdout) || null;
   } catch {
-    return false;
+    return null;
   }
 }

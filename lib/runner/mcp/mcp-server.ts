@@ -1,10 +1,9 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { RUNNER_VERSION } from '../version';
+import { RUNNER_VERSION } from '../host/own-program.mjs';
 import { AGENT_TOOLS, type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from './agent-tools';
 
 /**
- * Loads the SDK for the servers to come, ahead of the first: it takes a third of a second. What is wrong with it, the first
- * server says.
+ * Loads the SDK in advance, which takes a third of a second. The first server reports errors.
  */
 export function preloadMcpSdk(): void {
   void loadSdk().catch(() => undefined);
@@ -13,9 +12,7 @@ export function preloadMcpSdk(): void {
 const loadSdk = () => import('@modelcontextprotocol/sdk/server/mcp.js');
 
 /**
- * The tools as an MCP server. The SDK is loaded with the first one: it is large, and no other command is to wait for it.
- *
- * @returns a server for one connection
+ * Creates an MCP server for one connection. Loads the SDK on first use, because it is large.
  */
 export async function newMcpServer(call: CallTool): Promise<McpServer> {
   const sdk = await loadSdk();
@@ -41,23 +38,23 @@ export async function newMcpServer(call: CallTool): Promise<McpServer> {
   return server;
 }
 
-const MOST_IDS = 16;
+const MAX_IDS = 16;
 const MAX_DEPTH = 3;
 
-/** Codex and Claude Code say with `_meta` which call of the model a request is, each under names of its own. */
+/** Codex and Claude Code name the model's call in `_meta`, each under its own names. */
 function idsIn(value: unknown, depth = 0): string[] {
   if (typeof value === 'string') return /^[\w.:~-]{6,128}$/.test(value) ? [value] : [];
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return [];
   const ids = Object.values(value).flatMap((inner) => idsIn(inner, depth + 1));
-  return [...new Set(ids)].slice(0, MOST_IDS);
+  return [...new Set(ids)].slice(0, MAX_IDS);
 }
 
-/** Serves the agent that started this process. Resolves when the agent has closed it. */
+/** Serves the agent that started this process, until it closes the connection. */
 export async function serveOverStdio(call: CallTool): Promise<void> {
   const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
   const server = await newMcpServer(call);
   const closed = new Promise<void>((resolve) => {
-    // The transport itself does not look for the end of its input.
+    // The transport does not handle the end of its input.
     for (const end of ['end', 'close', 'error']) process.stdin.once(end, resolve);
     process.stdout.once('error', resolve);
   });

@@ -1,5 +1,5 @@
 import type { IngestAnswer } from '@interlude/protocol/envelope';
-import type { Endpoint } from '../server-request';
+import type { Endpoint } from '../host/server-request';
 import { isOutboxLine } from './candidate';
 import type { OutboxClock } from './clock';
 import { PROBE, type SendOutcome, send } from './send';

@@ -1,5 +1,5 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
-import { makePrivate } from '../data-folder.mjs';
+import { makePrivate } from '../host/data-folder.mjs';
 import { type Bound, type OpenLost, planAppend, type QueueEnd } from './append-plan';
 import { type Candidate, candidateOf, type LostReason, lostCandidate } from './candidate';
 import { OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { cutText } from '@interlude/protocol/cut-text';
-import { CliError, EXIT } from '../cli/exit';
+import { CliError, EXIT } from '../cli/command';
 
 /**
  * The agent that a folder is worked on by, where none was named: two machines, or two folders of one name, are two.

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from '@interlude/runner/cli/command';
-import { CliError, EXIT, type ExitCode, usageError } from '@interlude/runner/cli/exit';
-import { readFlags, SWITCH, TEXT } from '@interlude/runner/cli/flags';
-import { interludeCommand } from '@interlude/runner/shown-command.mjs';
-import { errorCode } from '@interlude/runner/system-error.mjs';
+import { CliError, EXIT, type ExitCode, readFlags, SWITCH, TEXT, usageError } from '@interlude/runner/cli/command';
+import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
+import { errorCode } from '@interlude/runner/host/system-error.mjs';
 import { databaseErrorCode, databaseFault } from '@/db/database-error';
 import { firstLine, openError } from '@/db/open-error';
 import { backup } from './backup';

@@ -1,4 +1,4 @@
-import { say } from '@interlude/runner/cli/say';
+import { say } from '@interlude/runner/cli/command';
 
 const TERMINAL_MS = 200;
 const FILE_MS = 5_000;

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
-import { CliError, EXIT, type ExitCode } from '@interlude/runner/cli/exit';
-import { print } from '@interlude/runner/cli/table';
-import { interludeCommand } from '@interlude/runner/shown-command.mjs';
+import { CliError, EXIT, type ExitCode, print } from '@interlude/runner/cli/command';
+import { interludeCommand } from '@interlude/runner/host/own-program.mjs';
 import type { LocalConnection } from '@/db/local-connection';
 import { pause } from '@/db/next-turn';
 import { retryWhileBusy } from '@/db/retry-while-busy';

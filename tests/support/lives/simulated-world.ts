@@ -3,7 +3,7 @@ import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { isLost } from '@interlude/protocol/session-standing';
-import { retryMs } from '@interlude/runner/retry';
+import { retryMs } from '@interlude/runner/host/server-request';
 import type { WriteTransaction } from '@/db/writes';
 import { unscoped } from '@/lib/server/access/request-context';
 import { CommandHub } from '@/lib/server/commands/command-hub';

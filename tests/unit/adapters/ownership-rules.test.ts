@@ -74,7 +74,7 @@ const RULES: readonly Rule[] = [
     rule: 'a command is leased, and acknowledged once the agent has it',
     keptBy: [
       'tests/support/source-contract.ts: a message that was begun before a kill reaches the agent once',
-      'lib/conformance/runner/commands.ts: a message is acknowledged as delivered once the agent has it',
+      'lib/conformance/runner/command-checks.ts: a message is acknowledged as delivered once the agent has it',
     ],
   },
   {

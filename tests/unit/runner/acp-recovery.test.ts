@@ -1,5 +1,5 @@
 import { fieldsOf } from '@interlude/protocol/fields';
-import { RUNNER_VERSION } from '@interlude/runner/version';
+import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { describe, expect, test } from 'vitest';
 import { SESSION } from '../../support/acp-agent';
 import { custom, live, turnEnds } from '../../support/acp-live';

@@ -27,7 +27,7 @@ function toolsOwing(owed: OwedReply[]) {
 }
 
 describe('report_status', () => {
-  test('takes a state, a summary of the greatest length and a link', async () => {
+  test('accepts a state, a summary of the maximum length and a link', async () => {
     const { reports, tools } = toolsOwing([]);
     const link = 'https://example.org/pull/1';
     const summary = 'x'.repeat(MAX_REPORT_SUMMARY);
@@ -47,7 +47,7 @@ describe('report_status', () => {
     ['a link that is no web address', { state: 'idle', summary: 'x', link: 'javascript:alert(1)' }, 'link'],
     ['a field that it does not know', { state: 'idle', summary: 'x', mood: 'good' }, 'mood'],
     ['no object', 'idle', 'expected object'],
-  ])('refuses %s and names what is wrong', async (_what, input, named) => {
+  ])('refuses %s and names the mistake', async (_what, input, named) => {
     const { reports, tools } = toolsOwing([]);
     const { text, isError } = await callTool('report_status', input, tools);
     expect(isError).toBe(true);
@@ -57,7 +57,7 @@ describe('report_status', () => {
 });
 
 describe('list_obligations', () => {
-  test('lists who waits for a reply to what', async () => {
+  test('lists senders and messages that wait for a reply', async () => {
     const { text, isError } = await callTool('list_obligations', {}, toolsOwing([owedReply('m1', 0)]).tools);
     expect(isError).toBe(false);
     expect(JSON.parse(text.slice(text.indexOf('[')))).toEqual([
@@ -70,14 +70,14 @@ describe('list_obligations', () => {
     ]);
   });
 
-  test('says that nothing is owed, and how many more there are than it lists', async () => {
+  test('reports an empty list, and how many messages it leaves out', async () => {
     expect((await callTool('list_obligations', undefined, toolsOwing([]).tools)).text).toContain('No message waits');
     const many = Array.from({ length: 23 }, (_, at) => owedReply(`m${at}`, at));
     expect((await callTool('list_obligations', {}, toolsOwing(many).tools)).text).toContain('3 more');
   });
 });
 
-test('reply to an unknown message is an error that lists what is owed', async () => {
+test('reply refuses an unknown message and lists the known ones', async () => {
   const { tools, replies } = toolsOwing([owedReply('m1', 0)]);
   const { text, isError } = await callTool('reply', { messageId: 'm2', text: 'Yes.' }, tools);
   expect(isError).toBe(true);
@@ -90,7 +90,7 @@ test('reply to an unknown message is an error that lists what is owed', async ()
   ]);
 });
 
-/** The desk of a host, with what went out. */
+/** The tools of a host, with the emitted events. */
 function desk(owed: OwedReply[], stored = new Map<string, string>()) {
   const said: TimedEvent[] = [];
   const replied: string[] = [];
@@ -121,8 +121,8 @@ function desk(owed: OwedReply[], stored = new Map<string, string>()) {
 
 const success = { outcome: { type: 'success' } };
 
-describe('the desk of a host', () => {
-  test('says a reply as a text that names the message, once', async () => {
+describe('the tools of a host', () => {
+  test('emits a reply once, as a text that names the message', async () => {
     const { own, tools, said, replied } = desk([owedReply('m2', 2), owedReply('m1', 1), owedReply('m3', 0, 'other')]);
     expect(tools.owed().map(({ messageId }) => messageId)).toEqual(['m1', 'm2']);
     expect(await tools.reply('m1', 'Yes.')).toBeNull();
@@ -138,7 +138,7 @@ describe('the desk of a host', () => {
     expect(said).toHaveLength(3);
   });
 
-  test('names what was replied to at the end of its turn, beside what the turn was asked', async () => {
+  test('names replied messages at the end of the turn, beside those of the turn', async () => {
     const { tools, said, tell } = desk([owedReply('m1', 1)]);
     tell('RUN_STARTED', { metadata: { interlude: { userMessageIds: ['m0'] } } });
     await tools.reply('m1', 'Yes.');
@@ -162,7 +162,7 @@ describe('the desk of a host', () => {
     expect(tools.owed()).toHaveLength(1);
   });
 
-  test('keeps a report with its turn until the next one or the end of the session, also for the next process', async () => {
+  test("keeps a report and its turn until the next report or the session's end, across restarts", async () => {
     const { own, tools, tell, stored } = desk([]);
     tell('RUN_STARTED');
     await tools.report({ state: 'working', summary: 'I build.', link: null });

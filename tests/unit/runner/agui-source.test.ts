@@ -373,7 +373,7 @@ describe('between runs', () => {
     expect(await source.reach()).toBeNull();
     expect(await say('one')).toEqual({ state: 'delivered' });
     server.gatewayStatus = { events: 503, others: 502 };
-    expect(await source.reach()).toMatch(/its gateway says 502$/);
+    expect(await source.reach()).toMatch(/its gateway answers 502$/);
   });
 
   test('a server that takes no connections and still speaks is not dead, until it falls silent', async () => {

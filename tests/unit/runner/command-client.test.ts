@@ -1,13 +1,13 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { CommandClient } from '@interlude/runner/commands/command-client';
-import { SeenCommands } from '@interlude/runner/commands/seen-commands';
+import { CommandClient } from '@interlude/runner/host/command-client';
+import { SeenCommands } from '@interlude/runner/host/seen-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
-/** A server that streams commands as the test says, and takes acknowledgements. */
+/** A server that streams the test's commands and accepts acknowledgements. */
 let server: Server;
 let url: string;
 let stream: ServerResponse | null;
@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const endpoint = async () => ({ url, token: undefined });
 
-/** A runner, and what it has acted on. */
+/** A runner, and the commands it has executed. */
 async function runner(seen: SeenCommands) {
   const [acted, errors]: string[][] = [[], []];
   const client = new CommandClient({
@@ -62,7 +62,7 @@ function send(id: string, position: number): void {
   stream?.write(`id: ${position}\nevent: command\ndata: ${JSON.stringify(command)}\n\n`);
 }
 
-test('acknowledges a command that comes again, and does not act on it again', async () => {
+test('acknowledges a repeated command without executing it again', async () => {
   const { acted } = await runner(await SeenCommands.load(outbox, Date.now()));
   send('c1', 1);
   await expect.poll(() => acks).toEqual(['c1']);
@@ -73,7 +73,7 @@ test('acknowledges a command that comes again, and does not act on it again', as
   expect(acted).toEqual(['c1', 'c2']);
 });
 
-test('does not act on a command that it can not store', async () => {
+test("does not execute a command that it can't store", async () => {
   const seen = await SeenCommands.load(outbox, Date.now());
   const { acted, errors } = await runner(seen);
   await outbox.stop();

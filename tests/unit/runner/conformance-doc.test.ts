@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Check, GROUPS } from '@interlude/conformance/check';
-import { RUNNER_CHECKS } from '@interlude/conformance/runner/checks';
-import { SERVER_CHECKS } from '@interlude/conformance/server/checks';
+import { RUNNER_CHECKS, SERVER_CHECKS } from '@interlude/conformance/tables';
 import { describe, expect, test } from 'vitest';
 
 const page = readFileSync(new URL('../../../docs/conformance.md', import.meta.url), 'utf8');

@@ -2,7 +2,7 @@ import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
 import { readInsight } from '@interlude/protocol/insight';
 import { isFailure } from '@interlude/protocol/signals';
 import { ContextRatio, tellsContextRatio } from '@interlude/runner/host/context-ratio';
-import type { LogAbout } from '@interlude/runner/logger/log-line';
+import type { LogAbout } from '@interlude/runner/logger/logger';
 import { describe, expect, test } from 'vitest';
 
 const timed = (...events: AgUiEvent[]): TimedEvent[] => events.map((event) => ({ occurredAt: 7, event }));

@@ -1,15 +1,17 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkDataFolder, makePrivate, readPrivate } from '@interlude/runner/data-folder.mjs';
+import { checkDataFolder, makePrivate, readPrivate, removeStaleDrafts } from '@interlude/runner/host/data-folder.mjs';
 import { createClient } from '@libsql/client';
 import { describe, expect, test } from 'vitest';
-import { tempDir } from '../../support/temp-dir';
-import { visitDatabase } from '../../support/visit-database';
+import { tempDir } from '@/tests/support/temp-dir';
+import { visitDatabase } from '@/tests/support/visit-database';
 
 const uid = process.geteuid?.() ?? -1;
 const isRoot = uid === 0;
 
-/** A data folder as one is left by a server and its runners, readable by everybody. */
+/** A data folder of a server and its runners, readable by everyone. */
 async function readable(): Promise<string> {
   const folder = join(await tempDir(), 'data');
   for (const name of ['', 'outboxes', 'logs', 'control', 'agents']) {
@@ -22,7 +24,7 @@ async function readable(): Promise<string> {
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8);
 
-test('a data folder that others can read is closed to them, with all that is in it', async () => {
+test('makes a readable data folder private, with all its files', async () => {
   const folder = await readable();
   checkDataFolder(folder);
   for (const name of ['', 'outboxes', 'logs', 'control', 'agents']) {
@@ -32,7 +34,7 @@ test('a data folder that others can read is closed to them, with all that is in 
   expect(await modeOf(join(folder, 'token'))).toBe('600');
 });
 
-test('what npm makes in a closed data folder where the umask lets the group write is closed, not refused', async () => {
+test('makes group-writable folders private inside a private data folder', async () => {
   const folder = await readable();
   checkDataFolder(folder);
   await chmod(join(folder, 'agents'), 0o775);
@@ -40,7 +42,7 @@ test('what npm makes in a closed data folder where the umask lets the group writ
   expect(await modeOf(join(folder, 'agents'))).toBe('700');
 });
 
-describe('is refused in one line:', () => {
+describe('refuses in one line', () => {
   const refusal = (folder: string, as?: number) => {
     try {
       checkDataFolder(folder, as);
@@ -62,11 +64,11 @@ describe('is refused in one line:', () => {
     await mkdir(join(folder, name), { recursive: true });
     await chmod(join(folder, name), mode);
     expect(refusal(folder)).toMatch(
-      /^other users can write in \S+; look that what is in it is yours and run "chmod go-w"/,
+      /^other users can write in \S+; check that its files are yours and run "chmod go-w"/,
     );
   });
 
-  test('a folder elsewhere that others can write, which a closed one links to', async () => {
+  test('a writable folder that a private one links to', async () => {
     const folder = await readable();
     const elsewhere = join(await tempDir(), 'elsewhere');
     await mkdir(elsewhere);
@@ -95,7 +97,7 @@ describe('is refused in one line:', () => {
   );
 });
 
-describe('a folder above it', () => {
+describe('a parent folder', () => {
   const refusal = (folder: string) => {
     try {
       checkDataFolder(folder);
@@ -118,15 +120,15 @@ describe('a folder above it', () => {
     'in which others can write is refused in one line, as they could put another in its place: %s',
     async (_, path) => {
       const { above, folder } = await within(0o777, ...path);
-      const line = `other users can write in ${above}, who could put another folder in the place of ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
-      // not made yet, and made
+      const line = `other users can write in ${above}, who could replace ${folder}; run "chmod go-w" on it, or set INTERLUDE_DATA_DIR to a folder elsewhere`;
+      // Before and after the folder exists.
       expect(refusal(folder)).toBe(line);
       await mkdir(folder, { mode: 0o700 });
       expect(refusal(folder)).toBe(line);
     },
   );
 
-  test('counts by the way that is written and by the way without links', async () => {
+  test('is checked along the given and the resolved path', async () => {
     const { above, folder } = await within(0o777);
     await mkdir(folder, { mode: 0o700 });
     const closed = await tempDir();
@@ -136,19 +138,19 @@ describe('a folder above it', () => {
     expect(refusal(join(above, 'linked', 'data'))).toContain(`can write in ${above},`);
   });
 
-  test('is good where only the owner of a name may rename it, as in /tmp', async () => {
+  test('is accepted if it is sticky, like /tmp', async () => {
     const { folder } = await within(0o1777);
     expect(refusal(folder)).toBeNull();
   });
 
-  test.runIf(isRoot)('is good where only a group can write in which is nobody else, and no other', async () => {
+  test.runIf(isRoot)("is accepted if only the user's own group can write in it", async () => {
     const { above, folder } = await within(0o775);
     expect(refusal(folder)).toBeNull();
     await chown(above, 0, 4_711);
     expect(refusal(folder)).toContain('other users can write in');
   });
 
-  test('counts by every link on the way, too', async () => {
+  test('is checked at every link of the path', async () => {
     const { above } = await within(0o777);
     const [closed, own] = [await tempDir(), await tempDir()];
     await mkdir(join(own, 'data'), { mode: 0o700 });
@@ -158,7 +160,7 @@ describe('a folder above it', () => {
     expect(refusal(join(own, 'data'))).toBeNull();
   });
 
-  test.runIf(isRoot)('is good where the system’s own group can write, for a user without a name', async () => {
+  test.runIf(isRoot)("is accepted if root's group can write in it, for a user without a name", async () => {
     const { above, folder } = await within(0o775);
     await mkdir(folder, { mode: 0o700 });
     const nameless = 1_000_650_000;
@@ -168,14 +170,14 @@ describe('a folder above it', () => {
     expect(() => checkDataFolder(folder, nameless)).toThrow('other users can write in');
   });
 
-  test.runIf(isRoot)('of another owner is refused', async () => {
+  test.runIf(isRoot)('is refused if another user owns it', async () => {
     const { above, folder } = await within(0o755);
     await chown(above, 4_711, 0);
-    expect(refusal(folder)).toMatch(/^\S+above belongs to another user \(4711\), who could put another folder in/);
+    expect(refusal(folder)).toMatch(/^\S+above belongs to another user \(4711\), who could replace/);
   });
 });
 
-test('a folder that is not there is not made, and a file in its place is left to others', async () => {
+test('ignores a missing folder and a file in its place', async () => {
   const folder = join(await tempDir(), 'data');
   checkDataFolder(folder);
   await expect(stat(folder)).rejects.toThrow('ENOENT');
@@ -183,7 +185,7 @@ test('a folder that is not there is not made, and a file in its place is left to
   checkDataFolder(folder);
 });
 
-test('a file that is written or read alone is closed likewise, and refused where it is another’s', async () => {
+test('makes a single file private, and refuses one of another user', async () => {
   const file = join(await tempDir(), 'token');
   await writeFile(file, 'text', { mode: 0o644 });
   expect(readPrivate(file)).toBe('text');
@@ -198,7 +200,7 @@ test('a file that is written or read alone is closed likewise, and refused where
   expect(() => makePrivate(file)).toThrow('belongs to another user (4711)');
 });
 
-test('to make a file private takes no lock on it from who has it open in this process', async () => {
+test('makePrivate keeps the locks of this process on the file', async () => {
   const file = join(await tempDir(), 'outbox.db');
   makePrivate(file);
   const client = createClient({ url: `file:${file}` });
@@ -208,4 +210,19 @@ test('to make a file private takes no lock on it from who has it open in this pr
   visitDatabase(file);
   expect((await stat(`${file}-wal`)).size).toBeGreaterThan(0);
   client.close();
+});
+
+test('removes drafts of killed processes only', async () => {
+  const folder = await tempDir();
+  const { pid: gone } = spawnSync(process.execPath, ['-e', '']);
+  const kept = ['a', `a.${process.pid}`, 'a.bak', `a.${gone}.bak`, `ab.${gone}`, `b.${gone}`];
+  for (const name of [...kept, `a.${gone}`]) writeFileSync(join(folder, name), '');
+  mkdirSync(join(folder, `next.${gone}`));
+  writeFileSync(join(folder, `next.${gone}`, 'page'), '');
+  removeStaleDrafts(join(folder, 'a'));
+  removeStaleDrafts(join(folder, 'next'));
+  expect(readdirSync(folder).sort()).toEqual(kept.sort());
+  removeStaleDrafts(join(folder, 'a'), /^(\d+)\.bak$/);
+  expect(readdirSync(folder)).not.toContain(`a.${gone}.bak`);
+  expect(() => removeStaleDrafts(join(folder, 'nowhere', 'a'))).not.toThrow();
 });

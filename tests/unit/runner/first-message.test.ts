@@ -1,5 +1,5 @@
-import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
 import { sayFirst } from '@interlude/runner/host/first-message';
+import type { CommandOutcome } from '@interlude/runner/host/seen-commands';
 import { describe, expect, test } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 

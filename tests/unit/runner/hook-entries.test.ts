@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest';
 
 const entries = hookEntries("/opt/inter'lude/hook.sh", '/home/mara/.interlude');
 
-/** What somebody's file may hold, formatted as only a person would. */
+/** Hand-formatted settings files. */
 const SETTINGS = [
   '{}',
   '{}\n',
@@ -36,7 +36,7 @@ const SETTINGS = [
 ];
 
 describe('hook entries', () => {
-  test.each(SETTINGS)('are added behind what is there, and nothing else changes: %s', (text) => {
+  test.each(SETTINGS)('are added behind existing hooks, without other changes: %s', (text) => {
     const installed = withHooks(text, entries);
     const [before, after] = [JSON.parse(text), JSON.parse(installed)];
     for (const event of HOOK_EVENTS) {
@@ -51,7 +51,7 @@ describe('hook entries', () => {
     expect(hasHooks(text)).toBe(false);
   });
 
-  test.each(SETTINGS)('are there once, however often they are installed: %s', (text) => {
+  test.each(SETTINGS)('are added once, however often they are installed: %s', (text) => {
     const once = withHooks(text, entries);
     expect(withHooks(once, entries)).toBe(once);
     const moved = withHooks(once, hookEntries('/elsewhere/hook.sh', '/data'));
@@ -59,13 +59,13 @@ describe('hook entries', () => {
     expect(moved).not.toContain('/opt/inter');
   });
 
-  test.each(SETTINGS)('leave every byte as it was when they are taken out: %s', (text) => {
+  test.each(SETTINGS)('are removed without a trace: %s', (text) => {
     expect(withoutHooks(withHooks(text, entries), text)).toBe(text);
     expect(withoutHooks(text)).toBe(text);
   });
 
-  // Hundreds of files, each parsed dozens of times: a machine that is busy takes several times what it takes alone.
-  test('leave every byte as it was, whatever a file holds', () => {
+  // Parses hundreds of files dozens of times, which takes long on a busy machine.
+  test('are removed without a trace from random files', () => {
     const key = fc.oneof(fc.constantFrom('hooks', 'model', 'Stop', '__proto__', 'a "b"'), fc.string());
     const settings = fc
       .tuple(
@@ -89,7 +89,7 @@ describe('hook entries', () => {
     );
   });
 
-  test('are taken out of a file that was changed since', () => {
+  test('are removed from a file that has changed since', () => {
     const installed = withHooks('{\n  "model": "opus"\n}\n', entries);
     const changed = installed
       .replace('"model": "opus"', '"model": "sonnet"')
@@ -104,7 +104,7 @@ describe('hook entries', () => {
     });
   });
 
-  test('let the agent wait longer for what can be answered elsewhere than the hook itself does, and change back', () => {
+  test('give the agent a longer timeout than a waiting hook, and reset it', () => {
     const plain = withHooks('{}', entries);
     const patient = hookEntries("/opt/inter'lude/hook.sh", '/home/mara/.interlude', 600);
     const waits = JSON.parse(withHooks(plain, patient)).hooks;
@@ -115,12 +115,12 @@ describe('hook entries', () => {
     expect(withHooks(withHooks(plain, patient), entries)).toBe(plain);
   });
 
-  test.each(SETTINGS)('that wait go without a trace as well: %s', (text) => {
+  test.each(SETTINGS)('that wait are removed without a trace: %s', (text) => {
     const patient = hookEntries('/opt/interlude/hook.sh', '/data', 600);
     expect(withoutHooks(withHooks(text, patient), text)).toBe(text);
   });
 
-  test('are taken out of a group that somebody shares with them', () => {
+  test('are removed from a group with foreign hooks', () => {
     const shared = JSON.stringify({
       hooks: {
         Stop: [
@@ -147,7 +147,7 @@ describe('hook entries', () => {
     ['"text"', 'is not a JSON object'],
     ['{"hooks":[]}', 'has hooks that are not an object'],
     ['{"hooks":{"Stop":{}}}', 'has no list as hooks.Stop'],
-  ])('are not put into %j, which %s', (text, why) => {
+  ])('are not added to %j, which %s', (text, why) => {
     expect(() => withHooks(text, entries)).toThrow(SettingsError);
     expect(() => withHooks(text, entries)).toThrow(why);
   });

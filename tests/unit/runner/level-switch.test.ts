@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { KeptLevel } from '@interlude/runner/logger/kept-level';
-import { type LevelChange, LevelSwitch } from '@interlude/runner/logger/level-switch';
+import { type LevelChange, LevelSwitch, PersistentLevel } from '@interlude/runner/logger/level-switch';
 import { createLogger } from '@interlude/runner/logger/logger';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -16,7 +15,7 @@ function watched(clock: StoppedClock | HurriedClock, env?: string) {
   return { level, changes };
 }
 
-/** Lets timers fire until none is armed. */
+/** Fires timers until none is left. */
 function runOff(clock: StoppedClock): void {
   while (clock.armed.length > 0) clock.fire();
 }
@@ -26,18 +25,14 @@ test.each([
   ['', 'info', null],
   [' ', 'info', null],
   [' Debug ', 'debug', null],
-  [
-    'verbose',
-    'info',
-    'INTERLUDE_LOG_LEVEL is "verbose", which is none of debug, info, warn, error, fatal; info is used',
-  ],
-])('INTERLUDE_LOG_LEVEL %j means %s, and says %j', (env, level, words) => {
+  ['verbose', 'info', 'INTERLUDE_LOG_LEVEL is "verbose", not one of debug, info, warn, error, fatal; using info'],
+])('INTERLUDE_LOG_LEVEL %j means %s, with the warning %j', (env, level, words) => {
   const levels = new LevelSwitch(env);
-  expect([levels.get(), levels.misread]).toEqual([level, words]);
+  expect([levels.get(), levels.warning]).toEqual([level, words]);
 });
 
 describe('a level with a time limit', () => {
-  test('goes back to the default by itself, and says by whom', () => {
+  test('resets itself and names the cause', () => {
     const clock = new StoppedClock();
     const { level, changes } = watched(clock, 'warn');
     level.set('debug', { ttlMs: 15 * MINUTE, by: 'operator' });
@@ -51,7 +46,7 @@ describe('a level with a time limit', () => {
     ]);
   });
 
-  test('goes back soon after a machine wakes up that slept through its end', () => {
+  test('resets itself soon after a machine slept through its end', () => {
     const clock = new StoppedClock();
     const { level } = watched(clock);
     level.set('debug', { ttlMs: 15 * MINUTE, by: 'operator' });
@@ -60,7 +55,7 @@ describe('a level with a time limit', () => {
     expect(level.get()).toBe('info');
   });
 
-  test('that was replaced does not end the one that replaced it', () => {
+  test('does not end the level that replaced it', () => {
     const clock = new StoppedClock();
     const { level } = watched(clock);
     level.set('debug', { ttlMs: MINUTE, by: 'operator' });
@@ -70,7 +65,7 @@ describe('a level with a time limit', () => {
     expect(level.get()).toBe('error');
   });
 
-  test('waits for nothing longer than a timer can', async () => {
+  test('supports limits longer than a timer', async () => {
     const clock = new HurriedClock();
     const { level } = watched(clock);
     level.set('debug', { ttlMs: 10 * MINUTE, by: 'operator' });
@@ -89,14 +84,14 @@ async function keeper(folder: string, clock: StoppedClock) {
   onTestFinished(async () => void (await outbox.stop()));
   const { level, changes } = watched(clock);
   const trouble: string[] = [];
-  const kept = await KeptLevel.restore(level, outbox, (message) => trouble.push(message));
+  const kept = await PersistentLevel.restore(level, outbox, (message) => trouble.push(message));
   return { level, changes, kept, trouble, outbox };
 }
 
 const DEBUG = { level: 'debug', ttlSeconds: 900, by: 'operator', requestId: 'one' } as const;
 
 describe('a level that was set', () => {
-  test('is as it was in the next process, with the time that is left of it', async () => {
+  test('survives a restart with its remaining time', async () => {
     const folder = await tempDir();
     const clock = new StoppedClock();
     const before = await keeper(folder, clock);
@@ -113,7 +108,7 @@ describe('a level that was set', () => {
     expect(after.kept.report).toEqual({ by: null, until: null, base: 'info' });
   });
 
-  test('goes back at the start of the next process, when its time ran out in between', async () => {
+  test('expires at the next start if its time has passed', async () => {
     const folder = await tempDir();
     const clock = new StoppedClock();
     const before = await keeper(folder, clock);
@@ -129,7 +124,7 @@ describe('a level that was set', () => {
     expect(third.changes).toEqual([]);
   });
 
-  test('is not set again by the same request, so nobody who turned it since is overruled', async () => {
+  test('is not set again by a repeated request', async () => {
     const folder = await tempDir();
     const clock = new StoppedClock();
     const before = await keeper(folder, clock);
@@ -142,26 +137,26 @@ describe('a level that was set', () => {
     expect(after.level.get()).toBe('debug');
   });
 
-  test('is refused where the runner does not know it', async () => {
+  test('is refused if it is unknown', async () => {
     const { kept, level } = await keeper(await tempDir(), new StoppedClock());
     const loud = { ...DEBUG, level: 'trace' } as unknown as typeof DEBUG;
     expect(await kept.obey(loud)).toEqual({
       state: 'failed',
-      reason: 'this runner has no level trace, only debug, info, warn, error, fatal',
+      reason: 'unknown level trace; use debug, info, warn, error, fatal',
     });
     expect(level.get()).toBe('info');
   });
 
-  test('counts also where it can not be kept, and that is said', async () => {
+  test("applies with a warning if it can't be stored", async () => {
     const { kept, level, trouble, outbox } = await keeper(await tempDir(), new StoppedClock());
     await outbox.stop();
     expect(await kept.obey(DEBUG)).toMatchObject({ state: 'done' });
     expect(level.get()).toBe('debug');
-    expect(trouble).toEqual([expect.stringContaining('can’t be kept')]);
+    expect(trouble).toEqual([expect.stringContaining('can’t be stored')]);
   });
 });
 
-test('a change of level marks its place in the log, whatever is written before and after it', async () => {
+test('logs a level change at every level', async () => {
   const lines: [string, unknown][] = [];
   const logger = createLogger({
     agentId: 'a',

@@ -2,13 +2,10 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, 
 import { join } from 'node:path';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
-import { hookFailure, logHookFailure } from '@interlude/runner/control-port/hook-failure';
+import { hookFailure, logHookFailure } from '@interlude/runner/host/control-port';
 import { LevelSwitch, parseLevel } from '@interlude/runner/logger/level-switch';
-import { LogFile } from '@interlude/runner/logger/log-file';
-import type { LogEntry } from '@interlude/runner/logger/log-line';
-import { logLine } from '@interlude/runner/logger/log-line';
-import { fileNameOf } from '@interlude/runner/logger/log-name';
-import { createLogger } from '@interlude/runner/logger/logger';
+import type { LogEntry } from '@interlude/runner/logger/logger';
+import { createLogger, fileNameOf, LogFile, logLine } from '@interlude/runner/logger/logger';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
@@ -16,14 +13,14 @@ import { tempDir } from '../../support/temp-dir';
 const ISO = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 
 describe('a line of the log', () => {
-  test('names time, level, component and message', () => {
+  test('has time, level, component and message', () => {
     const at = Date.UTC(2026, 10, 20, 10, 26, 44, 590);
     expect(logLine({ at, level: 'info', component: 'outbox', message: 'drained' })).toBe(
       '[2026-11-20T10:26:44.590Z] INFO  [outbox] drained',
     );
   });
 
-  test('is one line without colours, whatever the message holds', () => {
+  test('is one line without control characters', () => {
     const entry = {
       at: 0,
       level: 'fatal',
@@ -41,7 +38,7 @@ describe('a line of the log', () => {
 });
 
 describe('the file of an agent', () => {
-  test('has another name for another id, however alike they are', () => {
+  test('has a different name for each id, even for similar ones', () => {
     expect(fileNameOf('agent-1')).toBe('agent-1');
     const alike = [
       'a/b',
@@ -61,7 +58,7 @@ describe('the file of an agent', () => {
     for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,179}$/);
   });
 
-  test('is put aside when it grows too large, and so many are kept', async () => {
+  test('is rotated when it grows too large', async () => {
     const file = join(await tempDir(), 'a.log');
     const log = new LogFile(file, { maxBytes: 100, keep: 2 });
     for (let at = 0; at < 40; at += 1) log.write(`line ${String(at).padStart(4, '0')}`);
@@ -76,7 +73,7 @@ describe('the file of an agent', () => {
     expect(statSync(`${file}.1`).size).toBeLessThanOrEqual(100);
   });
 
-  test('goes on where it was when it is opened again, and is made anew when somebody took it away', async () => {
+  test('is appended to after a restart, and created again when removed', async () => {
     const file = join(await tempDir(), 'a.log');
     new LogFile(file).write('one');
     const log = new LogFile(file);
@@ -92,7 +89,7 @@ describe('the file of an agent', () => {
 });
 
 describe('a logger', () => {
-  test('writes at and above its level, to the file and as records', async () => {
+  test('writes lines at or above its level to the file and as records', async () => {
     const dir = await tempDir();
     const records: LogEntry[] = [];
     const logger = createLogger({ agentId: 'a', dir, level: 'warn', onRecord: (entry) => records.push(entry) });
@@ -110,7 +107,7 @@ describe('a logger', () => {
     ]);
   });
 
-  test('lets no secret into the file nor into a record, and counts what it took out', async () => {
+  test('redacts secrets from the file and the records, and counts them', async () => {
     const dir = await tempDir();
     const records: LogEntry[] = [];
     const logger = createLogger({ agentId: 'a', dir, onRecord: (entry) => records.push(entry) });
@@ -125,7 +122,7 @@ describe('a logger', () => {
     expect(readFileSync(logger.file, 'utf8')).not.toMatch(/hunter2|the-token/);
   });
 
-  test('cuts a line once, however its line breaks are shown, and says how much is gone', async () => {
+  test('truncates a line once and says how much is missing', async () => {
     const dir = await tempDir();
     const records: LogEntry[] = [];
     const logger = createLogger({ agentId: 'a', dir, onRecord: (entry) => records.push(entry) });
@@ -138,7 +135,7 @@ describe('a logger', () => {
     expect(readFileSync(logger.file, 'utf8')).toContain(message);
   });
 
-  test('lets what a line carries through to its record, at whatever level', async () => {
+  test('passes insights to the record at every level', async () => {
     const dir = await tempDir();
     const records: LogEntry[] = [];
     const logger = createLogger({ agentId: 'a', dir, level: 'fatal', onRecord: (entry) => records.push(entry) });
@@ -161,7 +158,7 @@ describe('a logger', () => {
     expect(records[1]?.insight).not.toHaveProperty('sessionId');
   });
 
-  test('turns its level for every child at once, and back by itself', async () => {
+  test('changes its level for all children at once, and resets it', async () => {
     vi.useFakeTimers();
     const dir = await tempDir();
     const seen: string[] = [];
@@ -180,7 +177,7 @@ describe('a logger', () => {
     ]);
   });
 
-  test('says on stderr what is grave and can not be written, and throws nothing', async () => {
+  test('prints severe lines on stderr when the file fails, without throwing', async () => {
     const dir = join(await tempDir(), 'a-file');
     writeFileSync(dir, 'where the folder should be');
     const stderr: string[] = [];
@@ -193,7 +190,7 @@ describe('a logger', () => {
     expect(stderr[1]).toContain('FATAL [x] the end');
   });
 
-  test('writes again as soon as it can', async () => {
+  test('writes again when the file works again', async () => {
     const parent = await tempDir();
     const dir = join(parent, 'logs');
     writeFileSync(dir, '');
@@ -206,7 +203,7 @@ describe('a logger', () => {
     expect(readFileSync(logger.file, 'utf8')).toMatch(/back\n$/);
   });
 
-  test('outlives a recorder that throws', async () => {
+  test('survives an onRecord that throws', async () => {
     const dir = await tempDir();
     const thrower = () => {
       throw new Error('the outbox is stopped');
@@ -220,7 +217,7 @@ describe('a logger', () => {
   });
 });
 
-test('the level is the switch, else the environment, else info', () => {
+test('uses the switch, else the environment, else info', () => {
   expect(new LevelSwitch(undefined).get()).toBe('info');
   expect(new LevelSwitch('nonsense').get()).toBe('info');
   const level = new LevelSwitch(' WARN ');

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CliError, EXIT } from '@interlude/runner/cli/exit';
-import { DASHBOARD_FLAGS, readFlags, SERVER_FLAGS } from '@interlude/runner/cli/flags';
+import { CliError, DASHBOARD_FLAGS, EXIT, readFlags, SERVER_FLAGS } from '@interlude/runner/cli/command';
 import { createLogger } from '@interlude/runner/logger/logger';
 import { kind } from '@interlude/runner/sources/opencode/kind';
 import type { OpenedRunner, RunnerCall } from '@interlude/runner/sources/runner-kind';

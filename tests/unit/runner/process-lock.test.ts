@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { ProcessLock } from '@interlude/runner/process-lock';
+import { ProcessLock } from '@interlude/runner/host/process-lock';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
 
-test('a lock is taken once, until it is released', async () => {
+test('can be taken once until it is released', async () => {
   const file = join(await tempDir(), 'a.lock');
   const lock = await ProcessLock.take(file, 'The outbox');
   await expect(ProcessLock.take(file, 'The outbox')).rejects.toThrow(
-    `The outbox is in use by process ${process.pid}; stop that one first`,
+    `The outbox is in use by process ${process.pid}; stop it first`,
   );
   await lock.release();
   await (await ProcessLock.take(file)).release();

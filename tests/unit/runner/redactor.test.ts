@@ -11,18 +11,18 @@ const redact = (message: string) => {
   const { text, redacted } = new Redactor().redact('test', message);
   return { text, redacted };
 };
-/** As the logger has it in the end. */
+/** As the logger writes it. */
 const cut = (message: string) => {
   const { text, missing } = new Redactor().redact('test', message);
   return cutLogMessage(text, missing);
 };
 const one = (arbitrary: fc.Arbitrary<string>) => fc.sample(arbitrary, { numRuns: 1, seed: 7 })[0] as string;
 
-describe('a secret that a service made', () => {
-  test.each(Object.entries(SECRETS_BY_KIND))('%s is taken out, and leaves its kind', (kind, secrets) => {
+describe('a secret with a known format', () => {
+  test.each(Object.entries(SECRETS_BY_KIND))('%s is replaced by its kind', (kind, secrets) => {
     fc.assert(
       fc.property(secrets, fc.constantFrom(' ', '"', "'", '(', '=', ': ', '\\n', '\n', ',', '/'), (secret, before) => {
-        // by chance one may hold another's, and is then called by either
+        // A random secret may contain another kind's prefix, and then has either name.
         fc.pre(
           SECRET_SHAPES.every((shape) => shape.kind === kind || secret.search(new RegExp(shape.pattern.source)) < 1),
         );
@@ -33,19 +33,19 @@ describe('a secret that a service made', () => {
     );
   });
 
-  test('is called what it is, also where its name says less', () => {
+  test('is named by its format rather than its key', () => {
     const secret = one(SECRETS_BY_KIND['github-token'] as fc.Arbitrary<string>);
     expect(redact(`GITHUB_TOKEN=${secret}`)).toEqual({ text: 'GITHUB_TOKEN=[redacted: github-token]', redacted: 1 });
   });
 
-  test('is counted as often as it stands there', () => {
+  test('is counted at each occurrence', () => {
     const secret = one(SECRETS_BY_KIND['npm-token'] as fc.Arbitrary<string>);
     expect(redact(`${secret} ${secret} ${secret}`).redacted).toBe(3);
   });
 });
 
-describe('a secret that only its place gives away', () => {
-  test('never survives', () => {
+describe('a secret known by its context', () => {
+  test('is always redacted', () => {
     fc.assert(
       fc.property(placedSecret, fc.string(), fc.string(), ({ secret, text }, before, after) => {
         const redacted = redact(`${before.replace(/\w$/, '')} ${text} ${after}`);
@@ -56,10 +56,10 @@ describe('a secret that only its place gives away', () => {
     );
   });
 
-  test('leaves what stands around it', () => {
+  test('leaves its surroundings', () => {
     const text = (message: string) => redact(message).text;
     expect(text('Authorization: Bearer 8f2k3l4m5n6b7v8c')).toBe('Authorization: Bearer [redacted: bearer-token]');
-    // behind a header's name and scheme stands no prose, so that one that looks like a word goes too
+    // A value after a header's name and scheme is never prose, so even a plain word is redacted.
     expect(text('Authorization: Bearer supersecret')).toBe('Authorization: Bearer [redacted: bearer-token]');
     expect(text('authorization: Bearer ABCDEFGH')).toBe('authorization: Bearer [redacted: bearer-token]');
     expect(text('Authorization: Bearer token is missing')).toBe('Authorization: Bearer token is missing');
@@ -82,24 +82,24 @@ describe('a private key', () => {
     ['over many lines', '\n'],
     ['in one line of JSON', '\\n'],
     ['with the line breaks of another system', '\r\n'],
-  ])('goes as a whole %s', (_how, lineBreak) => {
+  ])('is redacted completely %s', (_how, lineBreak) => {
     const { text, redacted } = redact(`before ${key.join(lineBreak)}${lineBreak}after`);
     expect(text).toBe(`before [redacted: private-key]${lineBreak}after`);
     expect(redacted).toBe(1);
   });
 
-  test('goes as far as it got when it breaks off', () => {
+  test('is redacted up to where it breaks off', () => {
     expect(redact(`before ${key.slice(0, 6).join('\n')}`).text).toBe('before [redacted: private-key]');
   });
 
-  test('goes line by line when each is a message of its own', () => {
+  test('is redacted when each line is a message', () => {
     const redactor = new Redactor();
     const said = key.map((line) => redactor.redact('agent', line).text);
     expect(new Set(said)).toEqual(new Set(['[redacted: private-key]']));
     expect(redactor.redact('agent', 'A3F9 is the build').text).toBe('A3F9 is the build');
   });
 
-  test('concerns nobody else while it comes, and nothing that is said after it broke off', () => {
+  test('does not affect other components, or lines after it breaks off', () => {
     const redactor = new Redactor();
     redactor.redact('agent', key[0] as string);
     expect(redactor.redact('other', 'ready').text).toBe('ready');
@@ -129,11 +129,11 @@ describe('an ordinary line', () => {
     'npm warn deprecated npm_config_cache; ghost_in_the_shell; hf_hub; ops_team',
     'passed 12 tests, secretary, tokenizer: loaded, cookies: 3, keys: 4',
     '2026-11-20T10:26:44.590Z ok 🎉 naïve — “quoted”',
-  ])('stays as it is: %s', (line) => {
+  ])('is unchanged: %s', (line) => {
     expect(redact(line)).toEqual({ text: line, redacted: 0 });
   });
 
-  test('stays whatever hashes, ids, paths and numbers are in it', () => {
+  test('keeps hashes, ids, paths and numbers', () => {
     const hash = fc.constantFrom(8, 16, 20, 32).map((bytes) => randomBytes(bytes).toString('hex'));
     const word = fc.constantFrom('src', 'monkeys', 'tokens', 'compass', 'sink-trap', 'v1_2', 'Keyboard', 'ghost', 'A1');
     const path = fc.array(word, { minLength: 2, maxLength: 6 }).map((parts) => `/${parts.join('/')}.ts:12:3`);
@@ -154,7 +154,7 @@ describe('an ordinary line', () => {
     );
   });
 
-  test('that has been through it once is not changed again', () => {
+  test('is not changed by a second pass', () => {
     fc.assert(
       fc.property(placedSecret, ({ text }) => {
         const once = redact(text).text;
@@ -165,8 +165,8 @@ describe('an ordinary line', () => {
   });
 });
 
-describe('a secret of our own', () => {
-  test('goes wherever it stands, also as part of an address', () => {
+describe('a registered secret', () => {
+  test('is redacted everywhere, also URL-encoded', () => {
     const redactor = new Redactor();
     const token = 'a plain/one with+blanks';
     redactor.learn(token);
@@ -179,8 +179,8 @@ describe('a secret of our own', () => {
   });
 });
 
-describe('a message beyond what a line may hold', () => {
-  test('is cut with a mark that counts what is missing, and never splits a character', () => {
+describe('an overlong message', () => {
+  test('is truncated between characters, with the number of missing bytes', () => {
     fc.assert(
       fc.property(fc.constantFrom('a', 'ä', '漢', '😀'), fc.integer({ min: 0, max: 5 }), (unit, shift) => {
         const message = 'x'.repeat(shift) + unit.repeat(90_000);
@@ -196,7 +196,7 @@ describe('a message beyond what a line may hold', () => {
     );
   });
 
-  test('leaves no half of a secret where it is cut', () => {
+  test('has no partial secret at the cut', () => {
     const secret = one(SECRETS_BY_KIND['github-token'] as fc.Arbitrary<string>);
     for (let before = MAX_LOG_MESSAGE_BYTES - 60; before <= MAX_LOG_MESSAGE_BYTES + 4; before += 4) {
       const text = cut(`${'x '.repeat(before / 2)}${secret} ${'y'.repeat(20_000)}`);
@@ -204,14 +204,14 @@ describe('a message beyond what a line may hold', () => {
     }
   });
 
-  test('lets nothing through that stands behind it', () => {
+  test('is redacted up to the cut', () => {
     const secret = one(SECRETS_BY_KIND['npm-token'] as fc.Arbitrary<string>);
     const text = cut(`${`${secret} `.repeat(2_000)}${'y'.repeat(500)}`);
     expect(text).not.toContain(secret.slice(0, 10));
   });
 });
 
-test('a private key is cut out to its own last line, whatever stands on the lines between', () => {
+test('redacts a private key up to its last line, whatever is in between', () => {
   const body = (letter: string) => `${letter.repeat(64)}\n`;
   const lines = ['# copied by hand\n', 'a word\n', 'and one more\n', 'then a fourth\n', '-----END CERTIFICATE-----\n'];
   const key = `-----BEGIN RSA PRIVATE KEY-----\n${body('a')}${lines.join('')}${body('b')}-----END RSA PRIVATE KEY-----`;

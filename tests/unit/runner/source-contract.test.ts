@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DemoSource } from '@interlude/runner/demo/demo-source';
-import { Rota } from '@interlude/runner/demo/rota';
+import { DemoSource, RestLimiter } from '@interlude/runner/cli/demo/demo-source';
+import { readRecording } from '@interlude/runner/cli/recording';
 import type { HandedMessage } from '@interlude/runner/host/messages-in-hand';
 import { createLogger } from '@interlude/runner/logger/logger';
-import { readRecording } from '@interlude/runner/replay/recording';
 import type { ClaudeMemory } from '@interlude/runner/sources/claude/claude-memory';
 import type { ClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';
@@ -143,7 +142,7 @@ async function demo(): Promise<SourceStage> {
     open(surroundings) {
       around = surroundings;
       const agent = { agentId: 'a', recordings: [recording.name], beginsAtMs: 0, restMs: 600_000 };
-      const how = { agent, recordings: [recording], rota: new Rota(1, 0), speed: 50 };
+      const how = { agent, recordings: [recording], restLimiter: new RestLimiter(1, 0), speed: 50 };
       return new DemoSource({ surroundings, ...how });
     },
     begin: () => until(isOpen),

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import type { ToolCaller } from '@interlude/runner/control-port/routes';
+import type { ToolCaller } from '@interlude/runner/host/control-port';
 import { byLsof, listenerAmong } from '@interlude/runner/host/listening-process';
 import { RunningCalls } from '@interlude/runner/host/running-calls';
 import type { SessionFacts } from '@interlude/runner/host/source';
@@ -136,7 +136,7 @@ describe('a process with several sessions', () => {
   test('has calls of other processes refused, and of agents that it has started itself', async () => {
     const { say, ask } = callers({ by: 'call', client: /^codex/ }, ['a']);
     say('a', ...start('c1', REPORT));
-    expect(await ask({ pids: [1, 2] })).toBe('this agent has no session that is followed here');
+    expect(await ask({ pids: [1, 2] })).toBe('no session of this agent is followed here');
     expect(await ask({ client: 'gemini-cli-mcp-client' })).toBe(
       'gemini-cli-mcp-client is not the agent that is followed here',
     );

@@ -1,11 +1,11 @@
 import { frameReader } from '@interlude/runner/adapters/recorded-kind';
 import type { WireAdapter, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
-import { WireFeed } from '@interlude/runner/wire/wire-feed';
+import { WireFeed } from '@interlude/runner/host/wire-feed';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
-/** Begins a turn at `begin`, says what it is given, and takes ten seconds of silence for the end. */
+/** Starts a turn at `begin`, repeats its input, and ends the turn after ten seconds of silence. */
 function adapter(): WireAdapter {
   let runs = 0;
   const writers = new Map<string, SessionWriter>();
@@ -57,7 +57,7 @@ function stage() {
   return { around, recorded, answered, feed, types };
 }
 
-test('a frame is recorded, told and stored with the place behind it, in one go', async () => {
+test('records a frame, and emits its events with the cursor', async () => {
   const { feed, around, recorded } = stage();
   const frame = { dir: 'in', msg: { session: 'a', begin: 'm1', say: 'Hi' } } as const;
   await feed.pass(frame, [{ name: 'place', value: '7' }]);
@@ -67,13 +67,13 @@ test('a frame is recorded, told and stored with the place behind it, in one go',
   expect(text?.metadata?.interlude?.replyTo).toEqual(['m1']);
 });
 
-test('a place is stored even if the frame says nothing', async () => {
+test('stores the cursor of a frame without events', async () => {
   const { feed, around } = stage();
   await feed.pass({ dir: 'in', msg: { session: 'a' } }, [{ name: 'place', value: '8' }], 'a');
   expect(around.stored.get('place')).toBe('8');
 });
 
-test('what silence says is told when it is due, and names the messages that it answers', async () => {
+test('emits events of a timeout when due, with the messages they answer', async () => {
   vi.useFakeTimers();
   onTestFinished(() => {
     vi.useRealTimers();
@@ -89,7 +89,7 @@ test('what silence says is told when it is due, and names the messages that it a
   expect(answered).toEqual([['a', ['m1']]]);
 });
 
-test('closed, it is silent for good', async () => {
+test('emits nothing after close', async () => {
   vi.useFakeTimers();
   onTestFinished(() => {
     vi.useRealTimers();
@@ -105,7 +105,7 @@ test.each<WireEnd>([
   { reason: 'the runner was stopped', isAsked: true },
   { reason: 'exited with code 3', exitCode: 3, signal: null, goesOn: 'It is started again in 0.5 s.' },
   { reason: 'terminated by signal SIGKILL', exitCode: null, signal: 'SIGKILL' },
-])('how it ended is recorded so that a replay tells the same: %j', async (end) => {
+])('records an end so that a replay gives the same events: %j', async (end) => {
   const { feed, around, recorded } = stage();
   await feed.pass({ dir: 'in', msg: { session: 'a', begin: 'm1' } });
   await feed.ended(end);

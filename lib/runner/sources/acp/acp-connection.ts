@@ -3,8 +3,7 @@ import type { Fields } from '@interlude/protocol/fields';
 import { type RpcError, rpcFrame, rpcKey } from '../../adapters/acp/rpc';
 import type { WireFrame } from '../../adapters/wire';
 import { withinReason } from '../../adapters/within-reason';
-import { type AgentExit, AgentProcess, type SpawnRequest } from '../../wire/agent-process';
-import { JsonLines } from '../../wire/json-lines';
+import { type AgentExit, AgentProcess, JsonLines, type SpawnRequest } from '../../host/agent-process';
 
 /**
  * One process of an ACP agent: JSON-RPC, a frame a line, on its stdin and stdout.

@@ -3,8 +3,8 @@ import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/prot
 import type { AcpAdapter } from '../../adapters/acp/acp-adapter';
 import { AIR_CAPABILITIES, RAW_MESSAGES } from '../../adapters/acp/claude-extras';
 import type { Choice } from '../../adapters/acp/settings';
-import type { ToolServer } from '../../mcp/tool-server';
-import { RUNNER_VERSION } from '../../version';
+import { RUNNER_VERSION } from '../../host/own-program.mjs';
+import type { ToolServer } from '../../mcp/agent-tools';
 import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompt-blocks';
 

@@ -1,5 +1,5 @@
-import type { CommandOutcome } from '../../commands/seen-commands';
 import type { HandedMessage, MessagesInHand } from '../../host/messages-in-hand';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { RpcAnswer } from './acp-connection';
 import { isInPast, type PastMessage } from './agents-past';
 

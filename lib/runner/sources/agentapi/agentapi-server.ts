@@ -3,13 +3,10 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
+import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
 import { attachedBytes } from '../../host/attached-bytes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { connectionMessage } from '../../server-request';
-import { readEvents } from '../../wire/event-stream';
-import { isLoopback } from '../../wire/loopback';
-import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { connectionMessage, isLoopback } from '../../host/server-request';
 
 /**
  * The requests that a runner makes of an AgentAPI server. Every one of them passes by the adapter.
@@ -58,7 +55,7 @@ export class AgentApiServer {
     let answer: Response;
     try {
       const json = { ...headers, 'content-type': 'application/json' };
-      answer = await patientRequest(`${url}/message`, {
+      answer = await untimedRequest(`${url}/message`, {
         method: 'POST',
         headers: json,
         body: JSON.stringify(body),
@@ -67,13 +64,16 @@ export class AgentApiServer {
     } catch (error) {
       await pass('in', { answer: 'message', status: 0, body: connectionMessage(error) });
       if (isUnsent(error))
-        return { kind: 'later', reason: `AgentAPI can’t be reached at ${shownUrl(url)} (${connectionMessage(error)})` };
+        return {
+          kind: 'later',
+          reason: `AgentAPI can’t be reached at ${displayUrl(url)} (${connectionMessage(error)})`,
+        };
       return {
         kind: 'refused',
         reason: `the connection broke before AgentAPI had answered (${connectionMessage(error)}); look at the terminal, and write again if the message is not there`,
       };
     }
-    const text = await beginningOf(answer, MAX_EXPLAINED);
+    const text = await readBeginning(answer, MAX_EXPLAINED);
     await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
     return answer.ok ? { kind: 'taken' } : refusalOf(answer.status, text, url);
   }
@@ -98,21 +98,21 @@ export class AgentApiServer {
       const body = new Uint8Array(await encoded.arrayBuffer());
       const all = { ...headers, 'content-type': type, 'content-length': String(body.byteLength) };
       const within = AbortSignal.any([signal, AbortSignal.timeout(UPLOAD_MS)]);
-      const answer = await patientRequest(`${url}/upload`, { method: 'POST', headers: all, body, signal: within });
+      const answer = await untimedRequest(`${url}/upload`, { method: 'POST', headers: all, body, signal: within });
       const text = await answer.text();
       const there = answer.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
       if (there !== null) return { path: there };
       // Servers before 0.10 have no such route.
       if (answer.status === 404 || answer.status === 405) {
         if (isLoopback(url)) return { path };
-        const reason = `AgentAPI at ${shownUrl(url)} takes no files, and may not read those of this machine; update it to 0.10 or later, or name it as 127.0.0.1 if it runs here`;
+        const reason = `AgentAPI at ${displayUrl(url)} takes no files, and may not read those of this machine; update it to 0.10 or later, or name it as 127.0.0.1 if it runs here`;
         return { kind: 'refused', reason };
       }
       const { kind, reason } = { reason: 'it did not say where', ...refusalOf(answer.status, text, url) };
       return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI did not take the file: ${reason}` };
     } catch (error) {
       // What was uploaded and not answered is there twice at most: nothing is said of it yet.
-      return { kind: 'later', reason: `AgentAPI can’t be reached at ${shownUrl(url)} (${connectionMessage(error)})` };
+      return { kind: 'later', reason: `AgentAPI can’t be reached at ${displayUrl(url)} (${connectionMessage(error)})` };
     }
   }
 
@@ -123,7 +123,7 @@ export class AgentApiServer {
     void pass('out', { method: 'POST', path: '/message', body, ...more });
     const json = { ...headers, 'content-type': 'application/json' };
     const request = { method: 'POST' as const, headers: json, body: JSON.stringify(body), signal: this.#soon() };
-    return await patientRequest(`${url}/message`, request).then(
+    return await untimedRequest(`${url}/message`, request).then(
       async (answer) => {
         await answer.body?.cancel();
         return answer.ok;
@@ -151,7 +151,7 @@ export class AgentApiServer {
   async promptNow(): Promise<ScreenPrompt | null> {
     if (this.screen !== null) return promptOn(await this.#screenNow());
     const { url, headers } = this.#options;
-    const answer = await patientRequest(`${url}/messages`, { headers, signal: this.#soon() });
+    const answer = await untimedRequest(`${url}/messages`, { headers, signal: this.#soon() });
     const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
     return promptOn(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
@@ -173,7 +173,7 @@ export class AgentApiServer {
     const seen = new AbortController();
     const signal = AbortSignal.any([this.#soon(), seen.signal]);
     const accept = { ...headers, accept: 'text/event-stream' };
-    const answer = await patientRequest(`${url}/internal/screen`, { headers: accept, signal });
+    const answer = await untimedRequest(`${url}/internal/screen`, { headers: accept, signal });
     let screen: string | null = null;
     const onEvent = ({ data }: { data: string }) => {
       const said = fieldsOf(parseJson(data)).screen;
@@ -189,7 +189,7 @@ export class AgentApiServer {
   async #poll(what: 'status' | 'messages'): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
-      const answer = await patientRequest(`${url}/${what}`, { headers, signal: this.#soon() });
+      const answer = await untimedRequest(`${url}/${what}`, { headers, signal: this.#soon() });
       const text = await answer.text();
       this.#lastStatus = answer.status;
       await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });

@@ -8,17 +8,14 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { displayUrl, readEventStream, unreachableReason, untimedRequest } from '../../host/agent-http';
 import { withFiles } from '../../host/attached-text';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
 import { handed, MessagesInHand } from '../../host/messages-in-hand';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { readEventStream } from '../../wire/event-stream';
-import { noAnswerAt } from '../../wire/no-answer-at';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
 
 /**
@@ -151,9 +148,9 @@ export class AgentApiSource implements Source {
   async reach(): Promise<string | null> {
     const { url } = this.#options;
     const status = this.#deafness === null ? null : this.#server.lastStatus;
-    const why = await noAnswerAt(url, status);
+    const why = await unreachableReason(url, status);
     // Deaf, with polls refused as well: whatever answers there is not the agent.
-    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${shownUrl(url)} answers ${status}`);
+    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
   }
 
   async lost(reason: string): Promise<void> {
@@ -334,7 +331,7 @@ export class AgentApiSource implements Source {
     const { url, headers, waits, random } = this.#options;
     await readEventStream({
       open: (signal) =>
-        patientRequest(`${url}/events`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
+        untimedRequest(`${url}/events`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
       onOpen: async () => {
         this.#deafness = null;
         this.#around.changed();
@@ -352,8 +349,8 @@ export class AgentApiSource implements Source {
         const why = status === 400 ? `answers 400: start it with --allowed-hosts ${new URL(url).host}` : `(${reason})`;
         const deafness =
           status === null || status === 400
-            ? `Nothing is heard of the agent: AgentAPI at ${shownUrl(url)} ${why}. It is tried again by itself.`
-            : `AgentAPI at ${shownUrl(url)} gives no stream of events ${why}, so it is asked every second instead.`;
+            ? `Nothing is heard of the agent: AgentAPI at ${displayUrl(url)} ${why}. It is tried again by itself.`
+            : `AgentAPI at ${displayUrl(url)} gives no stream of events ${why}, so it is asked every second instead.`;
         if (this.#deafness === null) {
           void this.#pass('in', { connection: 'ended', reason });
           this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
@@ -385,7 +382,7 @@ export class AgentApiSource implements Source {
     };
     await readEventStream({
       open: (signal) =>
-        patientRequest(`${url}/internal/screen`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
+        untimedRequest(`${url}/internal/screen`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
       onOpen: () => {},
       onEvent: ({ data }) => {
         const { screen } = fieldsOf(parseJson(data));

@@ -7,15 +7,12 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { displayUrl, statusBehindGateway, unreachableReason, untimedRequest } from '../../host/agent-http';
 import { MessagesInHand } from '../../host/messages-in-hand';
+import type { CommandOutcome } from '../../host/seen-commands';
+import { isLoopback, retryMs } from '../../host/server-request';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { retryMs } from '../../retry';
-import { isLoopback } from '../../wire/loopback';
-import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
-import { WireFeed } from '../../wire/wire-feed';
+import { WireFeed } from '../../host/wire-feed';
 import { addressesOf } from './agui-addresses';
 import { Answers, type ResumeEntry } from './answers';
 import { BesideRuns } from './beside-runs';
@@ -201,11 +198,11 @@ export class AgUiSource implements Source {
   async reach(): Promise<string | null> {
     const { url, headers } = this.#options;
     const status = await statusBehindGateway(this.#between.lastStatus, async (withinMs) => {
-      const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+      const answer = await untimedRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
       await answer.body?.cancel();
       return answer;
     });
-    const refusal = await noAnswerAt(url, status);
+    const refusal = await unreachableReason(url, status);
     // A server that is being stopped takes no connections and finishes its runs.
     const why = this.#hasSpoken === true ? null : refusal;
     this.#hasSpoken = refusal === null ? null : false;
@@ -359,7 +356,7 @@ export class AgUiSource implements Source {
       ...results.flatMap(({ toolCallId }) => toolCallId ?? []),
     ];
     const slow = setTimeout(
-      () => this.#trouble(`${shownUrl(url)} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
+      () => this.#trouble(`${displayUrl(url)} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
       REQUEST_MS,
     );
     const verdict = await run.post({

@@ -1,6 +1,6 @@
 import { parseJson } from '@interlude/protocol/fields';
-import { connectionMessage } from '../../server-request';
-import { patientRequest } from '../../wire/patient-request';
+import { untimedRequest } from '../../host/agent-http';
+import { connectionMessage } from '../../host/server-request';
 import type { AgUiAddresses } from './agui-addresses';
 import { MISSING } from './between-runs';
 import { refusalIn } from './posted-run';
@@ -87,7 +87,7 @@ export class BesideRuns {
   #ask(url: string, method: 'GET' | 'POST', body?: object): Promise<Response> {
     const headers = { accept: 'application/json', 'content-type': 'application/json', ...this.#options.headers };
     const signal = AbortSignal.any([this.#options.signal, AbortSignal.timeout(REQUEST_MS)]);
-    return patientRequest(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}), signal });
+    return untimedRequest(url, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}), signal });
   }
 }
 

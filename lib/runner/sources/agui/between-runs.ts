@@ -1,7 +1,5 @@
 import { parseJson } from '@interlude/protocol/fields';
-import { type BrokenStream, readEventStream } from '../../wire/event-stream';
-import { patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { type BrokenStream, displayUrl, readEventStream, untimedRequest } from '../../host/agent-http';
 import type { AgUiAddresses } from './agui-addresses';
 import { isStream } from './posted-run';
 
@@ -109,13 +107,14 @@ export class BetweenRuns {
         accept: 'text/event-stream',
         ...(lastEventId ? { 'last-event-id': lastEventId } : {}),
       };
-      answer = await patientRequest(url, { headers: asked, signal });
+      answer = await untimedRequest(url, { headers: asked, signal });
       if (answer.ok && !isStream(answer)) {
         await answer.body?.cancel().catch(() => undefined);
         answer = new Response(null, { status: 404 });
       }
       if (answer.ok) {
-        if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${shownUrl(url)})`);
+        if (this.#deafness !== null)
+          log('info', `it hears again what the agent does between turns (${displayUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
         this.#lastStatus = null;
@@ -143,7 +142,7 @@ export class BetweenRuns {
     this.#close(reason, true);
     const { addresses, log, onChanged } = this.#options;
     const before = this.#deafness;
-    const tried = addresses.events.map(({ url }) => shownUrl(url));
+    const tried = addresses.events.map(({ url }) => displayUrl(url));
     this.#isMissing = status !== null && MISSING.has(status) && (!this.#wasEverOpen || failures > MISSING_AFTER);
     this.#lastStatus = status;
     if (this.#isMissing) {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { cutText } from '@interlude/protocol/cut-text';
-import { TEXT, TOKEN_HELP } from '../../cli/flags';
-import { controlPath } from '../../control-port/control-file';
-import { interludeCommand } from '../../shown-command.mjs';
+import { TEXT, TOKEN_HELP } from '../../cli/command';
+import { controlPath } from '../../host/control-file';
+import { interludeCommand } from '../../host/own-program.mjs';
 import type { RunnerKind } from '../runner-kind';
 import { addressesOf } from './agui-addresses';
 import { AgUiSource } from './agui-source';

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { connectionMessage } from '../../server-request';
-import { readEvents } from '../../wire/event-stream';
-import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
-import { shownUrl } from '../../wire/shown-url';
+import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
+import { connectionMessage } from '../../host/server-request';
 
 /**
  * One run: its POST, and the stream that answers it. A server may also send the run on its stream of events, and answer
@@ -86,13 +84,13 @@ export class PostedRun {
         body: JSON.stringify(body),
         signal: this.#cut.signal,
       };
-      answer = await patientRequest(url, request);
+      answer = await untimedRequest(url, request);
     } catch (error) {
       if (this.#hasBegun) return { kind: 'accepted' };
       const reason = this.#reasonOf(error);
       await this.#refused(0, reason);
       if (isUnsent(error))
-        return { kind: 'later', reason: `the agent can’t be reached at ${shownUrl(url)} (${reason})` };
+        return { kind: 'later', reason: `the agent can’t be reached at ${displayUrl(url)} (${reason})` };
       return { kind: 'unknown', reason: `the connection broke before the agent had answered (${reason})` };
     }
     if (answer.ok && isStream(answer)) {
@@ -177,10 +175,10 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** What a server says why it refuses: `http://… answered 422: messages: field required`. */
 export async function refusalIn(answer: Response, url: string): Promise<string> {
-  const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
+  const text = cutText((await readBeginning(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
   if (answer.ok)
-    return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
+    return `${displayUrl(url)} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
   const { detail, message, error } = fieldsOf(parseJson(text));
   const said = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
-  return `${shownUrl(url)} answered ${answer.status}${said === '' ? '' : `: ${cutText(said, QUOTED)}`}`;
+  return `${displayUrl(url)} answered ${answer.status}${said === '' ? '' : `: ${cutText(said, QUOTED)}`}`;
 }

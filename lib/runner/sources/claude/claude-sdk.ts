@@ -1,9 +1,9 @@
 import { realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { WantedPackage } from '../../install/ensure-package';
-import { installedPackage, isWithin } from '../../install/installed-package';
-import type { SpawnedProcess, SpawnRequest } from '../../wire/agent-process';
+import type { WantedPackage } from '../../cli/install-package';
+import { installedPackage, isWithin } from '../../cli/install-package';
+import type { SpawnedProcess, SpawnRequest } from '../../host/agent-process';
 
 /**
  * As much of the Agent SDK as is used here, said by ourselves: the package is installed by whoever wants it, so neither

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-version';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { endOf } from '../../host/end-session';
 import { interruptText } from '../../host/interrupt-text';
@@ -10,9 +10,9 @@ import { MARK } from '../../host/marked-processes';
 import { type HandedMessage, handed } from '../../host/messages-in-hand';
 import { QuietWait } from '../../host/quiet-wait';
 import { RestartRule } from '../../host/restart-rule';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
 import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
-import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
 import { carrying } from './attached-content';
 import type { ClaudeMemory } from './claude-memory';
 import {

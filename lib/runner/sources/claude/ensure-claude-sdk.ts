@@ -1,6 +1,5 @@
-import { endSignals } from '../../cli/end-signals';
-import { CliError, EXIT } from '../../cli/exit';
-import { ensurePackage } from '../../install/ensure-package';
+import { CliError, EXIT, stopSignals } from '../../cli/command';
+import { ensurePackage } from '../../cli/install-package';
 import { type InstalledSdk, loadClaudeSdk, wantedClaudeSdk } from './claude-sdk';
 
 /**
@@ -13,7 +12,7 @@ export async function ensureClaudeSdk(
   home: string,
   { sdk, yes }: { sdk: string | undefined; yes: boolean },
 ): Promise<InstalledSdk> {
-  const { ends: signal, release } = endSignals();
+  const { ends: signal, release } = stopSignals();
   try {
     const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
     if (ensured.state === 'ready') return ensured.loaded;

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { CliError, EXIT } from '../../cli/exit';
-import { SWITCH, TEXT, TOKEN_HELP } from '../../cli/flags';
-import { fromInterlude } from '../../cli/local-server';
-import { controlPath } from '../../control-port/control-file';
+import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
+import { resolveFromRoot } from '../../cli/dashboard';
+import { controlPath } from '../../host/control-file';
+import { interludeCommand } from '../../host/own-program.mjs';
 import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
-import { interludeCommand } from '../../shown-command.mjs';
 import { agentIdOf, folderOf } from '../agent-id';
 import type { RunnerKind } from '../runner-kind';
 import { type ClaudeMemory, readInHand, readMemories, recall } from './claude-memory';
@@ -91,7 +90,7 @@ export const kind: RunnerKind = {
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
     // Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else.
-    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveFromRoot(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });

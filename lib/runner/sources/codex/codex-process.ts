@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { seenText } from '@interlude/protocol/redaction/redact-output';
-import { AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
-import { JsonLines } from '../../wire/json-lines';
+import { AgentProcess, agentEnvironment, exitText, JsonLines } from '../../host/agent-process';
 import type { CodexLink, LinkListener } from './codex-link';
 
 export interface CodexProgram {

@@ -1,7 +1,7 @@
 import type { AskedRequest } from '../../adapters/codex/requests';
 import { remember } from '../../adapters/remember';
-import type { CommandOutcome } from '../../commands/seen-commands';
 import { HeldRequests } from '../../host/held-requests';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf } from '../../host/source';
 import { resultOf } from './answers';
 import type { AppServer } from './app-server';

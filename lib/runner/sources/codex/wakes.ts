@@ -4,7 +4,7 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
 import type { ToldEvent } from '../../adapters/wire';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { SourceSurroundings } from '../../host/source';
 import { type EndedTask, type Wake, wakeFor } from './wake-message';
 

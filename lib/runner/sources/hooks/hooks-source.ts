@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { type Fields, textOf } from '@interlude/protocol/fields';
-import type { CommandOutcome } from '../../commands/seen-commands';
-import { type HookFailure, logHookFailure } from '../../control-port/hook-failure';
-import type { HookCall, WaitCall } from '../../control-port/routes';
+import type { HookCall, WaitCall } from '../../host/control-port';
+import { type HookFailure, logHookFailure } from '../../host/control-port';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
 import type { Logger } from '../../logger/logger';
 import { HeldPermissions } from './held-permissions';

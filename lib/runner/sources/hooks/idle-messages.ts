@@ -1,5 +1,5 @@
-import type { WaitAnswer, WaitCall } from '../../control-port/routes';
-import { agentCommand } from '../../shown-command.mjs';
+import type { WaitAnswer, WaitCall } from '../../host/control-port';
+import { agentCommand } from '../../host/own-program.mjs';
 import { type Handed, IdleWaits } from './idle-waits';
 import type { MessageInbox } from './message-inbox';
 import type { SessionMirror } from './session-mirror';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WaitAnswer, WaitCall } from '../../control-port/routes';
+import type { WaitAnswer, WaitCall } from '../../host/control-port';
 
 /**
  * Agents that listen for a message while they are idle: each by a command of its own (`interlude wait`), whose end wakes

@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
-import { CliError, EXIT } from '../../cli/exit';
-import { SWITCH, TOKEN_HELP } from '../../cli/flags';
-import { controlPath, HOOKS_CONTROL, readControlFile } from '../../control-port/control-file';
-import { interludeCommand } from '../../shown-command.mjs';
+import { CliError, EXIT, SWITCH, TOKEN_HELP } from '../../cli/command';
+import { controlPath, HOOKS_CONTROL, readControlFile } from '../../host/control-file';
+import { interludeCommand } from '../../host/own-program.mjs';
 import type { RunnerKind } from '../runner-kind';
 import { HooksSource } from './hooks-source';
 

@@ -1,6 +1,6 @@
 import type { Command } from '@interlude/protocol/commands';
 import { remember } from '../../adapters/remember';
-import type { CommandOutcome } from '../../commands/seen-commands';
+import type { CommandOutcome } from '../../host/seen-commands';
 import type { WaitingMessage } from './stop-decision';
 
 /** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */

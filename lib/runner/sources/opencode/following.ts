@@ -1,10 +1,9 @@
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { eventOf } from '../../adapters/opencode/native-event';
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
+import { type BrokenStream, readEventStream, statusBehindGateway, unreachableReason } from '../../host/agent-http';
 import type { SourceSurroundings } from '../../host/source';
-import { type BrokenStream, readEventStream } from '../../wire/event-stream';
-import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
-import type { WireFeed } from '../../wire/wire-feed';
+import type { WireFeed } from '../../host/wire-feed';
 import { Carried } from './carried';
 import { CatchUp } from './catch-up';
 import type { OpencodeMemory } from './memory';
@@ -71,7 +70,7 @@ export class Following {
   async reach(): Promise<string | null> {
     const { server, shownUrl } = this.#options;
     const ask = (withinMs: number) => server.request('GET', '/global/health', undefined, withinMs);
-    return await noAnswerAt(shownUrl, await statusBehindGateway(this.#lastStatus, ask));
+    return await unreachableReason(shownUrl, await statusBehindGateway(this.#lastStatus, ask));
   }
 
   async lost(reason: string): Promise<void> {

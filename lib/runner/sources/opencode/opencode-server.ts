@@ -1,5 +1,5 @@
 import { isObject } from '@interlude/protocol/fields';
-import { withDeadline } from '../../with-deadline';
+import { withDeadline } from '../../host/server-request';
 
 /**
  * An OpenCode server's HTTP interface, as far as it is used here.

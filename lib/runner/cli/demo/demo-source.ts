@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import type { SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { play, type Recording, sleepUntil } from '../recording';
+
+/**
+ * One agent of the demo: plays one recording after another, each as a new session. Refuses every command except
+ * log-level.set.
+ *
+ * Ordering: if the first recording starts in the middle, earlier events and log lines have the times they would have had.
+ * Failure: the outbox stores the current session. It is ended when the demo stops, or starts again after a kill;
+ * otherwise it would look busy for ever.
+ */
+export interface DemoSourceOptions {
+  surroundings: SourceSurroundings;
+  agent: DemoAgent;
+  recordings: Recording[];
+  /** Shared by all agents of the demo. */
+  restLimiter: RestLimiter;
+  speed: number;
+}
+
+const CURSOR = 'demo';
+
+export class DemoSource implements Source {
+  readonly #options: DemoSourceOptions;
+  readonly #context: SourceSurroundings;
+  readonly #stopped = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #sessionId: string | null = null;
+
+  readonly refusals = {
+    message: 'this agent replays a recording and can’t answer messages',
+    interrupt: 'this agent replays a recording; its turns end as recorded',
+    'session.end': 'this agent replays a recording; its sessions end as recorded',
+    'task.stop': 'this agent replays a recording; its tasks end as recorded',
+    'task.wake': 'this agent replays a recording; it wakes up as recorded',
+    'wake-rule.set': 'this agent replays a recording; it wakes up as recorded',
+    'permission.decision': 'this agent replays a recording; it continues as recorded',
+    'question.answer': 'this agent replays a recording; it continues as recorded',
+  };
+
+  constructor(options: DemoSourceOptions) {
+    this.#options = options;
+    this.#context = options.surroundings;
+  }
+
+  get sessions(): SessionFacts[] {
+    return this.#sessionId === null ? [] : [{ sessionId: this.#sessionId, attachments: [] }];
+  }
+
+  async start(): Promise<void> {
+    const left = (await this.#context.cursors(CURSOR)).get(CURSOR);
+    if (left) this.#endSession(left);
+    this.#running = this.#run().catch((error) => this.#context.gaveUp(String(error)));
+  }
+
+  async close(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+    const left = this.#sessionId;
+    this.#sessionId = null;
+    if (left !== null) this.#endSession(left);
+  }
+
+  /** Plays one session after another until it is closed. */
+  async #run(): Promise<void> {
+    const { agent, recordings, restLimiter, speed } = this.#options;
+    const { signal } = this.#stopped;
+    for (let round = 0; !signal.aborted; round += 1) {
+      const recording = recordings[round % recordings.length] as Recording;
+      const sessionId = `${agent.agentId}-${randomBytes(4).toString('hex')}`;
+      const skipToMs = round === 0 ? agent.beginsAtMs : 0;
+      const at = Math.round(Date.now() - skipToMs / speed);
+      this.#sessionId = sessionId;
+      const from = skipToMs === 0 ? '' : `, from ${skipToMs / 1_000} s into it`;
+      const how = speed === 1 ? '' : `, at ${speed} times its speed`;
+      this.#context.log('info', `plays the recording ${recording.name} as session ${sessionId}${from}${how}`, { at });
+      await this.#context.opened(sessionId, at, [{ name: CURSOR, value: sessionId }]);
+      const played = await play({
+        recording,
+        sessionId,
+        fromLine: 0,
+        speed,
+        skipToMs,
+        signal,
+        emit: (events, line) => {
+          const value = line === recording.lines.length ? '' : sessionId;
+          return this.#context.emit(sessionId, events, [{ name: CURSOR, value }]);
+        },
+      });
+      if (!played) return;
+      this.#sessionId = null;
+      const restMs = restAfter(agent, round) / speed;
+      const rest = `${Number((restMs / 1_000).toFixed(1))} s`;
+      this.#context.log('info', `the recording ${recording.name} has ended; the next one starts within ${rest}`);
+      await restLimiter.rest(restMs, signal);
+    }
+  }
+
+  #endSession(sessionId: string): void {
+    const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason: 'the demo was stopped' } };
+    this.#context.log('info', `ends session ${sessionId} before the end of its recording`);
+    void this.#context.emit(sessionId, [{ occurredAt: Date.now(), event }], [{ name: CURSOR, value: '' }]);
+  }
+}
+
+export interface DemoAgent {
+  agentId: string;
+  /** Names of recordings, played in turn. */
+  recordings: readonly string[];
+  /** Where its first recording starts. */
+  beginsAtMs: number;
+  /** The pause after each of its first sessions. */
+  restMs: number;
+}
+
+/** The first sessions of an agent follow each other quickly, for people who have just opened the demo. */
+const LIVELY_SESSIONS = 2;
+/** Added to later pauses, so that a demo left alone does not fill the lists. */
+const LATER_REST_MS = 18_000;
+
+/** @param round the number of earlier sessions */
+export function restAfter(agent: DemoAgent, round: number): number {
+  return round < LIVELY_SESSIONS ? agent.restMs : agent.restMs + LATER_REST_MS;
+}
+
+/**
+ * The starting points make several background tasks end and wake their agents at different moments in the first ten
+ * seconds.
+ */
+export const FLEET: readonly DemoAgent[] = [
+  { agentId: 'checkout-service', recordings: ['test-run', 'folded', 'permission'], beginsAtMs: 7_500, restMs: 9_000 },
+  { agentId: 'release-train', recordings: ['deploy-watch', 'long-build'], beginsAtMs: 7_500, restMs: 12_000 },
+  { agentId: 'market-research', recordings: ['research', 'triple'], beginsAtMs: 5_000, restMs: 10_000 },
+  { agentId: 'android-app', recordings: ['long-build', 'interrupted'], beginsAtMs: 0, restMs: 8_000 },
+  { agentId: 'data-pipeline', recordings: ['permission', 'failure'], beginsAtMs: 0, restMs: 11_000 },
+  { agentId: 'web-frontend', recordings: ['message-while-waking', 'test-run'], beginsAtMs: 0, restMs: 7_000 },
+  { agentId: 'infra-terraform', recordings: ['triple', 'deploy-watch', 'resume'], beginsAtMs: 2_000, restMs: 13_000 },
+];
+
+/**
+ * Limits how many agents rest at the same time, so that some are always busy.
+ *
+ * Ordering: the agent that has rested longest resumes first.
+ */
+export class RestLimiter {
+  readonly #agents: number;
+  readonly #minBusy: number;
+  readonly #resting: AbortController[] = [];
+
+  constructor(agents: number, minBusy: number) {
+    this.#agents = agents;
+    this.#minBusy = minBusy;
+  }
+
+  /** Resolves after `ms`, on `signal`, or when too many agents rest. */
+  async rest(ms: number, signal: AbortSignal): Promise<void> {
+    const resume = new AbortController();
+    this.#resting.push(resume);
+    if (this.#agents - this.#resting.length < this.#minBusy) this.#resting.shift()?.abort();
+    await sleepUntil(Date.now() + ms, AbortSignal.any([signal, resume.signal]));
+    const place = this.#resting.indexOf(resume);
+    if (place >= 0) this.#resting.splice(place, 1);
+  }
+}

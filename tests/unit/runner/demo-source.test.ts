@@ -1,0 +1,66 @@
+import { fileURLToPath } from 'node:url';
+import { FLEET, RestLimiter, restAfter } from '@interlude/runner/cli/demo/demo-source';
+import { readRecording } from '@interlude/runner/cli/recording';
+import { expect, test } from 'vitest';
+
+const folder = fileURLToPath(new URL('../../fixtures/recordings/demo/', import.meta.url));
+const FIRST_MS = 10_000;
+
+/** When a task ends and wakes its agent, in milliseconds after the demo's start. */
+async function wakings(agent: (typeof FLEET)[number]): Promise<number[]> {
+  const { lines } = await readRecording(`${folder}${agent.recordings[0]}.jsonl`);
+  const kinds = lines.map(({ at, fields: { msg } }) => ({
+    t: at - agent.beginsAtMs,
+    subtype: (msg as { subtype?: string })?.subtype,
+  }));
+  return kinds.flatMap((line, at) => {
+    const isEnd = line.subtype === 'task_notification';
+    const next = kinds.slice(at + 1).find(({ subtype }) => subtype === 'init');
+    return isEnd && next && next.t - line.t < 1_000 ? [line.t] : [];
+  });
+}
+
+test('has at least six agents with unique names', () => {
+  expect(new Set(FLEET.map((agent) => agent.agentId)).size).toBe(FLEET.length);
+  expect(FLEET.length).toBeGreaterThanOrEqual(6);
+});
+
+test('can read every recording of the fleet', async () => {
+  for (const name of new Set(FLEET.flatMap((agent) => agent.recordings))) {
+    expect((await readRecording(`${folder}${name}.jsonl`)).lines.length).toBeGreaterThan(20);
+  }
+});
+
+test('wakes several agents by tasks within ten seconds, at least one after a visible pause', async () => {
+  const first = (await Promise.all(FLEET.map(wakings))).map((times) => times.find((time) => time > 0) ?? Infinity);
+  const soon = first.filter((time) => time < FIRST_MS);
+  expect(soon.length).toBeGreaterThanOrEqual(3);
+  expect(Math.max(...soon)).toBeGreaterThan(3_000);
+});
+
+test('rests 20 to 40 seconds after its first sessions', () => {
+  for (const agent of FLEET) {
+    expect(restAfter(agent, 1)).toBe(agent.restMs);
+    expect(restAfter(agent, 2)).toBeGreaterThanOrEqual(20_000);
+    expect(restAfter(agent, 2)).toBeLessThanOrEqual(40_000);
+  }
+});
+
+test('resumes the longest-resting agent when too many rest', async () => {
+  const limiter = new RestLimiter(4, 2);
+  const stop = new AbortController();
+  const back: string[] = [];
+  const rest = (name: string) => limiter.rest(3_600_000, stop.signal).then(() => back.push(name));
+  const first = rest('first');
+  const others = [rest('second')];
+  others.push(rest('third'));
+  await first;
+  expect(back).toEqual(['first']);
+  const second = others[0];
+  others.push(rest('fourth'));
+  await second;
+  expect(back).toEqual(['first', 'second']);
+  stop.abort();
+  await Promise.all(others);
+  expect(back).toHaveLength(4);
+});
