@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
 
 const KIND = 'trivial';
@@ -13,7 +13,7 @@ export class TrivialAdapter implements WireAdapter {
     this.#writer = new SessionWriter({ sessionId: sessionOf(KIND), newRunId });
   }
 
-  read({ dir, msg }: WireFrame, now: number): ToldEvent[] {
+  read({ dir, msg }: WireFrame, now: number): EmittedEvent[] {
     const told = fieldsOf(msg);
     const writer = this.#writer;
     writer.at(now);
@@ -25,11 +25,11 @@ export class TrivialAdapter implements WireAdapter {
     return writer.take();
   }
 
-  elapsed(): ToldEvent[] {
+  elapsed(): EmittedEvent[] {
     return [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
     return this.#writer.take();
@@ -48,8 +48,8 @@ const TELL: Record<string, (writer: SessionWriter, told: Fields) => void> = {
     writer.begin(cause, textOf(turn) ?? undefined);
   },
   say: (writer, { id, text: words }) => {
-    writer.speaker().sayWhole('text', text(id), text(words));
-    writer.speaker().endText();
+    writer.parts().setText('text', text(id), text(words));
+    writer.parts().endText();
   },
   'task-start': (writer, { task, description }) =>
     writer.taskStarted({ task_id: text(task), description: text(description), task_type: 'local_bash' }),

@@ -12,7 +12,7 @@ export interface WireFrame {
 }
 
 /** An event with its time and the session it belongs to. */
-export interface ToldEvent {
+export interface EmittedEvent {
   sessionId: string;
   /** Epoch milliseconds. */
   occurredAt: number;
@@ -39,13 +39,13 @@ export interface WireEnd {
  */
 export interface WireAdapter {
   /** In the order in which the frames passed, between turns too. */
-  read(frame: WireFrame, now: number): ToldEvent[];
+  read(frame: WireFrame, now: number): EmittedEvent[];
   /** When time alone will say something next (a turn whose end is only silence); null if nothing is due. */
   readonly dueAt: number | null;
   /** What time alone says by now. */
-  elapsed(now: number): ToldEvent[];
+  elapsed(now: number): EmittedEvent[];
   /** The process or the connection is gone: what is open is closed. Frames of the next one may follow. */
-  ended(end: WireEnd, now: number): ToldEvent[];
+  ended(end: WireEnd, now: number): EmittedEvent[];
 }
 
 export interface WireAdapterOptions {

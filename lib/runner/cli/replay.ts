@@ -4,7 +4,7 @@ import { cutText } from '@interlude/protocol/cut-text';
 import type { IngestAnswer } from '@interlude/protocol/envelope';
 import { NOTHING_OPEN } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { RECORDED_KINDS } from '../adapters/recorded-kinds';
+import { RECORDED_KINDS } from '../adapters/recordings';
 import { statusRecord } from '../host/status-record';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ToldEvent } from '../adapters/wire';
+import type { EmittedEvent } from '../adapters/wire';
 import { type Recording, recordedKind } from './recording';
 
 /**
@@ -25,9 +25,9 @@ export interface Playback {
    * @param line everything before it has been handed over with this
    * @returns once it is stored
    */
-  emit: (events: readonly ToldEvent[], line: number) => Promise<void>;
+  emit: (events: readonly EmittedEvent[], line: number) => Promise<void>;
   /** What an earlier player has handed over. */
-  onSkipped?: (events: readonly ToldEvent[]) => void;
+  onSkipped?: (events: readonly EmittedEvent[]) => void;
   onLine?: (line: number) => void;
 }
 
@@ -46,7 +46,7 @@ export async function play(playback: Playback): Promise<boolean> {
   // The reader's own clock runs as the recording's: what silence says comes where it came then.
   const since = (at: number) => startedAt + at;
   for (const [at, line] of lines.entries()) {
-    const outputs: ToldEvent[] = [];
+    const outputs: EmittedEvent[] = [];
     for (;;) {
       const { dueAt } = reader;
       if (dueAt === null || dueAt > since(line.at)) break;

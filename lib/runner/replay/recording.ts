@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { isObject, numberOf, parseJson } from '@interlude/protocol/fields';
-import type { RecordedKind, RecordedLine } from '../adapters/recorded-kind';
-import { RECORDED_KINDS } from '../adapters/recorded-kinds';
+import type { RecordedKind, RecordedLine } from '../adapters/recordings';
+import { RECORDED_KINDS } from '../adapters/recordings';
 
 /** A recording of an agent's run, one JSON object a line. */
 export interface Recording {

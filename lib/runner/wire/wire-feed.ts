@@ -1,6 +1,6 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { remember } from '../adapters/remember';
-import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
+import { setBounded } from '../adapters/bounded-map';
+import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
 import { answeredIn, ReplyMarks } from '../host/reply-marks';
 import type { SourceSurroundings } from '../host/source';
 import type { Cursor } from '../outbox/statements';
@@ -17,7 +17,7 @@ export interface WireFeedOptions {
   around: SourceSurroundings;
   record?: ((frame: WireFrame) => void) | undefined;
   /** Told of what was emitted, after it has been handed over. */
-  onTold?: (events: readonly ToldEvent[]) => void;
+  onTold?: (events: readonly EmittedEvent[]) => void;
   /** Turns of this session that answer these messages have ended. */
   onAnswered?: (sessionId: string, messageIds: readonly string[]) => void;
   now?: () => number;
@@ -66,7 +66,7 @@ export class WireFeed {
     this.#timer = undefined;
   }
 
-  async #tell(told: readonly ToldEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
+  async #tell(told: readonly EmittedEvent[], cursors: readonly Cursor[] = [], ofSession?: string): Promise<void> {
     const { around, onTold, onAnswered } = this.#options;
     this.#arm();
     const bySession = new Map<string, TimedEvent[]>();
@@ -80,7 +80,7 @@ export class WireFeed {
     if (home === undefined && cursors.length > 0) throw new Error('a place in a stream belongs to a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
-      if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
+      if (!this.#marks.has(sessionId)) setBounded(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, around.openWork(sessionId));
       const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
       const answered = answeredIn(marked);

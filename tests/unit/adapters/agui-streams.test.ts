@@ -1,7 +1,7 @@
 import { AgUiAdapter } from '@interlude/runner/adapters/agui/agui-adapter';
 import type { AgUiAdapterOptions } from '@interlude/runner/adapters/agui/agui-thread';
-import { applyPatch } from '@interlude/runner/adapters/agui/json-patch';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import { applyPatch } from '@interlude/runner/adapters/agui/background-tasks';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound, toldInLines } from '../../support/recorded';
 
@@ -11,7 +11,7 @@ const S = { threadId: 't', runId: 'own' };
 function wire(options: Partial<AgUiAdapterOptions> = {}) {
   let runs = 0;
   let now = 0;
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const adapter = new AgUiAdapter({ sessionOf: () => 's', newRunId: () => `made-${++runs}`, ...options });
   const hear = (msg: object) => void told.push(...adapter.read({ dir: 'in', msg }, now));
   return {
@@ -51,7 +51,7 @@ const text = (id: string, ...deltas: string[]) => [
   { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' },
   ...deltas.map((delta) => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta })),
 ];
-const saidIn = (told: readonly ToldEvent[]) => told.map(({ event }) => event.delta ?? '').join('');
+const saidIn = (told: readonly EmittedEvent[]) => told.map(({ event }) => event.delta ?? '').join('');
 const turnsIn = (lines: string) =>
   lines
     .split('\n')
@@ -448,7 +448,7 @@ describe('what wakes the agent', () => {
     { type: 'RUN_STARTED', threadId: 't', runId },
     { type: 'RUN_FINISHED', threadId: 't', runId },
   ];
-  const triggers = (told: readonly ToldEvent[]) =>
+  const triggers = (told: readonly EmittedEvent[]) =>
     told
       .filter(({ event }) => event.type === 'RUN_STARTED')
       .map(({ event }) => event.metadata?.interlude?.trigger?.taskIds);

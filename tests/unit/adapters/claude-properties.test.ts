@@ -1,5 +1,5 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import type { RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import type { RecordingLine } from '@interlude/runner/adapters/recordings';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { newAdapter, play, RECORDINGS, recordingLines } from './play';
@@ -46,14 +46,14 @@ describe('partial and whole messages', () => {
       fc.property(speakers, choices, (plans, order) => {
         const alone = run(
           merge(
-            plans.map((plan, speaker) => sequences(plan, speaker).wholes),
+            plans.map((plan, parts) => sequences(plan, parts).wholes),
             order,
           ),
         );
         const together = run(
           merge(
-            plans.flatMap((plan, speaker) => {
-              const { wholes, partials } = sequences(plan, speaker);
+            plans.flatMap((plan, parts) => {
+              const { wholes, partials } = sequences(plan, parts);
               return [wholes, partials];
             }),
             order,
@@ -170,16 +170,16 @@ const isWhole = (message: object) => eventType(message) === undefined;
 const isStart = (message: object) => eventType(message) === 'message_start';
 
 /** Both forms of a speaker's messages, each in the order of the CLI. */
-function sequences(plan: readonly (readonly BlockPlan[])[], speaker: number): { wholes: object[]; partials: object[] } {
-  const { stream, assistant } = messages[speaker] as ReturnType<typeof sdkMessages>;
-  const { fields, wholeFields } = SPEAKERS[speaker] as (typeof SPEAKERS)[number];
+function sequences(plan: readonly (readonly BlockPlan[])[], parts: number): { wholes: object[]; partials: object[] } {
+  const { stream, assistant } = messages[parts] as ReturnType<typeof sdkMessages>;
+  const { fields, wholeFields } = SPEAKERS[parts] as (typeof SPEAKERS)[number];
   const wholes: object[] = [];
   const partials: object[] = [];
   for (const [at, blocks] of plan.entries()) {
-    const apiId = `msg-${speaker}-${at}`;
+    const apiId = `msg-${parts}-${at}`;
     partials.push(stream({ type: 'message_start', message: { id: apiId } }, fields));
     for (const [index, block] of blocks.entries()) {
-      const whole = wholeBlock(block, `tool-${speaker}-${at}-${index}`);
+      const whole = wholeBlock(block, `tool-${parts}-${at}-${index}`);
       wholes.push(assistant(apiId, [whole], wholeFields));
       const empty = block.kind === 'tool' ? { ...whole, input: {} } : { type: block.kind, [block.kind]: '' };
       partials.push(stream({ type: 'content_block_start', index, content_block: empty }, fields));
@@ -200,9 +200,9 @@ const DELTAS = {
 } as const;
 
 /** A source of uuids for each speaker, so that none comes twice. */
-const messages = SPEAKERS.map((_, speaker) => {
+const messages = SPEAKERS.map((_, parts) => {
   const made = sdkMessages();
-  const own = <T extends { uuid: string }>(message: T): T => ({ ...message, uuid: `${speaker}-${message.uuid}` });
+  const own = <T extends { uuid: string }>(message: T): T => ({ ...message, uuid: `${parts}-${message.uuid}` });
   return {
     ...made,
     stream: (...args: Parameters<typeof made.stream>) => own(made.stream(...args)),
@@ -248,14 +248,14 @@ function contents({ turns, subagents }: Story) {
 }
 
 function planned(plans: readonly (readonly (readonly BlockPlan[])[])[]): ReturnType<typeof contents> {
-  const said = (speaker: number, kind: BlockPlan['kind']) =>
-    (plans[speaker] ?? [])
+  const said = (parts: number, kind: BlockPlan['kind']) =>
+    (plans[parts] ?? [])
       .flat()
       .filter((block) => block.kind === kind)
       .map((block) => block.pieces.join(''))
       .filter((whole) => whole !== '');
-  const subagents = SPEAKERS.flatMap(({ task }, speaker) =>
-    task === null ? [] : [[task, said(speaker, 'text')] as const],
+  const subagents = SPEAKERS.flatMap(({ task }, parts) =>
+    task === null ? [] : [[task, said(parts, 'text')] as const],
   );
   return {
     turns: 1,

@@ -1,6 +1,6 @@
 import { EventSchemas } from '@ag-ui/core/schemas';
 import { fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import type { RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import type { RecordingLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, it } from 'vitest';
 import { play, RECORDINGS, recordingLines } from './play';
 import { type Story, tell } from './story';

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript';
+import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript-adapter';
 import { describe, expect, test } from 'vitest';
 
 /** The day that was recorded is told in session-mirror.test.ts; here is what that day did not have. */

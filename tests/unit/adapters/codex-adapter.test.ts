@@ -1,12 +1,11 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { clientIdOfMessage, clientIdOfWake, sentBy } from '@interlude/runner/adapters/codex/client-id';
 import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';
-import { decisionsOf } from '@interlude/runner/adapters/codex/decisions';
-import { editsOf } from '@interlude/runner/adapters/codex/edits';
 import { History } from '@interlude/runner/adapters/codex/history';
-import { askedIn } from '@interlude/runner/adapters/codex/requests';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import { editsOf } from '@interlude/runner/adapters/codex/items';
+import { decisionsOf, parseRequest } from '@interlude/runner/adapters/codex/requests';
+import { clientIdOfMessage, clientIdOfWake, parseClientId } from '@interlude/runner/adapters/codex/turns';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound } from '../../support/recorded';
 
@@ -15,7 +14,7 @@ function wire() {
   let runs = 0;
   let now = 0;
   const adapter = new CodexAdapter({ sessionOf: (id) => `s-${id}`, newRunId: () => `r${++runs}` });
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const pass = (dir: 'in' | 'out', msg: object) => void told.push(...adapter.read({ dir, msg }, ++now));
   return {
     adapter,
@@ -72,10 +71,10 @@ test('a message of the dashboard is named by its turn before Codex says whose it
 });
 
 test('what its client ids say is what was put into them', () => {
-  expect(sentBy(clientIdOfMessage('wake'))).toEqual({ kind: 'message', messageId: 'wake' });
-  expect(sentBy(clientIdOfWake('c1', ['%', 'a,b']))).toEqual({ kind: 'wake', taskIds: ['%', 'a,b'] });
-  expect(sentBy('interlude:wake:%E0%A4%A')).toMatchObject({ kind: 'wake' });
-  expect(sentBy('of another client')).toBeNull();
+  expect(parseClientId(clientIdOfMessage('wake'))).toEqual({ kind: 'message', messageId: 'wake' });
+  expect(parseClientId(clientIdOfWake('c1', ['%', 'a,b']))).toEqual({ kind: 'wake', taskIds: ['%', 'a,b'] });
+  expect(parseClientId('interlude:wake:%E0%A4%A')).toMatchObject({ kind: 'wake' });
+  expect(parseClientId('of another client')).toBeNull();
 });
 
 describe('a turn of which nobody says who began it', () => {
@@ -254,7 +253,7 @@ test('a form of an MCP server is a question for each of its fields', () => {
     message: 'Which paint?',
     requestedSchema,
   };
-  const asked = askedIn({ id: 5, method: 'mcpServer/elicitation/request', params });
+  const asked = parseRequest({ id: 5, method: 'mcpServer/elicitation/request', params });
   expect(asked?.value).toMatchObject({ kind: 'question', title: 'Which paint?', tool_name: 'paint' });
   expect(asked?.fields).toMatchObject([
     { id: 'colour', header: 'Colour', type: 'text' },
@@ -264,8 +263,8 @@ test('a form of an MCP server is a question for each of its fields', () => {
 });
 
 test('what asks a program is no request to people', () => {
-  expect(askedIn({ id: 1, method: 'currentTime/read', params: { threadId: 't' } })).toBeNull();
-  expect(askedIn({ id: 1, method: 'item/tool/call', params: { threadId: 't', tool: 'x' } })).toBeNull();
+  expect(parseRequest({ id: 1, method: 'currentTime/read', params: { threadId: 't' } })).toBeNull();
+  expect(parseRequest({ id: 1, method: 'item/tool/call', params: { threadId: 't', tool: 'x' } })).toBeNull();
 });
 
 test('the hunks of a diff are edits, a new file and a deleted one are each one', () => {
@@ -304,7 +303,7 @@ test('what is asked under an id that is in use takes the place of what was asked
 
 test('what can’t be shown whole can only be denied', () => {
   const ask = (command: unknown) =>
-    askedIn({
+    parseRequest({
       id: 1,
       method: 'item/commandExecution/requestApproval',
       params: { threadId: 't', itemId: 'i', command },

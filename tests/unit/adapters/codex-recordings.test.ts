@@ -1,7 +1,7 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
@@ -65,7 +65,7 @@ test('Codex frames of every kind are sound with 10 MB in their texts', () => {
 });
 
 /** What was said, by message, as it stands in the end. */
-function textsOf(told: readonly ToldEvent[]): Map<string, string> {
+function textsOf(told: readonly EmittedEvent[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const { event } of told) {
     if (!event.type.endsWith('_CONTENT')) continue;

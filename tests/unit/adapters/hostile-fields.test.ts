@@ -1,4 +1,4 @@
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';

@@ -1,5 +1,5 @@
 import { OpencodeAdapter } from '@interlude/runner/adapters/opencode/opencode-adapter';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound, toldInLines } from '../../support/recorded';
 
@@ -9,7 +9,7 @@ type Fields = Record<string, unknown>;
 function session() {
   let [ids, runs] = [0, 0];
   const adapter = new OpencodeAdapter({ sessionOf: (id) => id, newRunId: () => `r${++runs}` });
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const pass = (dir: 'in' | 'out', msg: unknown) => told.push(...adapter.read({ dir, msg }, ++ids));
   const tell = (type: string, properties: Fields) => pass('in', { id: `evt_${++ids}`, type, properties });
   const message = (info: Fields, sessionID = 'ses_1') => {

@@ -1,4 +1,4 @@
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { readRecording } from '@interlude/runner/replay/recording';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
@@ -11,7 +11,7 @@ import { playRecorded, recordedLines, recordingsOf } from '../../support/recorde
  * every kind, and are looked at here; the others are kept by what all kinds share, and tested there.
  */
 type Rule = { rule: string } & (
-  | { holds: (told: readonly ToldEvent[]) => void }
+  | { holds: (told: readonly EmittedEvent[]) => void }
   /** `file: title of a test`, or the beginning of one. */
   | { keptBy: readonly string[] }
 );
@@ -134,7 +134,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-function tasksIn(told: readonly ToldEvent[]) {
+function tasksIn(told: readonly EmittedEvent[]) {
   return told.flatMap(({ sessionId, event }) =>
     event.type === 'CUSTOM' && String(event.name).startsWith('task:')
       ? [{ sessionId, event, value: fieldsOf(event.value) }]

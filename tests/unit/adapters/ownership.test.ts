@@ -1,6 +1,6 @@
 import { fieldsOf, isObject } from '@interlude/protocol/fields';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { CUT, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
@@ -58,7 +58,7 @@ function interleaved(one: readonly RecordedLine[], other: readonly RecordedLine[
 }
 
 /** The events of each session, without the ids that another numbering gives. */
-function bySession(told: readonly ToldEvent[]): string[] {
+function bySession(told: readonly EmittedEvent[]): string[] {
   const sessions = new Map<string, string[]>();
   for (const { sessionId, event } of told) {
     const { type, name, delta, content, value } = event;
@@ -107,6 +107,6 @@ describe.each(KINDS)('on one connection of the kind %s', (kind) => {
   });
 });
 
-function asSecond(one: ToldEvent): ToldEvent {
+function asSecond(one: EmittedEvent): EmittedEvent {
   return { ...one, sessionId: `second-${one.sessionId}` };
 }

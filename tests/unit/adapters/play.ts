@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
-import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/recordings';
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/recordings/', import.meta.url));
 

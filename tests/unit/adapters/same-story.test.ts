@@ -1,5 +1,5 @@
 import { fieldsOf } from '@interlude/protocol/fields';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { playRecorded, recordedLines } from '../../support/recorded';
 
@@ -9,7 +9,7 @@ import { playRecorded, recordedLines } from '../../support/recorded';
  */
 
 /** What a person would see of the agent's own session, a line each. What it is called and how it is worded is left out. */
-function seen(told: readonly ToldEvent[]): string[] {
+function seen(told: readonly EmittedEvent[]): string[] {
   const lines: string[] = [];
   const [first] = told;
   let isOpen = false;

@@ -1,5 +1,5 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript';
+import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript-adapter';
 import { type Story, tell } from './story';
 
 /** Lines of a transcript, read one by one: line n has the id `un` and is made n seconds after 1970 began. */

@@ -1,8 +1,8 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { boundFrame } from '../writer/size-limits';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
 import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
@@ -28,7 +28,7 @@ const MAX_EARLY = 64;
 /** A frame of the runner's own, for its recordings: a process of the agent's that it follows has ended. Never sent. */
 export const PROCESS_ENDED = '_interlude/process_ended';
 
-const BEGUN_ANEW: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
+const RESTARTED: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
 
 /**
  * An ACP agent over stdio: JSON-RPC frames, both ways, for as long as its process lives and beyond.
@@ -77,11 +77,11 @@ export class AcpAdapter implements WireAdapter {
     return this.#sessions.get(nativeId)?.asked(rpcKey(id) ?? '') ?? null;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
-    const msg = withinReason(given);
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(given);
     for (const session of this.#sessions.values()) session.at(now);
     const frame = rpcFrame(msg);
-    if (frame.kind === 'unreadable') this.#kept(msg, null);
+    if (frame.kind === 'unreadable') this.#forward(msg, null);
     else if (frame.kind === 'answer') {
       const { key, result, error } = frame;
       if (dir === 'in') this.#answered(key, result, error, msg, now);
@@ -99,7 +99,7 @@ export class AcpAdapter implements WireAdapter {
     return due.length === 0 ? null : Math.min(...due);
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     for (const session of this.#sessions.values()) {
       session.at(Math.min(now, session.dueAt ?? now));
       session.elapsed(now);
@@ -107,7 +107,7 @@ export class AcpAdapter implements WireAdapter {
     return this.#take();
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#requests.clear();
     for (const session of this.#sessions.values()) {
       session.at(now);
@@ -117,10 +117,10 @@ export class AcpAdapter implements WireAdapter {
   }
 
   #sent(key: string | null, method: string, params: Fields, now: number): void {
-    if (key !== null) remember(this.#requests, key, { method, params }, MAX_PENDING);
+    if (key !== null) setBounded(this.#requests, key, { method, params }, MAX_PENDING);
     const id = textOf(params.sessionId);
     // The end of the process before was not recorded; where it was told, there is nothing to end.
-    if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(BEGUN_ANEW);
+    if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(RESTARTED);
     if (id === null) return;
     if (method === 'session/load' || method === 'session/resume') this.#open(id, now).loading();
     const session = this.#sessions.get(id);
@@ -133,7 +133,7 @@ export class AcpAdapter implements WireAdapter {
   #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
     const request = this.#requests.get(key);
     if (request === undefined) {
-      this.#kept(msg, null);
+      this.#forward(msg, null);
       return;
     }
     this.#requests.delete(key);
@@ -169,20 +169,20 @@ export class AcpAdapter implements WireAdapter {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
     if (method === 'session/request_permission' && session !== undefined) session.asks(key, params, now);
     else if (method === '_qwencode/start_turn') session?.ownTurnBegins(textOf(params.taskId), now);
-    else this.#kept(msg, session ?? null);
+    else this.#forward(msg, session ?? null);
   }
 
   #notified(method: string, params: Fields, msg: unknown, now: number): void {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
-    if (session === undefined) this.#kept(msg, null);
+    if (session === undefined) this.#forward(msg, null);
     else if (method === 'session/update') session.update(fieldsOf(params.update), msg, now);
     else if (method === '_claude/sdkMessage') session.sdkMessage(fieldsOf(params.message), now);
     else if (method === '_qwencode/end_turn') session.ownTurnEnds(params.reason);
-    else this.#kept(msg, session);
+    else this.#forward(msg, session);
   }
 
   /** What nobody here understands stays in the session it names, else in the one that is carried, or will be. */
-  #kept(msg: unknown, session: AcpSession | null): void {
+  #forward(msg: unknown, session: AcpSession | null): void {
     const home = session ?? [...this.#sessions.values()].at(-1);
     if (home !== undefined) home.raw(msg);
     else if (this.#early.length < MAX_EARLY) this.#early.push(msg);
@@ -194,7 +194,7 @@ export class AcpAdapter implements WireAdapter {
     const session = new AcpSession({ ...this.#options, sessionId: this.#options.sessionOf(nativeId) });
     session.profile = this.about.profile;
     session.at(now);
-    remember(this.#sessions, nativeId, session, MAX_SESSIONS);
+    setBounded(this.#sessions, nativeId, session, MAX_SESSIONS);
     const early = this.#early;
     this.#early = [];
     for (const msg of early) {
@@ -205,7 +205,7 @@ export class AcpAdapter implements WireAdapter {
     return session;
   }
 
-  #take(): ToldEvent[] {
+  #take(): EmittedEvent[] {
     return [...this.#sessions.values()].flatMap((session) => session.take());
   }
 }

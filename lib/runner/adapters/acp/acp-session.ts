@@ -1,19 +1,16 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { ToldEvent, WireEnd } from '../wire';
-import { fitting } from '../within-reason';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireEnd } from '../wire';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
+import { fitting } from '../writer/size-limits';
 import type { AgentProfile } from './agent-profiles';
-import { Announcements } from './announcements';
-import { CallTasks } from './call-tasks';
+import { CallTasks, isQwenTurnNotice, qwenTaskEnd } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
-import { blockText, promptText } from './content';
+import { blockText, planEntries, promptText } from './content';
 import { outcomeOf, permissionOf } from './permissions';
-import { planEntries } from './plan';
 import { PromptTurns } from './prompt-turns';
-import { endOfBackgroundTask, isOwnTurnNotice } from './qwen-extras';
 import { Replay } from './replay';
 import type { RpcError } from './rpc';
 import { Settings } from './settings';
@@ -43,11 +40,11 @@ export class AcpSession {
   readonly #turns: PromptTurns;
   readonly #tasks: CallTasks;
   readonly #claude: ClaudeExtras;
-  readonly #announcements: Announcements;
+  readonly #announcements: SessionNotices;
   /** What the agent waits for, by the ids of its requests. */
   readonly #asked = new Map<string, RequestOpenedValue>();
   /** The turn of each message, by the agent's id; null outside of turns. */
-  readonly #saidIn = new Map<string, string | null>();
+  readonly #turnOf = new Map<string, string | null>();
   /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
   #hasFailed = false;
   #planId: string | null = null;
@@ -61,7 +58,7 @@ export class AcpSession {
     this.#calls = new Calls(this.#writer);
     const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
     this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
-    this.#announcements = new Announcements(this.#writer);
+    this.#announcements = new SessionNotices(this.#writer);
     this.#claude = new ClaudeExtras(this.#writer, this.#turns);
     this.#turns.cause = () => this.#claude.cause;
     this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
@@ -76,7 +73,7 @@ export class AcpSession {
     this.#writer.at(now);
   }
 
-  take(): ToldEvent[] {
+  take(): EmittedEvent[] {
     return this.#writer.take();
   }
 
@@ -213,13 +210,13 @@ export class AcpSession {
       case 'usage_update': {
         const origin = fieldsOf(update._meta)['_claude/origin'];
         if (origin !== undefined) this.#claude.origin(fieldsOf(origin), now);
-        this.#kept('acp:usage', update);
+        this.#forward('acp:usage', update);
         break;
       }
       case 'session_info_update': {
         const { type } = fieldsOf(fieldsOf(fieldsOf(update._meta).codex).threadStatus);
         if (type !== undefined) this.#hasFailed = type === 'systemError';
-        this.#kept('acp:session_info', update);
+        this.#forward('acp:session_info', update);
         break;
       }
       case 'async_task_spawned':
@@ -288,9 +285,9 @@ export class AcpSession {
   #chunk(kind: 'text' | 'thought', { content, messageId, _meta }: Fields, now: number): void {
     const text = blockText(content);
     const meta = fieldsOf(_meta);
-    const ended = endOfBackgroundTask(meta, text);
+    const ended = qwenTaskEnd(meta, text);
     if (ended !== null) this.#writer.taskCompleted(ended);
-    if (ended !== null || text === '' || isOwnTurnNotice(meta)) return;
+    if (ended !== null || text === '' || isQwenTurnNotice(meta)) return;
     // Gemini says it as a message of the agent's; it is none.
     const mode = kind === 'text' ? /^\[MODE_UPDATE\] (\S+)$/.exec(text)?.[1] : undefined;
     if (mode !== undefined) {
@@ -298,17 +295,17 @@ export class AcpSession {
       return;
     }
     const task = this.#tasks.subagentOf(meta);
-    const speaker = this.#writer.speaker(task);
+    const parts = this.#writer.parts(task);
     const id = textOf(messageId);
     if (task === null && id !== null && this.#isTail(id)) {
-      if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
+      if (!parts.appendLate(kind, id, text)) parts.appendText(kind, id, text);
       return;
     }
     if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
-    if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
-    speaker.say(kind, id, text);
+    if (task === null && id !== null) setBounded(this.#turnOf, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
+    parts.appendText(kind, id, text);
     // Each of these is a message of its own, though it has no id.
-    if (meta.qwenDiscreteMessage === true) speaker.endText();
+    if (meta.qwenDiscreteMessage === true) parts.endText();
   }
 
   /**
@@ -316,7 +313,7 @@ export class AcpSession {
    * that may be such a number is a new message.
    */
   #isTail(messageId: string): boolean {
-    const saidIn = this.#saidIn.get(messageId);
+    const saidIn = this.#turnOf.get(messageId);
     const runId = this.#writer.turn?.runId ?? null;
     if (saidIn === undefined || saidIn === runId) return false;
     const isUnique = messageId.length >= UNIQUE_ID_LENGTH && UNIQUE_ID.test(messageId);
@@ -358,7 +355,7 @@ export class AcpSession {
     }
   }
 
-  #kept(name: string, update: Fields): void {
+  #forward(name: string, update: Fields): void {
     this.#writer.custom(name, fitting(update));
   }
 
@@ -382,4 +379,52 @@ function endOf(stopReason: unknown, error: RpcError | null): TurnEnd {
   if (stopReason === 'cancelled') return { kind: 'cancelled' };
   if (stopReason === 'refusal') return { kind: 'failed', message: 'The model refused to answer.', code: 'refusal' };
   return { kind: 'success' };
+}
+
+const MAX_COMPACTIONS = 256;
+
+type Tone = 'info' | 'warning' | 'error';
+
+const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: Tone]> = new Map([
+  ['in_progress', ['The agent is compacting the conversation', 'info']],
+  ['completed', ['The conversation was compacted', 'info']],
+  ['failed', ['The conversation could not be compacted', 'error']],
+  ['cancelled', ['The conversation was not compacted', 'warning']],
+] as const);
+
+/**
+ * What an agent announces beside its turns, as lines in the transcript: it opens and ends none of them.
+ *
+ * @see ACP, Session Notices and Session Compaction
+ */
+class SessionNotices {
+  readonly #writer: SessionWriter;
+  /** By compaction and status: each is announced once. */
+  readonly #announced = new Map<string, true>();
+
+  constructor(writer: SessionWriter) {
+    this.#writer = writer;
+  }
+
+  /** `notice`. @returns false if it has no title */
+  notice({ title, description, severity }: Fields): boolean {
+    const [head, more] = [textOf(title), textOf(description)];
+    if (head === null) return false;
+    const text = more === null ? head : `${head}${/[.:!?]$/.test(head) ? '' : ':'} ${more}`;
+    // Unknown severities say nothing of how grave it is.
+    this.#writer.notice(text, severity === 'warning' || severity === 'error' ? severity : 'info');
+    return true;
+  }
+
+  /** `compaction_update`, and the chunks of its summary, which are kept and not shown. */
+  compaction(update: Fields): void {
+    this.#writer.custom('acp:compaction', fitting(update));
+    const { compactionId, status, error } = update;
+    const said = COMPACTION.get(status);
+    const key = `${textOf(compactionId) ?? ''} ${status}`;
+    if (said === undefined || this.#announced.has(key)) return;
+    setBounded(this.#announced, key, true, MAX_COMPACTIONS);
+    const [text, tone] = said;
+    this.#writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
+  }
 }

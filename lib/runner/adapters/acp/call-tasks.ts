@@ -1,10 +1,9 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
-import { type BackgroundStart, backgroundEnd, backgroundStart, outputFileIn } from './background';
 import type { CallEnd, Calls, ToolCall } from './calls';
 import type { ClaudeExtras } from './claude-extras';
 
@@ -30,7 +29,7 @@ export class CallTasks {
 
   /** The processes by which open tasks end. */
   get processes(): number[] {
-    return [...this.#processes].flatMap(([id, pid]) => (this.#writer.runs(id) ? pid : []));
+    return [...this.#processes].flatMap(([id, pid]) => (this.#writer.isRunning(id) ? pid : []));
   }
 
   /** The agent has lost its session: of what runs, only processes tell how they go on. */
@@ -47,7 +46,7 @@ export class CallTasks {
     for (const [id, one] of this.#processes) {
       if (one !== pid) continue;
       this.#processes.delete(id);
-      if (!this.#writer.runs(id)) continue;
+      if (!this.#writer.isRunning(id)) continue;
       if (wasSeen) {
         const summary = `Its process (${pid}) has ended. The agent does not tell its exit code.`;
         this.#writer.taskCompleted({ task_id: id, status: 'completed', summary });
@@ -71,7 +70,7 @@ export class CallTasks {
     // What a server of tools answers is its own, and no word of the agent's program.
     if (id === null || call.name.startsWith('mcp__')) return;
     this.#claude.started(call.id, id);
-    if (this.#writer.runs(id)) return;
+    if (this.#writer.isRunning(id)) return;
     const task_type = backgroundTaskId === undefined ? 'local_agent' : 'local_bash';
     this.#start(id, call, {
       task_type,
@@ -83,7 +82,7 @@ export class CallTasks {
   /** A call has given its result. @param wasLeft its turn had ended before it */
   callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
     const { type } = fieldsOf(rawOutput);
-    if (wasLeft && this.#writer.runs(call.id)) {
+    if (wasLeft && this.#writer.isRunning(call.id)) {
       const status = isError || (exitCode ?? 0) !== 0 ? 'failed' : 'completed';
       this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });
       return;
@@ -91,8 +90,8 @@ export class CallTasks {
     // What a command in the foreground printed may be anything, these words as well. An agent that announces its tasks
     // has no such words for them.
     const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind) || this.profile.stopsTasks === true;
-    const started = isOnlyText ? null : backgroundStart(text);
-    const file = isBackground ? outputFileIn(text, started?.taskId ?? this.#claude.taskOfCall(call.id)) : null;
+    const started = isOnlyText ? null : parseBackgroundStart(text);
+    const file = isBackground ? parseOutputFile(text, started?.taskId ?? this.#claude.taskOfCall(call.id)) : null;
     if (started !== null) this.#startedBy(call, started, file);
     else this.#seen(call, text, file);
     this.#claude.callEnded(call.id, isError);
@@ -119,13 +118,13 @@ export class CallTasks {
     const id = taskId ?? call.id;
     const followed = this.profile.taskNote === undefined ? null : pid;
     this.#start(id, call, { run_id, task_type: taskType, output_file }, followed);
-    if (followed !== null) remember(this.#processes, id, followed, MAX_PROCESSES);
+    if (followed !== null) setBounded(this.#processes, id, followed, MAX_PROCESSES);
   }
 
   /** What a result says of tasks that are known. */
   #seen(call: ToolCall, text: string, file: string | null): void {
-    const ended = backgroundEnd(text);
-    if (ended !== null && this.#writer.runs(ended.taskId)) {
+    const ended = parseBackgroundEnd(text);
+    if (ended !== null && this.#writer.isRunning(ended.taskId)) {
       this.#writer.taskCompleted({ task_id: ended.taskId, status: ended.status, exit_code: ended.exitCode });
     }
     if (file !== null) this.#claude.outputFile(this.#claude.taskOfCall(call.id), file);
@@ -144,4 +143,117 @@ export class CallTasks {
     const summary = pid === null ? taskNote : `Runs as process ${pid}. The agent does not tell its exit code.`;
     if (summary !== undefined) this.#writer.taskUpdated({ task_id: id, summary });
   }
+}
+
+/**
+ * What agents say in the result of a tool call when what they started goes on in the background. There is no message for
+ * that in ACP v1: these words, at the beginning of the result, are all there is.
+ *
+ * @see qwen-code 0.24.4, gemini-cli 0.61.0, kimi-code 2.1.0, copilot 1.0.102
+ */
+interface BackgroundStart {
+  /** The agent's name for it; null where it gives none. */
+  taskId: string | null;
+  /** Its process, where the agent names that. */
+  pid: number | null;
+  taskType: 'local_bash' | 'local_agent';
+}
+
+const STARTS: readonly { says: RegExp; taskType: BackgroundStart['taskType'] }[] = [
+  { says: /^Background shell started\.\s+id: (?<id>\S+)/, taskType: 'local_bash' },
+  { says: /^[^\n]{0,200}\bbackground with shellId: (?<id>\S+?)[.>\s]/, taskType: 'local_bash' },
+  { says: /^Command moved to background \(PID: (?<pid>\d{1,10})\)/, taskType: 'local_bash' },
+  {
+    says: /^task_id: (?<id>\S+)\n(?:pid: (?<pid>\d{1,10})\n)?(?:[^\n]*\n){0,3}status: running\n/,
+    taskType: 'local_bash',
+  },
+  { says: /^Agent started in background with agent_id: (?<id>[\w-]+)/, taskType: 'local_agent' },
+];
+
+function parseBackgroundStart(text: string): BackgroundStart | null {
+  for (const { says, taskType } of STARTS) {
+    const found = says.exec(text.slice(0, 4_000));
+    if (found === null) continue;
+    const { id = null, pid } = found.groups ?? {};
+    return { taskId: id, pid: pid === undefined ? null : Number(pid), taskType };
+  }
+  return null;
+}
+
+/**
+ * The file that a background command writes to, as qwen and Claude Code name it in the words that begin its result.
+ *
+ * @param text the result of a call that was made to run a command in the background: of any other, these words may be
+ *   anybody's, and the file that they name anybody's as well
+ * @param taskId which the words have to be about
+ */
+function parseOutputFile(text: string, taskId: string): string | null {
+  for (const says of OUTPUTS) {
+    const [, id, file = null] = says.exec(text.slice(0, 8_000)) ?? [];
+    if (id === taskId) return file;
+  }
+  return null;
+}
+
+const OUTPUTS = [
+  /^Background shell started\.\nid: (\S+)\n(?:pid: \d+\n)?output file: ([^\n]+)\n/,
+  /^Command running in background with ID: (\S+)\. Output is being written to: ([^\n]+?\.output)\. /,
+];
+
+/** Where a later result says that something of the background has ended, as Copilot does when it reads of it. */
+interface BackgroundEnd {
+  taskId: string;
+  status: 'completed' | 'failed';
+  exitCode: number | null;
+}
+
+function parseBackgroundEnd(text: string): BackgroundEnd | null {
+  const start = text.slice(0, 1_000);
+  const agent = /^Agent (?:is idle|has completed|completed|failed)[^\n]*?agent_id: ([\w-]+)[^\n]*?status: (\w+)/.exec(
+    start,
+  );
+  if (agent?.[1] !== undefined && agent[2] !== 'running') {
+    return { taskId: agent[1], status: agent[2] === 'failed' ? 'failed' : 'completed', exitCode: null };
+  }
+  const shell = /<shellId: (\S+) completed with exit code (\d+)>\s*$/.exec(text.slice(-200));
+  if (shell?.[1] === undefined) return null;
+  const exitCode = Number(shell[2]);
+  return { taskId: shell[1], status: exitCode === 0 ? 'completed' : 'failed', exitCode };
+}
+
+/**
+ * What Qwen Code says beside ACP: chunks with a `source`, and around a turn that it begins by itself the request
+ * `_qwencode/start_turn` and the notification `_qwencode/end_turn`.
+ *
+ * @see @qwen-code/qwen-code 0.24.4
+ */
+interface EndedTask {
+  task_id: string;
+  status: 'completed' | 'failed' | 'stopped';
+  summary: string;
+  description?: string;
+}
+
+/** The word that a task has ended, which comes as a text and is none of the agent's. */
+export function qwenTaskEnd(meta: Fields, text: string): EndedTask | null {
+  if (meta.source !== 'background_task_completed') return null;
+  const { taskId, status, commandLabel, label } = fieldsOf(meta.backgroundTask);
+  const id = textOf(taskId);
+  if (id === null) return null;
+  return compact({
+    task_id: id,
+    status:
+      status === 'failed'
+        ? ('failed' as const)
+        : status === 'cancelled'
+          ? ('stopped' as const)
+          : ('completed' as const),
+    summary: cutText(text, 2_000),
+    description: textOf(commandLabel) ?? textOf(label) ?? undefined,
+  });
+}
+
+/** The same word once more, now with the turn that answers it. */
+export function isQwenTurnNotice(meta: Fields): boolean {
+  return meta.source === 'background_notification';
 }

@@ -1,10 +1,10 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import { withCut } from '../writer/long-text';
+import { setBounded } from '../bounded-map';
+import type { PartAssembler } from '../writer/part-assembler';
 import type { SessionWriter } from '../writer/session-writer';
-import type { Speaker } from '../writer/speaker';
+import { withTruncationNote } from '../writer/size-limits';
 import { callContent, outputText } from './content';
 
 export interface ToolCall {
@@ -61,24 +61,24 @@ export class Calls {
 
   /** Those of the agent itself that have not ended. */
   get open(): ToolCall[] {
-    const open = new Set(this.#writer.speaker().openCalls);
+    const open = new Set(this.#writer.parts().openCalls);
     return [...this.#calls.values()].filter(({ id, taskId }) => taskId === null && open.has(id));
   }
 
   /** Its turn ended before it. */
   isLeft(call: ToolCall): boolean {
-    return this.speaker(call).callState(call.id) === 'left';
+    return this.parts(call).callState(call.id) === 'left';
   }
 
-  speaker({ taskId }: ToolCall): Speaker {
-    return this.#writer.speaker(taskId);
+  parts({ taskId }: ToolCall): PartAssembler {
+    return this.#writer.parts(taskId);
   }
 
   /** @returns its end, if it ended with this */
   heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
-    const speaker = this.#writer.speaker(taskId);
+    const parts = this.#writer.parts(taskId);
     const name = nameOf(update);
-    const shown = speaker.call(id, name, { isStart: isStart(update) });
+    const shown = parts.startCall(id, name, { isStart: isStart(update) });
     const known = this.#calls.get(id);
     const call = known?.id === shown ? known : this.#begin(id, { id: shown, name, taskId });
     const { title, kind, rawInput, content, rawOutput, status, _meta } = update;
@@ -88,16 +88,16 @@ export class Calls {
       call.rawInput = rawInput;
     const { text, edits } = callContent(content);
     if (edits.length > 0) call.edits = edits;
-    if (speaker.callState(shown) === 'answered') return null;
+    if (parts.callState(shown) === 'answered') return null;
     addOutput(call, terminalOutput(_meta));
     if (status === 'in_progress') call.refusal = null;
     const isOver = status === 'completed' || status === 'failed';
-    if (call.rawInput !== undefined) speaker.args(call.id, call.rawInput);
+    if (call.rawInput !== undefined) parts.setArgs(call.id, call.rawInput);
     else if ((isOver || status === 'in_progress') && call.title !== call.name)
-      speaker.args(call.id, { title: call.title });
+      parts.setArgs(call.id, { title: call.title });
     if (!isOver) return null;
     const plain = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
-    const said = call.output === '' ? plain : withCut(call.output, call.cutOutput);
+    const said = call.output === '' ? plain : withTruncationNote(call.output, call.cutOutput);
     const { is_background, run_in_background } = fieldsOf(call.rawInput);
     const isBackground = call.kind === 'execute' && (is_background === true || run_in_background === true);
     const { exit_code: exitCode } = { ...fieldsOf(rawOutput), ...fieldsOf(fieldsOf(_meta).terminal_exit) };
@@ -106,7 +106,7 @@ export class Calls {
 
   /** Writes its result. */
   end({ call, isError, text }: Pick<CallEnd, 'call' | 'isError' | 'text'>): void {
-    this.speaker(call).result(call.id, text, { isError, edits: call.edits });
+    this.parts(call).setResult(call.id, text, { isError, edits: call.edits });
     call.edits = [];
     [call.output, call.cutOutput] = ['', 0];
     call.rawInput = undefined;
@@ -135,7 +135,7 @@ export class Calls {
       cutOutput: 0,
       refusal: null,
     };
-    remember(this.#calls, id, call, MAX_CALLS);
+    setBounded(this.#calls, id, call, MAX_CALLS);
     return call;
   }
 }

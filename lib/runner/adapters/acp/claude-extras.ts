@@ -1,6 +1,6 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import { ASYNC_TASKS } from './agent-profiles';
 import { type PromptTurns, SETTLE_MS } from './prompt-turns';
@@ -55,9 +55,9 @@ export class ClaudeExtras {
   /** Subagents in the foreground. */
   readonly #inCall = new Set<string>();
   readonly #files = new Map<string, string>();
-  readonly #patched = new Map<string, string>();
+  readonly #patchedStatus = new Map<string, string>();
   /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
-  readonly #unsaid = new Map<string, { at: number; how: TaskEnd }>();
+  readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
   /** Messages of the Agent SDK come, and tell more of how a task ended. */
   #isRaw = false;
   /** Ended since a turn last began by itself, in their order. */
@@ -80,7 +80,7 @@ export class ClaudeExtras {
 
   /** A task that was told of with the result of the call that started it. */
   started(callId: string, taskId: string): void {
-    remember(this.#byCall, callId, taskId, MAX_KNOWN);
+    setBounded(this.#byCall, callId, taskId, MAX_KNOWN);
   }
 
   /** `params.message` of `_claude/sdkMessage`; those that are not RAW_MESSAGES say what the updates say. */
@@ -97,8 +97,8 @@ export class ClaudeExtras {
 
   /** Where a task writes to, which comes in more than one way. */
   outputFile(id: string, file: string): void {
-    if (!this.#writer.runs(id) || this.#files.get(id) === file) return;
-    remember(this.#files, id, file, MAX_KNOWN);
+    if (!this.#writer.isRunning(id) || this.#files.get(id) === file) return;
+    setBounded(this.#files, id, file, MAX_KNOWN);
     this.#writer.taskUpdated({ task_id: id, output_file: file });
   }
 
@@ -114,37 +114,38 @@ export class ClaudeExtras {
     const about = { task_id: id, output_file: textOf(outputFilePath) ?? undefined };
     if (sessionUpdate === 'async_task_spawned') {
       const callId = textOf(toolCallId);
-      if (callId !== null) remember(this.#byCall, callId, id, MAX_KNOWN);
-      if (this.#writer.runs(id)) return;
+      if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
+      if (this.#writer.isRunning(id)) return;
       const said = textOf(description) ?? textOf(name) ?? undefined;
       this.#writer.taskStarted(
         compact({ ...about, tool_use_id: callId, description: said, task_type: textOf(update.taskType) ?? undefined }),
       );
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
-    } else if (isEnd(state) && this.#writer.runs(id)) {
+    } else if (isEnd(state) && this.#writer.isRunning(id)) {
       const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
       // Its call can only add that it failed.
       if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
-      else remember(this.#unsaid, id, { at: now, how }, MAX_KNOWN);
+      else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
   /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
   get dueAt(): number | null {
-    const [next] = this.#unsaid.values();
+    const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;
   }
 
   elapsed(now: number): void {
-    for (const [id, { at, how }] of this.#unsaid) if (at + SETTLE_MS <= now) this.#end(id, how);
+    for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
   }
 
   /** The call that started a task has given its result: a subagent in the foreground has ended with it. */
   callEnded(callId: string, isError: boolean): void {
     const id = this.#byCall.get(callId);
     if (id === undefined || !this.#inCall.delete(id)) return;
-    if (this.#writer.runs(id)) this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
+    if (this.#writer.isRunning(id))
+      this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
   }
 
   /** `usage_update` with an origin: the result of a turn, without its words. */
@@ -167,8 +168,8 @@ export class ClaudeExtras {
     this.#ended = [];
     this.#foreground.clear();
     this.#inCall.clear();
-    this.#patched.clear();
-    this.#unsaid.clear();
+    this.#patchedStatus.clear();
+    this.#unconfirmed.clear();
   }
 
   #ownTurn({ sessionUpdate, state, description }: Fields, now: number): void {
@@ -209,11 +210,11 @@ export class ClaudeExtras {
     const id = textOf(message.task_id);
     if (id === null) return;
     const [callId, runId] = [textOf(message.tool_use_id), textOf(message.run_id)];
-    if (callId !== null) remember(this.#byCall, callId, id, MAX_KNOWN);
-    if (runId !== null) remember(this.#byRun, runId, id, MAX_KNOWN);
+    if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
+    if (runId !== null) setBounded(this.#byRun, runId, id, MAX_KNOWN);
     // A command in the foreground is its tool call; a subagent there says things of its own, which need a place.
     if (message.is_backgrounded === false && message.task_type !== 'local_agent') {
-      remember(this.#foreground, id, message, MAX_KNOWN);
+      setBounded(this.#foreground, id, message, MAX_KNOWN);
       return;
     }
     if (message.is_backgrounded === false) this.#inCall.add(id);
@@ -237,7 +238,7 @@ export class ClaudeExtras {
 
   #taskProgress({ task_id, run_id, description, last_tool_name, summary, usage }: Fields): void {
     const id = textOf(task_id);
-    if (id === null || !this.#writer.runs(id)) return;
+    if (id === null || !this.#writer.isRunning(id)) return;
     this.#writer.taskProgress(
       compact({
         task_id: id,
@@ -258,14 +259,14 @@ export class ClaudeExtras {
     if (is_backgrounded === true) this.#inCall.delete(id);
     if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
     // How it ended is told by the notification behind it, with its words.
-    if (typeof status === 'string' && STATUS.has(status)) remember(this.#patched, id, status, MAX_KNOWN);
+    if (typeof status === 'string' && STATUS.has(status)) setBounded(this.#patchedStatus, id, status, MAX_KNOWN);
   }
 
   #taskEnded({ task_id, status, summary, output_file, usage }: Fields): void {
     const id = textOf(task_id);
     if (id === null) return;
     this.#foreground.delete(id);
-    if (!this.#writer.runs(id)) return;
+    if (!this.#writer.isRunning(id)) return;
     const said = textOf(summary) ?? undefined;
     const exitCode = /exit code (\d+)/.exec(said ?? '')?.[1];
     this.#end(id, {
@@ -278,8 +279,8 @@ export class ClaudeExtras {
   }
 
   #end(id: string, how: TaskEnd): void {
-    this.#patched.delete(id);
-    this.#unsaid.delete(id);
+    this.#patchedStatus.delete(id);
+    this.#unconfirmed.delete(id);
     this.#inCall.delete(id);
     this.#writer.taskCompleted(compact({ task_id: id, ...how }));
     // One that a person stopped wakes nobody.
@@ -291,7 +292,7 @@ export class ClaudeExtras {
     if (!Array.isArray(tasks)) return;
     const running = new Set(listOf(tasks).map((task) => textOf(fieldsOf(task).task_id)));
     for (const id of this.#writer.openTasks) {
-      const status = this.#patched.get(id);
+      const status = this.#patchedStatus.get(id);
       if (running.has(id) || status === undefined) continue;
       this.#end(id, { status: STATUS.get(status) ?? 'completed' });
     }

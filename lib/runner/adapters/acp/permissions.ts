@@ -1,6 +1,6 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { shownInput } from '../writer/shown-input';
+import { displayInput } from '../writer/size-limits';
 import type { ToolCall } from './calls';
 import { callContent } from './content';
 
@@ -19,7 +19,7 @@ export function permissionOf(
   const said = callContent(content);
   const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: said.text });
   const isWhole = rawInput !== undefined || call?.rawInput !== undefined || (textOf(title) ?? '').length <= MAX_TITLE;
-  const { input, options: offered } = shownInput(asked, optionsOf(options), isWhole);
+  const { input, options: offered } = displayInput(asked, optionsOf(options), isWhole);
   return compact({
     request_id: requestId,
     kind: 'permission' as const,

@@ -56,12 +56,12 @@ export class PromptTurns {
   #isCancelled = false;
   /** The turn's result has come, and its answer not yet. */
   #settled: { at: number; end: TurnEnd } | null = null;
-  #heardAt = 0;
+  #lastContentAt = 0;
   #spoke = false;
   /** The open turn has said something and done nothing. */
-  #isOnlySaying = true;
+  #isTextOnly = true;
   /** Then the agent's id of what it said last; null: without one. */
-  #onlySaid: string | null | undefined;
+  #lastTextId: string | null | undefined;
   /** When a remark outside of turns was last added to. */
   #remarkedAt: number | null = null;
   /** The prompt whose turn is open though the agent did not take it: it may be given again. */
@@ -108,7 +108,7 @@ export class PromptTurns {
     const isCancelled = prompt.isCancelled === true || (this.#isCancelled && answer.kind === 'failed');
     const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : answer;
     if (!prompt.begun) this.#answeredUnbegun(prompt, end, now);
-    else if (this.#writer.turn === null) this.#saidLate(end);
+    else if (this.#writer.turn === null) this.#failLate(end);
     else if (this.#goesOnWithNext(end)) {
       const next = this.#nextUnnamed;
       if (next !== undefined) this.#join(next);
@@ -123,8 +123,8 @@ export class PromptTurns {
     // The agent's next message, with nothing done since the last, answers the prompt that waits.
     if (
       isText &&
-      this.#onlySaid !== undefined &&
-      text.messageId !== this.#onlySaid &&
+      this.#lastTextId !== undefined &&
+      text.messageId !== this.#lastTextId &&
       this.#nextUnnamed !== undefined
     ) {
       this.#endUnmarked();
@@ -136,19 +136,19 @@ export class PromptTurns {
       }
       const next = this.#nextUnnamed;
       if (next !== undefined) this.#begin(next, now);
-      else this.#beginOwn(this.cause(), false, now);
+      else this.#beginBetweenRun(this.cause(), false, now);
     }
-    this.#heardAt = now;
+    this.#lastContentAt = now;
     if (isText) this.#spoke = true;
-    this.#onlySaid = isText && this.#isOnlySaying ? text.messageId : undefined;
-    if (!isText) this.#isOnlySaying = false;
+    this.#lastTextId = isText && this.#isTextOnly ? text.messageId : undefined;
+    if (!isText) this.#isTextOnly = false;
   }
 
   /** The agent says that it begins a turn by itself. */
   ownBegins(trigger: TurnTrigger, now: number): void {
     if (this.#settled !== null) this.#end(this.#settled.end);
-    if (this.#writer.turn === null) this.#beginOwn(trigger, true, now);
-    else if (this.#isOwn) this.#writer.wokenBy(trigger);
+    if (this.#writer.turn === null) this.#beginBetweenRun(trigger, true, now);
+    else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
   }
 
   /** The agent says that it works (ACP v2): at a prompt that waits, else by itself. */
@@ -166,7 +166,7 @@ export class PromptTurns {
       if (this.#writer.turn === null) this.#begin(prompt, now);
       else this.#join(prompt);
     }
-    if (this.#isOwn) this.ownEnds(end);
+    if (this.#isBetweenRun) this.ownEnds(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
     else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
     this.#prompts = this.#prompts.filter(({ begun, isAccepted }) => !begun || isAccepted !== true);
@@ -174,8 +174,8 @@ export class PromptTurns {
 
   /** The agent says that a turn it had begun by itself is over. */
   ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
-    if (!this.#isOwn) return;
-    if (trigger !== null) this.#writer.wokenBy(trigger);
+    if (!this.#isBetweenRun) return;
+    if (trigger !== null) this.#writer.setTrigger(trigger);
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
@@ -218,7 +218,7 @@ export class PromptTurns {
   get dueAt(): number | null {
     if (this.#settled !== null) return this.#settled.at + SETTLE_MS;
     if (this.#remarkedAt !== null) return this.#remarkedAt + SETTLE_MS;
-    return this.#endsBySilence() ? this.#heardAt + QUIET_MS : null;
+    return this.#endsBySilence() ? this.#lastContentAt + QUIET_MS : null;
   }
 
   elapsed(now: number): void {
@@ -235,7 +235,7 @@ export class PromptTurns {
     this.#reset();
   }
 
-  get #isOwn(): boolean {
+  get #isBetweenRun(): boolean {
     return this.#writer.turn?.kind === 'between-run';
   }
 
@@ -246,7 +246,7 @@ export class PromptTurns {
 
   /** All that it said has no id, as its program's remarks: the agent's own messages have one. */
   get #isRemark(): boolean {
-    return this.#onlySaid === null;
+    return this.#lastTextId === null;
   }
 
   #endsBySilence(): boolean {
@@ -270,57 +270,57 @@ export class PromptTurns {
     if (turn !== null && end.kind === 'success') {
       this.#join(prompt);
       // The mark of its end did not come before the answer, and nothing else will end it.
-      if (this.#isOwn && !this.#isMarked && !this.isAwaited) this.#end(end);
+      if (this.#isBetweenRun && !this.#isMarked && !this.isAwaited) this.#end(end);
       return;
     }
     this.#endUnmarked();
     if (this.#writer.turn === null) {
       this.#begin(prompt, now);
       this.#end(end);
-    } else this.#tellFailure(end);
+    } else this.#writeFailure(end);
   }
 
-  #saidLate(end: TurnEnd): void {
+  #failLate(end: TurnEnd): void {
     this.#beforeEnd(end);
-    this.#tellFailure(end);
+    this.#writeFailure(end);
   }
 
-  #tellFailure(end: TurnEnd): void {
+  #writeFailure(end: TurnEnd): void {
     if (end.kind === 'failed') this.#writer.notice(end.message, 'error');
   }
 
   #beginNext(now: number): void {
     const next = this.#prompts.find(({ begun }) => !begun);
     if (next === undefined) return;
-    if (this.#isOwn) this.#end({ kind: 'success' }, { isInferred: true });
+    if (this.#isBetweenRun) this.#end({ kind: 'success' }, { isInferred: true });
     if (this.#writer.turn === null) this.#begin(next, now);
   }
 
   #endUnmarked(): void {
-    if (this.#isOwn && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
+    if (this.#isBetweenRun && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
   }
 
   #endRemark(): void {
-    if (this.#remarkedAt !== null) this.#writer.speaker().endText();
+    if (this.#remarkedAt !== null) this.#writer.parts().endText();
     this.#remarkedAt = null;
   }
 
   #begin(prompt: Prompt, now: number): void {
     prompt.begun = true;
     this.#reset();
-    this.#heardAt = now;
+    this.#lastContentAt = now;
     this.#writer.begin({ kind: 'user', userMessageIds: prompt.messageIds });
   }
 
   #join(prompt: Prompt): void {
     prompt.begun = true;
-    this.#writer.answers(prompt.messageIds);
+    this.#writer.addAnswered(prompt.messageIds);
   }
 
-  #beginOwn(trigger: TurnTrigger, isMarked: boolean, now: number): void {
+  #beginBetweenRun(trigger: TurnTrigger, isMarked: boolean, now: number): void {
     this.#reset();
     this.#isMarked = isMarked;
-    this.#heardAt = now;
+    this.#lastContentAt = now;
     this.#writer.begin({ kind: 'between-run', trigger });
   }
 
@@ -332,8 +332,8 @@ export class PromptTurns {
 
   #reset(): void {
     this.#endRemark();
-    this.#isOnlySaying = true;
-    this.#onlySaid = undefined;
+    this.#isTextOnly = true;
+    this.#lastTextId = undefined;
     this.#untaken = null;
     this.#settled = null;
     this.#isMarked = false;

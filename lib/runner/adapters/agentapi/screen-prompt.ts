@@ -33,7 +33,7 @@ const OPTION = /^\s*(?:([❯>›→▸])\s*)?(\d{1,2})[.)]\s+(\S.*)$/;
 const DENIES = /^(no\b|n$|den[yi]|reject|cancel|abort|don['’]?t|do not|skip|exit|quit|stop)/i;
 const LASTS = /don['’]?t ask again|do not ask again|always|for this session|\ball\b/i;
 
-export function promptOn(screen: string): ScreenPrompt | null {
+export function parseScreenPrompt(screen: string): ScreenPrompt | null {
   const all = withoutTrailing(screen).split('\n');
   const shown = all.slice(-MOST_LINES);
   const lines = shown.map(withoutBox);

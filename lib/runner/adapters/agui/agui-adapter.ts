@@ -1,7 +1,6 @@
-import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../wire';
-import { type AgUiFrame, frameOf } from './agui-frames';
+import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../wire';
+import { type AgUiFrame, frameOf, threadOf } from './agui-frames';
 import { type AgUiAdapterOptions, AgUiThread, type EndedWork } from './agui-thread';
-import { threadOf } from './event-words';
 
 /**
  * An AG-UI server, as a runner hears it: the stream of each run that it posts, and the stream of events between runs.
@@ -33,17 +32,17 @@ export class AgUiAdapter implements WireAdapter {
     return this.#thread?.endedWork ?? this.#options.ended ?? { runs: [], tasks: [] };
   }
 
-  read(frame: WireFrame, now: number): ToldEvent[] {
+  read(frame: WireFrame, now: number): EmittedEvent[] {
     const read = frameOf(frame);
     this.#thread ??= this.#threadOf(read);
     return this.#thread?.read(read, now) ?? [];
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     return this.#thread?.elapsed(now) ?? [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     return this.#thread?.ended(end, now) ?? [];
   }
 

@@ -1,10 +1,11 @@
 import { CUSTOM, type TaskEventValue, type TurnTrigger } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
-import { applyPatch } from './json-patch';
-import { isTooDeep } from './passed-on';
-import { endIn, type TaskEnd, taskValueOf, words } from './task-words';
+import { truncateText } from '../writer/size-limits';
+import { isTooDeep } from './forwarded-events';
 
 /** Most activities that are kept for what is patched later, and how long one may be as JSON. */
 const MAX_ACTIVITIES = 128;
@@ -87,7 +88,7 @@ export class BackgroundTasks {
     if (activityType !== MASTRA_TASK || id === null) return false;
     const now = type === 'ACTIVITY_DELTA' ? applyPatch(this.#activities.get(id) ?? {}, patch) : content;
     if (!isObject(now) || isTooDeep(now) || JSON.stringify(now).length > MAX_ACTIVITY) return true;
-    remember(this.#activities, id, now, MAX_ACTIVITIES);
+    setBounded(this.#activities, id, now, MAX_ACTIVITIES);
     this.#mastra(now, id);
     return true;
   }
@@ -97,11 +98,11 @@ export class BackgroundTasks {
     const value = taskValueOf({ task_id: subagentRunId }, this.#isHere);
     if (value === null) return false;
     if (type === 'SUBAGENT_STARTED') {
-      const about = { description: words(description) ?? words(name), subagent_type: words(name) };
+      const about = { description: boundedText(description) ?? boundedText(name), subagent_type: boundedText(name) };
       const call = textOf(parentToolCallId);
       this.#writer.taskStarted({ ...value, ...compact(about), task_type: 'local_agent', tool_use_id: call });
     } else if (type === 'SUBAGENT_ERROR') {
-      this.#writer.taskCompleted({ ...value, status: 'failed', error: words(message) ?? null });
+      this.#writer.taskCompleted({ ...value, status: 'failed', error: boundedText(message) ?? null });
     } else if (type === 'SUBAGENT_FINISHED') {
       if (fieldsOf(outcome).type === 'suspended') this.#goesOn({ ...value, status: 'suspended' }, 'updated');
       else this.#writer.taskCompleted({ ...value, status: 'completed' });
@@ -146,23 +147,23 @@ export class BackgroundTasks {
     const took = numberOf(elapsedMs);
     const value: TaskEventValue = {
       task_id: id,
-      ...compact({ description: words(toolName), tool_use_id: textOf(toolCallId) }),
+      ...compact({ description: boundedText(toolName), tool_use_id: textOf(toolCallId) }),
       ...(took === null ? {} : { usage: { duration_ms: took } }),
     };
     const end = endIn(status);
     if (end !== null) {
       const summary = end === 'completed' ? wordsOf(result) : undefined;
       this.#ended({ ...value, ...compact({ summary, error: wordsOf(error) }), status: end }, end);
-    } else if (this.#writer.runs(id)) {
+    } else if (this.#writer.isRunning(id)) {
       const last = wordsOf(listOf(content.outputs).at(-1));
-      this.#goesOn({ ...value, ...compact({ summary: last, status: words(status) }) }, 'progress');
+      this.#goesOn({ ...value, ...compact({ summary: last, status: boundedText(status) }) }, 'progress');
     } else this.#begins({ ...value, task_type: MASTRA_TASK });
   }
 
   #begins(value: TaskEventValue): void {
     if (this.#writer.turn !== null && this.#before.delete(value.task_id)) this.#over.delete(value.task_id);
     if (this.#over.has(value.task_id)) return;
-    if (this.#writer.runs(value.task_id)) this.#goesOn(value, 'updated');
+    if (this.#writer.isRunning(value.task_id)) this.#goesOn(value, 'updated');
     else this.#writer.taskStarted(value);
   }
 
@@ -170,14 +171,14 @@ export class BackgroundTasks {
     const said = JSON.stringify(value);
     if (this.#over.has(value.task_id)) return;
     if (this.#progress.get(value.task_id) === said) return;
-    remember(this.#progress, value.task_id, said, MAX_NOTED);
+    setBounded(this.#progress, value.task_id, said, MAX_NOTED);
     if (how === 'progress') this.#writer.taskProgress(value);
     else this.#writer.taskUpdated(value);
   }
 
   #ended(value: TaskEventValue, status: TaskEnd): void {
     if (this.#over.has(value.task_id)) return;
-    remember(this.#over, value.task_id, true, MAX_NOTED);
+    setBounded(this.#over, value.task_id, true, MAX_NOTED);
     this.#progress.delete(value.task_id);
     this.#writer.taskCompleted({ ...value, status });
     const ended = this.#writer.turn === null ? this.#endedOutside : this.#endedInside;
@@ -186,5 +187,147 @@ export class BackgroundTasks {
 }
 
 function wordsOf(value: unknown): string | undefined {
-  return value === undefined || value === null ? undefined : (words(value) ?? words(JSON.stringify(value)));
+  return value === undefined || value === null ? undefined : (boundedText(value) ?? boundedText(JSON.stringify(value)));
+}
+
+/** What a text of a task may take as JSON. */
+const MAX_TASK_TEXT = 64 * 1024;
+
+type TaskEnd = 'completed' | 'failed' | 'stopped';
+
+const ENDS: ReadonlyMap<string, TaskEnd> = new Map([
+  ['completed', 'completed'],
+  ['done', 'completed'],
+  ['success', 'completed'],
+  ['failed', 'failed'],
+  ['error', 'failed'],
+  ['stopped', 'stopped'],
+  ['cancelled', 'stopped'],
+  ['canceled', 'stopped'],
+  ['killed', 'stopped'],
+]);
+
+/** How a task ended by its status; null if it has not. */
+function endIn(status: unknown): TaskEnd | null {
+  return ENDS.get(textOf(status) ?? '') ?? null;
+}
+
+/**
+ * The value of a `task:*` event as the protocol has it.
+ *
+ * @param isHere the agent runs on this machine: files that it names are looked for
+ * @returns null if it names no task
+ */
+function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
+  const said = fieldsOf(value);
+  const id = textOf(said.task_id) ?? textOf(said.taskId) ?? textOf(said.id);
+  if (id === null) return null;
+  const file = textOf(said.output_file);
+  return compact({
+    task_id: cutText(id, MAX_ID_LENGTH),
+    run_id: idIn(said.run_id),
+    tool_use_id: idIn(said.tool_use_id),
+    description: boundedText(said.description),
+    task_type: boundedText(said.task_type),
+    subagent_type: boundedText(said.subagent_type),
+    parent_task_id: idIn(said.parent_task_id),
+    status: boundedText(said.status),
+    summary: boundedText(said.summary),
+    ...(isHere ? { output_file: file } : { remote_output_file: file }),
+    exit_code: numberOf(said.exit_code),
+    error: boundedText(said.error),
+    usage: usageOf(said.usage),
+    last_tool_name: boundedText(said.last_tool_name),
+    started_at: numberOf(said.started_at) ?? undefined,
+    ended_at: numberOf(said.ended_at) ?? undefined,
+  });
+}
+
+function idIn(value: unknown): string | null {
+  const id = textOf(value);
+  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+}
+
+function boundedText(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text === null ? undefined : truncateText(text, MAX_TASK_TEXT);
+}
+
+function usageOf(value: unknown): TaskEventValue['usage'] {
+  const { total_tokens: tokens, tool_uses: tools, duration_ms: ms }: Fields = fieldsOf(value);
+  const usage = compact({
+    total_tokens: numberOf(tokens) ?? undefined,
+    tool_uses: numberOf(tools) ?? undefined,
+    duration_ms: numberOf(ms) ?? undefined,
+  });
+  return Object.keys(usage).length === 0 ? undefined : usage;
+}
+
+/** Most operations of one patch that are applied. */
+const MAX_OPERATIONS = 1_000;
+
+/**
+ * Applies a patch to a copy of a JSON value. What can't be applied is passed over: an agent's patch is no reason to lose
+ * what is known.
+ *
+ * @see RFC 6902; pointers are RFC 6901
+ */
+export function applyPatch(value: unknown, patch: unknown): unknown {
+  let root = structuredClone(value);
+  for (const entry of listOf(patch).slice(0, MAX_OPERATIONS)) {
+    if (!isObject(entry)) continue;
+    const { op, path, from, value: given } = entry;
+    const at = tokensOf(path);
+    if (at === null) continue;
+    if (op === 'add' || op === 'replace') root = put(root, at, structuredClone(given), op === 'add');
+    else if (op === 'remove') root = take(root, at);
+    else if (op === 'move' || op === 'copy') {
+      const source = tokensOf(from);
+      const found = source === null ? undefined : structuredClone(read(root, source));
+      if (source === null || found === undefined) continue;
+      if (op === 'move') root = take(root, source);
+      root = put(root, at, found, true);
+    }
+  }
+  return root;
+}
+
+function tokensOf(pointer: unknown): string[] | null {
+  if (pointer === '') return [];
+  if (typeof pointer !== 'string' || !pointer.startsWith('/')) return null;
+  const tokens = pointer.slice(1).split('/');
+  const plain = tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return plain.includes('__proto__') ? null : plain;
+}
+
+function read(root: unknown, tokens: readonly string[]): unknown {
+  let found = root;
+  for (const token of tokens) {
+    if (Array.isArray(found)) found = found[Number(token)];
+    else found = isObject(found) && Object.hasOwn(found, token) ? found[token] : undefined;
+  }
+  return found;
+}
+
+function put(root: unknown, tokens: readonly string[], value: unknown, isAdded: boolean): unknown {
+  const last = tokens.at(-1);
+  if (last === undefined) return value;
+  const parent = read(root, tokens.slice(0, -1));
+  if (Array.isArray(parent)) {
+    const at = last === '-' ? parent.length : Number(last);
+    if (!Number.isInteger(at) || at < 0 || at > parent.length) return root;
+    parent.splice(at, isAdded ? 0 : 1, value);
+  } else if (isObject(parent)) parent[last] = value;
+  return root;
+}
+
+function take(root: unknown, tokens: readonly string[]): unknown {
+  const last = tokens.at(-1);
+  if (last === undefined) return null;
+  const parent = read(root, tokens.slice(0, -1));
+  if (Array.isArray(parent)) {
+    const at = Number(last);
+    if (Number.isInteger(at) && at >= 0) parent.splice(at, 1);
+  } else if (isObject(parent)) delete parent[last];
+  return root;
 }

@@ -1,9 +1,9 @@
 import { type Fields, fieldsOf, isJson, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { Speaker } from '../writer/speaker';
-import type { TextAbout } from '../writer/speech-events';
-import { type CallResult, verdictIn } from './requests';
-import { hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
+import { setBounded } from '../bounded-map';
+import type { PartAssembler } from '../writer/part-assembler';
+import type { TextOptions } from '../writer/part-events';
+import { hasStandIns, rawIfSmall, resultText, standIn } from './content';
+import { type CallResult, verdictOf } from './requests';
 import type { Tasks } from './tasks';
 
 /** Most subagents that are followed at once; the one that has been silent for longest goes first. */
@@ -12,7 +12,7 @@ const MAX_SUBAGENTS = 64;
 const MAX_MESSAGES = 16;
 
 /** The run of the task whose subagent speaks; null for the main thread. */
-interface SpeakingTask {
+interface TaskRunRef {
   taskId: string | null;
   runId: string | null;
 }
@@ -50,15 +50,15 @@ interface ApiMessage {
  */
 export class ApiMessages {
   readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
-  readonly #speaker: (task: SpeakingTask) => Speaker;
-  readonly #blocks = new WeakMap<Speaker, SpeakerBlocks>();
-  readonly #main: SpeakerBlocks;
+  readonly #parts: (task: TaskRunRef) => PartAssembler;
+  readonly #blocks = new WeakMap<PartAssembler, ContentBlockStream>();
+  readonly #main: ContentBlockStream;
   /** By the call that a subagent works for, silent for longest first. */
-  readonly #subagents = new Map<string, SpeakerBlocks>();
+  readonly #subagents = new Map<string, ContentBlockStream>();
 
-  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask) => Speaker) {
+  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, parts: (task: TaskRunRef) => PartAssembler) {
     this.#tasks = tasks;
-    this.#speaker = speaker;
+    this.#parts = parts;
     this.#main = this.#blocksOf({ taskId: null, runId: null });
   }
 
@@ -72,7 +72,7 @@ export class ApiMessages {
     const { id, content } = fieldsOf(message.message);
     const results: ToolResult[] = [];
     for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
-      const result = toolResult(said.speaker, message, fieldsOf(block));
+      const result = toolResult(said.parts, message, fieldsOf(block));
       if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
       else results.push(result);
     }
@@ -80,16 +80,16 @@ export class ApiMessages {
   }
 
   toolResults(message: Fields): ToolResult[] {
-    const { speaker } = this.#of(message);
+    const { parts } = this.#of(message);
     return listOf(fieldsOf(message.message).content)
-      .map((block) => toolResult(speaker, message, fieldsOf(block)))
+      .map((block) => toolResult(parts, message, fieldsOf(block)))
       .filter((result) => result !== null);
   }
 
   /** The id in the log of a call of the model's. */
   shownCall(callId: string): string {
-    for (const { speaker } of [this.#main, ...this.#subagents.values()]) {
-      const shown = speaker.shownCall(callId);
+    for (const { parts } of [this.#main, ...this.#subagents.values()]) {
+      const shown = parts.loggedCallId(callId);
       if (shown !== null) return shown;
     }
     return callId;
@@ -101,7 +101,7 @@ export class ApiMessages {
   }
 
   taskEnded(taskId: string): void {
-    for (const [key, one] of this.#subagents) if (one.speaker.taskId === taskId) this.#forget(key, one);
+    for (const [key, one] of this.#subagents) if (one.parts.taskId === taskId) this.#forget(key, one);
   }
 
   closeAll(): void {
@@ -109,7 +109,7 @@ export class ApiMessages {
     for (const [key, one] of this.#subagents) this.#forget(key, one);
   }
 
-  #of(message: Fields): SpeakerBlocks {
+  #of(message: Fields): ContentBlockStream {
     const task = this.taskOf(message);
     if (task.taskId === null) return this.#main;
     const key = textOf(message.parent_tool_use_id) ?? task.taskId;
@@ -121,15 +121,15 @@ export class ApiMessages {
     return one;
   }
 
-  #blocksOf(task: SpeakingTask): SpeakerBlocks {
-    const speaker = this.#speaker(task);
-    const blocks = this.#blocks.get(speaker) ?? new SpeakerBlocks(speaker);
-    this.#blocks.set(speaker, blocks);
+  #blocksOf(task: TaskRunRef): ContentBlockStream {
+    const parts = this.#parts(task);
+    const blocks = this.#blocks.get(parts) ?? new ContentBlockStream(parts);
+    this.#blocks.set(parts, blocks);
     return blocks;
   }
 
   /** Whole messages name a subagent, streams only name its tool call. */
-  taskOf(message: Fields): SpeakingTask {
+  taskOf(message: Fields): TaskRunRef {
     const agentId = textOf(message.agent_id);
     const toolUseId = textOf(message.parent_tool_use_id);
     if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
@@ -138,7 +138,7 @@ export class ApiMessages {
     return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
   }
 
-  #forget(key: string, blocks: SpeakerBlocks): void {
+  #forget(key: string, blocks: ContentBlockStream): void {
     blocks.close();
     this.#subagents.delete(key);
   }
@@ -151,16 +151,16 @@ export class ApiMessages {
  * A block ends when its whole message has come, or when nothing more can come, not at `content_block_stop`: a whole text
  * that differs from the deltas can then still correct them.
  */
-class SpeakerBlocks {
-  readonly speaker: Speaker;
+class ContentBlockStream {
+  readonly parts: PartAssembler;
   readonly #messages = new Map<string, ApiMessage>();
   /** The message that is being streamed. */
   #current: ApiMessage | null = null;
   /** Counts on through all turns, so that no name is used twice. */
-  #named = 0;
+  #idCount = 0;
 
-  constructor(speaker: Speaker) {
-    this.speaker = speaker;
+  constructor(parts: PartAssembler) {
+    this.parts = parts;
   }
 
   /** One `event` of a `stream_event`. */
@@ -169,7 +169,7 @@ class SpeakerBlocks {
     switch (event.type) {
       case 'message_start':
         // A new message continues nothing of the last one.
-        this.speaker.endAll();
+        this.parts.endAll();
         this.#current = this.#message(textOf(fieldsOf(event.message).id) ?? this.#nameless());
         return;
       case 'content_block_start':
@@ -201,7 +201,7 @@ class SpeakerBlocks {
 
   /** What comes next belongs to another run, where a model may use the same ids. */
   close(): void {
-    this.speaker.close();
+    this.parts.close();
     this.#current = null;
     this.#messages.clear();
   }
@@ -239,15 +239,15 @@ class SpeakerBlocks {
 
   #wholeText(message: ApiMessage, kind: TextKind, text: string): void {
     const waiting = message.blocks.filter((one) => one.kind === kind && awaitsWhole(one));
-    const streamed = matchWhole(waiting, text, ({ name }) => this.speaker.shownOf(kind, name) ?? '');
+    const streamed = matchWhole(waiting, text, ({ name }) => this.parts.textOf(kind, name) ?? '');
     if (streamed !== undefined) streamed.awaits = null;
     const { name } = streamed ?? this.#add(message, kind, 'stream');
     this.#sayWhole({ kind, name }, text);
   }
 
-  #sayWhole({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextAbout = {}): void {
-    this.speaker.sayWhole(kind, name, text, { ...about, staysOpen: true });
-    this.speaker.endText(name, kind);
+  #sayWhole({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextOptions = {}): void {
+    this.parts.setText(kind, name, text, { ...about, staysOpen: true });
+    this.parts.endText(name, kind);
   }
 
   #wholeCall(message: ApiMessage, content: Fields): void {
@@ -255,8 +255,8 @@ class SpeakerBlocks {
     const name = this.#call(message, content, args);
     if (name === null) return;
     // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
-    if (!isJson(this.speaker.argsOf(name))) this.speaker.args(name, args);
-    this.speaker.endCall(name, args);
+    if (!isJson(this.parts.argsOf(name))) this.parts.setArgs(name, args);
+    this.parts.endCall(name, args);
   }
 
   /**
@@ -266,18 +266,18 @@ class SpeakerBlocks {
   #call(message: ApiMessage, content: Fields, args?: string): string | null {
     const callId = textOf(content.id);
     if (callId === null) return null;
-    const before = this.speaker.shownCall(callId);
+    const before = this.parts.loggedCallId(callId);
     const known = message.blocks.find(({ kind, name }) => kind === 'tool' && name === before);
     if (known !== undefined && (args === undefined ? known.awaits === 'stream' : awaitsWhole(known))) {
       known.awaits = null;
       return known.name;
     }
     const text = message.blocks.findLast(
-      ({ kind, name }) => kind === 'text' && this.speaker.textState(kind, name) !== 'new',
+      ({ kind, name }) => kind === 'text' && this.parts.textState(kind, name) !== 'new',
     );
     const parentMessageId = text?.name ?? message.base;
     const isStart = known === undefined;
-    const name = this.speaker.call(callId, textOf(content.name) ?? 'tool', { parentMessageId, isStart, args });
+    const name = this.parts.startCall(callId, textOf(content.name) ?? 'tool', { parentMessageId, isStart, args });
     if (name !== before) message.blocks.push({ kind: 'tool', name, awaits: args === undefined ? 'both' : 'stream' });
     return name;
   }
@@ -286,12 +286,13 @@ class SpeakerBlocks {
   #say(block: Block, delta: string): void {
     const { kind, name } = block;
     if (!awaitsWhole(block)) return;
-    if (kind === 'tool') this.speaker.addArgs(name, delta);
-    else if (this.speaker.textState(kind, name) !== 'ended') this.speaker.say(kind, name, delta, { staysOpen: true });
+    if (kind === 'tool') this.parts.appendArgs(name, delta);
+    else if (this.parts.textState(kind, name) !== 'ended')
+      this.parts.appendText(kind, name, delta, { staysOpen: true });
   }
 
   #add<K extends TextKind>(message: ApiMessage, kind: K, awaits: Block['awaits']): Block<K> {
-    const block = { kind, name: `${message.base}/${this.#named++}`, awaits };
+    const block = { kind, name: `${message.base}/${this.#idCount++}`, awaits };
     message.blocks.push(block);
     return block;
   }
@@ -303,14 +304,14 @@ class SpeakerBlocks {
   }
 
   #nameless(): string {
-    return `stream-${this.#named++}`;
+    return `stream-${this.#idCount++}`;
   }
 
   #message(id: string): ApiMessage {
     const known = this.#messages.get(id);
     if (known !== undefined) return known;
-    const message: ApiMessage = { base: `${this.speaker.prefix()}/${id}`, blocks: [], streamed: new Map() };
-    remember(this.#messages, id, message, MAX_MESSAGES);
+    const message: ApiMessage = { base: `${this.parts.prefix()}/${id}`, blocks: [], streamed: new Map() };
+    setBounded(this.#messages, id, message, MAX_MESSAGES);
     return message;
   }
 }
@@ -334,14 +335,14 @@ function awaitsWhole({ awaits }: Block): boolean {
   return awaits === 'whole' || awaits === 'both';
 }
 
-function toolResult(speaker: Speaker, message: Fields, block: Fields): ToolResult | null {
+function toolResult(parts: PartAssembler, message: Fields, block: Fields): ToolResult | null {
   const toolUseId = textOf(block.tool_use_id);
   if (toolUseId === null || typeof block.type !== 'string' || !block.type.endsWith('tool_result')) return null;
   const text = resultText(block.content);
   const isError = block.is_error === true;
   const raw = hasStandIns(block.content) ? rawIfSmall(block.content) : {};
-  speaker.result(toolUseId, text, { isError, messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`, ...raw });
-  return { toolUseId, isError, text, verdict: verdictIn(message, toolUseId) };
+  parts.setResult(toolUseId, text, { isError, messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`, ...raw });
+  return { toolUseId, isError, text, verdict: verdictOf(message, toolUseId) };
 }
 
 /**

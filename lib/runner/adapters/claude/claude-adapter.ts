@@ -1,24 +1,23 @@
 import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { ApiMessages, type ToolResult } from './api-messages';
-import { PERSONS } from './attribution';
-import { carry, taskSet, workings } from './carry';
-import { readersOf } from './readers';
+import { contentText, hasStandIns, rawIfSmall } from './content';
+import type { TaskRef } from './pending-task-ends';
 import { Requests } from './requests';
-import { SeenMessages } from './seen-messages';
-import { contentText, hasStandIns, rawIfSmall } from './stand-in';
-import type { TaskRef } from './task-ends';
+import { forwardMessage, listedTaskIds, messageHandlers, withoutEnvelope } from './system-messages';
 import { Tasks } from './tasks';
-import { TurnAttribution } from './turn-attribution';
+import { PERSONS, TurnAttribution } from './turn-attribution';
 
 export interface ClaudeAdapterOptions {
   /** The session the events belong to: AG-UI's threadId. */
   sessionId: string;
   newRunId: () => string;
   /** The source calls `told` to say which turn answers which task's end. Otherwise the adapter infers it. */
-  saysWhatIsTold?: boolean;
+  knowsDeliveries?: boolean;
 }
 
 /** How the agent's process ended. */
@@ -40,14 +39,14 @@ export class ClaudeAdapter {
   readonly #tasks: Tasks;
   readonly #messages: ApiMessages;
   readonly #requests: Requests;
-  readonly #seen = new SeenMessages();
+  readonly #seen = new MessageDedupe();
   /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
 
-  constructor({ saysWhatIsTold, ...options }: ClaudeAdapterOptions) {
+  constructor({ knowsDeliveries, ...options }: ClaudeAdapterOptions) {
     this.#writer = new SessionWriter({
       ...options,
       reusesTaskIds: true,
@@ -59,8 +58,8 @@ export class ClaudeAdapter {
       },
     });
     this.#tasks = new Tasks(this.#writer);
-    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), saysWhatIsTold);
-    this.#messages = new ApiMessages(this.#tasks, ({ taskId, runId }) => this.#writer.speaker(taskId, runId));
+    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), knowsDeliveries);
+    this.#messages = new ApiMessages(this.#tasks, ({ taskId, runId }) => this.#writer.parts(taskId, runId));
     this.#requests = new Requests(this.#writer);
   }
 
@@ -75,7 +74,7 @@ export class ClaudeAdapter {
       if (this.#seen.has(fields)) return;
       const name = fields.type === 'system' ? fields.subtype : fields.type;
       const reader = this.#readers.get(name);
-      if (reader === undefined) this.#carry(message);
+      if (reader === undefined) this.#forward(message);
       else reader(fields);
     });
   }
@@ -100,8 +99,8 @@ export class ClaudeAdapter {
    * A prompt reports the ends of these tasks to the agent; null means all that no prompt has reported yet.
    * @param how whether the prompt opens a turn, or goes to the one that is open
    */
-  told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
-    this.#turns.ends.told(ends, how);
+  taskEndsDelivered(ends: readonly TaskRef[] | null, how: 'wakes' | 'received'): void {
+    this.#turns.ends.delivered(ends, how);
   }
 
   /**
@@ -154,38 +153,38 @@ export class ClaudeAdapter {
       this.#flushThinking();
       this.#interrupt(exit.isAsked === true ? { kind: 'cancelled' } : EXITED);
       this.#processEnded(exit.reason ?? null);
-      this.#writer.over({ reason: 'exited', ...exit }, 'The agent’s process ended');
+      this.#writer.processEnded({ reason: 'exited', ...exit }, 'The agent’s process ended');
     });
   }
 
-  readonly #readers = readersOf<void>({
+  readonly #readers = messageHandlers<void>({
     init: (message) => this.#init(message),
     result: (message) => this.#result(message),
     assistant: (message) => this.#assistant(message),
     user: (message) => this.#user(message),
     stream_event: (message) => this.#stream(message),
-    task_started: (message) => this.#tasks.started(message) || this.#carry(message),
-    task_progress: (message) => this.#tasks.progress(message) || this.#carry(message),
-    task_updated: (message) => this.#tasks.updated(message) || this.#carry(message),
+    task_started: (message) => this.#tasks.started(message) || this.#forward(message),
+    task_progress: (message) => this.#tasks.progress(message) || this.#forward(message),
+    task_updated: (message) => this.#tasks.updated(message) || this.#forward(message),
     task_notification: (message) => this.#notified(message),
     background_tasks_changed: (message) => {
       this.#tasks.listed(message);
-      this.#writer.custom('claude:background_tasks_changed', taskSet(message));
+      this.#writer.custom('claude:background_tasks_changed', listedTaskIds(message));
     },
     status: (message) => {
       if (message.status === 'requesting') this.#turns.active('request', message);
-      this.#carry(message);
+      this.#forward(message);
     },
     session_state_changed: (message) => {
       if (message.state === 'running') this.#requests.running();
-      this.#carry(message);
+      this.#forward(message);
     },
     thinking_tokens: (message) => {
       this.#thinkingTokens = message;
     },
     permission_denied: (message) => {
       this.#requests.denied(textOf(message.tool_use_id), textOf(message.message));
-      this.#carry(message);
+      this.#forward(message);
     },
     keep_alive: () => undefined,
   });
@@ -197,7 +196,7 @@ export class ClaudeAdapter {
     this.#tasks.settle();
     this.#turns.init(message);
     // Every init lists the tools and commands: they are passed on only when they change.
-    const { user_message_uuids, user_message_uuid, ...about } = workings(message);
+    const { user_message_uuids, user_message_uuid, ...about } = withoutEnvelope(message);
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
     this.#lastInit = text;
@@ -228,7 +227,7 @@ export class ClaudeAdapter {
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
     if (isMain(message) && says) this.#turns.saidText();
-    this.#heard(this.#messages.assistant(message));
+    this.#resolveCalls(this.#messages.assistant(message));
   }
 
   #stream(message: Fields): void {
@@ -249,7 +248,7 @@ export class ClaudeAdapter {
         this.#turns.active('content', message);
         this.#turns.ends.boundary();
       }
-      this.#heard(results);
+      this.#resolveCalls(results);
       return;
     }
     const { kind, name } = fieldsOf(message.origin);
@@ -272,14 +271,14 @@ export class ClaudeAdapter {
     const isEvent = message.status === undefined;
     const end = isEvent ? this.#tasks.reported(message) : this.#tasks.notified(message);
     if (end === null) {
-      this.#carry(message);
+      this.#forward(message);
       return;
     }
     this.#turns.ends.add(end);
     if (!isEvent) this.#messages.taskEnded(end.taskId);
   }
 
-  #heard(results: readonly ToolResult[]): void {
+  #resolveCalls(results: readonly ToolResult[]): void {
     for (const { toolUseId, ...result } of results) {
       this.#requests.toolResult(toolUseId, result);
       this.#tasks.launched(toolUseId, result.text);
@@ -304,11 +303,11 @@ export class ClaudeAdapter {
   #flushThinking(): void {
     const message = this.#thinkingTokens;
     this.#thinkingTokens = null;
-    if (message !== null) this.#carry(message);
+    if (message !== null) this.#forward(message);
   }
 
-  #carry(message: unknown): void {
-    carry((event) => this.#writer.pass(event), message);
+  #forward(message: unknown): void {
+    forwardMessage((event) => this.#writer.emit(event), message);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {
@@ -332,4 +331,32 @@ const REPLACED = 'Another process has taken over this session. The one before it
 
 function isMain(message: Fields): boolean {
   return textOf(message.parent_tool_use_id) === null && textOf(message.agent_id) === null;
+}
+
+/** Most uuids remembered: a message that is repeated is repeated soon. */
+const MAX_UUIDS = 10_000;
+
+/** Recognises repeated messages: every message of the SDK carries a uuid. */
+class MessageDedupe {
+  readonly #uuids = new Map<string, true>();
+
+  /** Whether the message was seen before; remembers it. A message without a uuid always counts as new. */
+  has(message: Fields): boolean {
+    const uuid = textOf(message.uuid);
+    if (uuid === null) return false;
+    const isKnown = this.#uuids.has(uuid);
+    if (!isKnown) setBounded(this.#uuids, uuid, true, MAX_UUIDS);
+    return isKnown;
+  }
+}
+
+const MAX_VERSION = 64;
+
+/**
+ * `Claude Code` with its version, which comes in its `init` message (`claude_code_version`) and in the lines of its
+ * transcripts (`version`).
+ * @returns null if it is not a version
+ */
+export function claudeVersion(version: unknown): string | null {
+  return typeof version === 'string' && version.trim() !== '' ? `Claude Code ${cutText(version, MAX_VERSION)}` : null;
 }

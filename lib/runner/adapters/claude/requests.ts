@@ -1,7 +1,7 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 
 type Outcome = RequestResolvedValue['outcome'];
@@ -17,7 +17,7 @@ export interface CallResult {
   verdict: Verdict | null;
 }
 
-/** Asks for approval of a plan. */
+/** RunRequests for approval of a plan. */
 export const PLAN_TOOL = 'ExitPlanMode';
 
 const TITLES: ReadonlyMap<string, string> = new Map([
@@ -51,7 +51,7 @@ export class Requests {
   /** @param callId the id under which the call is shown */
   asked(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
-    if (id === null || this.#isAsked(id)) return;
+    if (id === null || this.#isKnown(id)) return;
     if (this.#awaits(id)) this.called(id);
     const tool = textOf(request.tool) ?? textOf(request.toolName);
     const question = tool === QUESTION_TOOL;
@@ -81,7 +81,7 @@ export class Requests {
   /** The state went from `requires_action` back to `running`. If several are open, only their tool results say which. */
   running(): void {
     const id = this.#only();
-    if (id !== null) this.#writer.passed(id);
+    if (id !== null) this.#writer.requestPassed(id);
   }
 
   /**
@@ -98,8 +98,8 @@ export class Requests {
       this.#results.delete(toolUseId);
       return;
     }
-    remember(this.#results, toolUseId, result, MAX_RESULTS);
-    if (isAwaited) this.#writer.passed(toolUseId);
+    setBounded(this.#results, toolUseId, result, MAX_RESULTS);
+    if (isAwaited) this.#writer.requestPassed(toolUseId);
   }
 
   /** The agent says that the tool was not run. */
@@ -112,9 +112,9 @@ export class Requests {
   }
 
   /** Whether it waits, or was passed in this turn. In a later turn the model uses its id for another call. */
-  #isAsked(id: string): boolean {
+  #isKnown(id: string): boolean {
     const { requests, turn } = this.#writer;
-    const isOfThisTurn = requests.about(id)?.askedIn === (turn?.runId ?? null);
+    const isOfThisTurn = requests.about(id)?.openedIn === (turn?.runId ?? null);
     return requests.stateOf(id) === 'open' || (requests.stateOf(id) === 'passed' && isOfThisTurn);
   }
 
@@ -161,16 +161,16 @@ export function answerText(said: Record<string, string | string[]>): string {
 }
 
 /** Reasons for which a tool was not run without a decision about it. */
-const BROKEN_OFF: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
+const ABORTED: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
 
 /** What a message with tool results says about one of its calls besides the result. */
-export function verdictIn(message: Fields, toolUseId: string): Verdict | null {
+export function verdictOf(message: Fields, toolUseId: string): Verdict | null {
   const meta = listOf(message.tool_result_meta)
     .map(fieldsOf)
     .find(({ id }) => id === toolUseId);
   if (meta === undefined) return null;
   const notRunFor = textOf(meta.non_execution_kind);
-  if (notRunFor !== null) return BROKEN_OFF.has(notRunFor) ? 'cancelled' : 'denied';
+  if (notRunFor !== null) return ABORTED.has(notRunFor) ? 'cancelled' : 'denied';
   const { decision } = fieldsOf(meta.permission_decision);
   return decision === 'accept' ? 'allowed' : decision === 'reject' ? 'denied' : null;
 }

@@ -1,15 +1,14 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { CUSTOM, type TaskEventValue } from '@interlude/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import type { TaskEnd as Status } from '@interlude/protocol/read-models';
 import type { SessionWriter } from '../writer/session-writer';
 import type { TaskRun } from '../writer/task-runs';
-import type { TaskEnd } from './task-ends';
-import { endOf, exitCode, idsOf, isOf, keyOf, runIds, STATUSES, startOf, usageOf } from './task-fields';
+import type { TaskEnd } from './pending-task-ends';
 
 /** `Command running in background with ID: b1. Output is being written to: /tmp/tasks/b1.output. You will be …` */
 const OUTPUT_FILE = /\bID: ([\w-]{1,256})\. Output is being written to: (\/[^\n]{1,4000}?\.output)(?=\.|\s|$)/;
 const LONGEST_LAUNCH = 8_192;
-const NOT_TOLD = 'It runs no longer, and the agent has not told how it ended.';
+const UNREPORTED = 'It runs no longer, and the agent has not known how it ended.';
 
 /**
  * Reads Claude's messages about background tasks. A foreground task is its tool call, and an ambient one is housekeeping:
@@ -39,7 +38,7 @@ export class Tasks {
     const isHidden = message.is_backgrounded === false || message.ambient === true;
     const isShown = this.#writer.taskStarted(startOf(ids, message), isHidden ? 'hide' : 'start');
     const run = this.#writer.tasks.find(ids);
-    if (this.#unstarted.delete(keyOf(message)) && run !== undefined) this.#isListed.set(run, true);
+    if (this.#unstarted.delete(runKey(message)) && run !== undefined) this.#isListed.set(run, true);
     return isShown;
   }
 
@@ -135,22 +134,22 @@ export class Tasks {
   listed(message: Fields): void {
     const entries = listOf(message.tasks).map(fieldsOf);
     for (const run of this.#writer.tasks.running) {
-      if (!this.#isListed.has(run) || entries.some((entry) => isOf(run, entry))) continue;
+      if (!this.#isListed.has(run) || entries.some((entry) => matchesRun(run, entry))) continue;
       this.#isListed.set(run, false);
-      if (this.#announced.has(run)) this.#presume(run, NOT_TOLD);
+      if (this.#announced.has(run)) this.#presume(run, UNREPORTED);
     }
     for (const entry of entries) {
       const run = this.#find(entry);
       if (run !== undefined) this.#isListed.set(run, true);
-      else if (this.#unstarted.delete(keyOf(entry))) this.started({ ...entry, is_backgrounded: true });
-      else this.#unstarted.add(keyOf(entry));
+      else if (this.#unstarted.delete(runKey(entry))) this.started({ ...entry, is_backgrounded: true });
+      else this.#unstarted.add(runKey(entry));
     }
     if (this.#unstarted.size > 256) this.#unstarted.clear();
   }
 
   /** A turn begins: a task that has left the set without a notification will not get one any more. */
   settle(): void {
-    for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, NOT_TOLD);
+    for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, UNREPORTED);
   }
 
   /**
@@ -161,13 +160,13 @@ export class Tasks {
   processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
     const gone = `The agent’s process has gone${how === null ? '' : ` (${how})`}`;
     for (const run of this.#writer.tasks.running)
-      if (run.startedAt <= before) this.#presume(run, `${gone}, and nothing told how this ended.`);
+      if (run.startedAt <= before) this.#presume(run, `${gone}, and nothing known how this ended.`);
     this.#unstarted.clear();
   }
 
   /** Tasks that the agent no longer lists, without a report of how they ended. */
   lost(ids: readonly string[]): void {
-    for (const run of this.#writer.tasks.running) if (ids.includes(run.id)) this.#presume(run, NOT_TOLD);
+    for (const run of this.#writer.tasks.running) if (ids.includes(run.id)) this.#presume(run, UNREPORTED);
   }
 
   endOfRun(runId: string): TaskEnd | null {
@@ -201,4 +200,68 @@ export class Tasks {
     const ids = idsOf(message);
     return ids === null ? undefined : this.#writer.tasks.find(ids);
   }
+}
+
+export const STATUSES: ReadonlyMap<unknown, Status> = new Map([
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['stopped', 'stopped'],
+  ['killed', 'stopped'],
+]);
+
+type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
+
+/** The task that a message is about; null if it names none. */
+function idsOf({ task_id, run_id, tool_use_id, task_type }: Fields): Ids | null {
+  const id = textOf(task_id);
+  if (id === null) return null;
+  const ids = { task_id: id, run_id: textOf(run_id), tool_use_id: textOf(tool_use_id) ?? undefined };
+  return compact({ ...ids, task_type: textOf(task_type) ?? undefined });
+}
+
+/** The ids that each event of a run bears. */
+function runIds({ id, runId, toolUseId }: TaskRun): Ids {
+  return compact({ task_id: id, run_id: runId, tool_use_id: toolUseId ?? undefined });
+}
+
+function startOf(ids: Ids, message: Fields): TaskEventValue {
+  return compact({
+    ...ids,
+    description: textOf(message.description) ?? undefined,
+    task_type: ids.task_type ?? textOf(message.task_type) ?? undefined,
+    subagent_type: textOf(message.subagent_type) ?? undefined,
+    parent_task_id: textOf(message.parent_task_id) ?? undefined,
+  });
+}
+
+function endOf(run: TaskRun, quiet: boolean): TaskEnd {
+  return { taskId: run.id, runId: run.runId, startedInRun: run.startedIn, quiet };
+}
+
+function runKey(message: Fields): string {
+  return JSON.stringify([message.task_id, message.run_id ?? null]);
+}
+
+function matchesRun(run: TaskRun, entry: Fields): boolean {
+  const runId = textOf(entry.run_id);
+  return run.id === entry.task_id && (runId === null || run.runId === null || run.runId === runId);
+}
+
+/** `Background command "Poll" failed with exit code 3`, `… completed (exit code 0)`. Subagents have none. */
+function exitCode(type: string | null, status: Status, summary: string | null): number | null {
+  const isShell = type === null ? summary?.startsWith('Background command') : type === 'local_bash';
+  if (!isShell) return null;
+  const said = /exit code (\d+)\)?$/.exec(summary ?? '')?.[1];
+  if (said !== undefined) return Number(said);
+  return status === 'completed' ? 0 : null;
+}
+
+function usageOf(value: unknown): TaskEventValue['usage'] {
+  const usage = fieldsOf(value);
+  const known = compact({
+    total_tokens: numberOf(usage.total_tokens) ?? undefined,
+    tool_uses: numberOf(usage.tool_uses) ?? undefined,
+    duration_ms: numberOf(usage.duration_ms) ?? undefined,
+  });
+  return Object.keys(known).length > 0 ? known : undefined;
 }

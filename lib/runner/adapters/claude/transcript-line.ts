@@ -1,5 +1,6 @@
 import { compact, type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { PERSONS } from './attribution';
+import { setBounded } from '../bounded-map';
+import { PERSONS } from './turn-attribution';
 
 /** A line as the SDK would have sent it. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
@@ -54,7 +55,7 @@ const TAGGED =
   /<(command-message|command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>([\s\S]*?)<\/\1>/g;
 
 /** @returns null unless the whole text consists of the CLI's command tags */
-export function commandIn(text: string): TypedCommand | null {
+export function parseCommand(text: string): TypedCommand | null {
   if (!text.startsWith('<')) return null;
   const parts = new Map<string, string>();
   const rest = text.replace(TAGGED, (_whole, tag: string, inner: string) => {
@@ -80,20 +81,54 @@ export function commandIn(text: string): TypedCommand | null {
 }
 
 /** The text with which a stop hook held the agent, so that its turn goes on. Null for every other line. */
-export function stopFeedbackIn(line: Fields): string | null {
+export function stopFeedbackOf(line: Fields): string | null {
   const { content } = fieldsOf(line.message);
   const isBlock = line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
-  if (isBlock) return textIn(line);
+  if (isBlock) return lineText(line);
   const { type, hookEvent, content: added } = fieldsOf(line.attachment);
   const isContext = line.type === 'attachment' && type === 'hook_additional_context' && hookEvent === 'Stop';
   return isContext && textOf(line.agentId) === null ? textsOf(added).join('\n') : null;
 }
 
 /** The text blocks of a transcript line. */
-export function textIn(line: Fields): string {
+export function lineText(line: Fields): string {
   const { content } = fieldsOf(line.message);
   if (typeof content === 'string') return content;
   return listOf(content)
     .map((block) => textOf(fieldsOf(block).text) ?? '')
     .join('');
+}
+
+/** Most lines that are remembered: a line in the wrong place is near the right one. */
+const MAX_LINES = 1_024;
+
+/**
+ * Which turn each line of the main thread belongs to: that of its parent in the conversation, wherever in the file it
+ * is. A line without a known parent belongs to the newest turn.
+ */
+export class LineTurns {
+  readonly #turnOf = new Map<string, number>();
+  #newest = 0;
+  #opener: string | null = null;
+
+  /** The line asks for a new turn. Said again of the same line, it changes nothing. */
+  opened(line: Fields): void {
+    const uuid = textOf(line.uuid);
+    if (uuid !== null && uuid === this.#opener) return;
+    this.#opener = uuid;
+    this.#newest += 1;
+    this.#keep(line, this.#newest);
+  }
+
+  /** Whether the line belongs to a turn before the newest one. */
+  isBehind(line: Fields): boolean {
+    const turn = this.#turnOf.get(textOf(line.parentUuid) ?? '') ?? this.#newest;
+    this.#keep(line, turn);
+    return turn < this.#newest;
+  }
+
+  #keep(line: Fields, turn: number): void {
+    const uuid = textOf(line.uuid);
+    if (uuid !== null) setBounded(this.#turnOf, uuid, turn, MAX_LINES);
+  }
 }

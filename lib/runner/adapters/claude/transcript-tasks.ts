@@ -9,17 +9,15 @@ import {
   textOf,
 } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
-import { remember } from '../remember';
-import { type LaunchedWork, launchIn, TASK_IDS } from './launch-in';
-import type { Notification } from './notifications-in';
-import { contentText } from './stand-in';
-import type { TaskRef } from './task-ends';
-import { STATUSES } from './task-fields';
+import { setBounded } from '../bounded-map';
+import { contentText } from './content';
+import type { TaskRef } from './pending-task-ends';
+import { STATUSES } from './tasks';
 
 /** Most tool calls whose input is remembered until their result says that they go on as a task. */
 const MAX_CALLS = 512;
 /** Most ends that are remembered, to recognise them when they are reported again. */
-const MAX_TOLD = 1_024;
+const MAX_ENDS = 1_024;
 /** Most scheduled wake-ups that are remembered until they fire. */
 const MAX_TIMERS = 128;
 
@@ -52,12 +50,12 @@ export interface Timer {
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
-  readonly #tasks = new Entities<'task', Launch>('task', { mostOpen: Number.POSITIVE_INFINITY, mostEnded: MAX_TOLD });
+  readonly #tasks = new Entities<'task', Launch>('task', { mostOpen: Number.POSITIVE_INFINITY, mostEnded: MAX_ENDS });
   readonly #runs = new Map<string, number>();
   /** Descriptions of subagents, by id: a message that starts one again does not repeat it. */
-  readonly #described = new Map<string, string>();
+  readonly #descriptions = new Map<string, string>();
   /** Ends by their notification's text. */
-  readonly #told = new Map<string, TaskRef>();
+  readonly #reportedEnds = new Map<string, TaskRef>();
   /** Tasks that the agent stopped itself; a notification about the same end may follow. */
   readonly #stopped = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
@@ -73,31 +71,37 @@ export class TranscriptTasks {
     const { description, subagent_type, prompt, run_in_background, reason, cron } = input;
     const texts = Object.values(input).filter((value) => textOf(value) !== null && `${value}`.length <= MAX_ID);
     const call = compact({ description, subagent_type, prompt, run_in_background, reason, cron, texts });
-    remember(this.#calls, toolUseId, call, MAX_CALLS);
+    setBounded(this.#calls, toolUseId, call, MAX_CALLS);
   }
 
   /** @returns `task_started` if the result names work that goes on in the background */
   launched(line: Fields, results: readonly Fields[], at: number): Fields | null {
     const toolUseId = textOf(results[0]?.tool_use_id);
     const call = this.#calls.get(toolUseId ?? '') ?? {};
-    const told = fieldsOf(line.toolUseResult);
-    const foreground = told.status === 'completed' || told.status === 'forked' ? textOf(told.agentId) : null;
+    const details = fieldsOf(line.toolUseResult);
+    const foreground = details.status === 'completed' || details.status === 'forked' ? textOf(details.agentId) : null;
     // A subagent that has answered may have left a command running: only its own transcript says so.
     if (foreground !== null) this.#subagents.add(foreground);
-    this.#schedules(told, call, at);
-    const found = results[0]?.is_error === true ? null : launchIn(line, results[0] ?? {}, call);
+    this.#addTimer(details, call, at);
+    const found = results[0]?.is_error === true ? null : parseLaunch(line, results[0] ?? {}, call);
     if (found === null || this.isRunning(found.id)) return null;
     const { id, type } = found;
     if (type === 'local_agent') this.#subagents.add(id);
     const parentId = textOf(line.agentId);
     const runId = this.#nextRun(id);
-    const timeoutMs = type === 'monitor' && told.persistent !== true ? numberOf(told.timeoutMs) : null;
+    const timeoutMs = type === 'monitor' && details.persistent !== true ? numberOf(details.timeoutMs) : null;
     const expiresAt = timeoutMs === null ? undefined : at + timeoutMs;
     this.#tasks.forget(id);
     this.#tasks.take(id, 'start', { id, type, runId, parentId, startedAt: at, expiresAt });
-    const names = [call.description, told.description, this.#described.get(id), told.summary, told.workflowName];
-    const description = names.map(textOf).find((name) => name !== null) ?? textOf(told.commandName) ?? '';
-    remember(this.#described, id, description, MAX_TOLD);
+    const names = [
+      call.description,
+      details.description,
+      this.#descriptions.get(id),
+      details.summary,
+      details.workflowName,
+    ];
+    const description = names.map(textOf).find((name) => name !== null) ?? textOf(details.commandName) ?? '';
+    setBounded(this.#descriptions, id, description, MAX_ENDS);
     return compact({
       type: 'system',
       subtype: 'task_started',
@@ -122,15 +126,15 @@ export class TranscriptTasks {
     // Where the fields are not written, only the text says it: that of any command, so its call has to name the task.
     const isText = line.toolUseResult === undefined;
     const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
-    return [whole, fieldsOf(whole.task)].flatMap((told) => {
-      const ids = isText ? asked : TASK_IDS.map((name) => told[name]);
+    return [whole, fieldsOf(whole.task)].flatMap((details) => {
+      const ids = isText ? asked : TASK_IDS.map((name) => details[name]);
       const task = this.#running(ids.map(textOf).find((id) => id !== null && this.isRunning(id)) ?? null);
-      const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(told.message) ?? '');
-      const status = isStopped ? 'stopped' : STATUSES.get(told.status);
+      const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(details.message) ?? '');
+      const status = isStopped ? 'stopped' : STATUSES.get(details.status);
       if (task === undefined || status === undefined) return [];
-      const exitCode = numberOf(told.exitCode);
+      const exitCode = numberOf(details.exitCode);
       const ref = this.#end(task);
-      remember(this.#stopped, task.id, ref, MAX_TOLD);
+      setBounded(this.#stopped, task.id, ref, MAX_ENDS);
       const message = compact({
         ...{ type: 'system', subtype: 'task_notification', task_id: task.id, run_id: task.runId, status },
         summary: exitCode === null ? undefined : `Ended with exit code ${exitCode}`,
@@ -148,26 +152,26 @@ export class TranscriptTasks {
     const id = textOf(fields.task_id);
     if (id === null) return [];
     const running = this.#running(id);
-    if (running === undefined && this.#told.has(text)) return [];
+    if (running === undefined && this.#reportedEnds.has(text)) return [];
     const notification = { type: 'system', subtype: 'task_notification', run_id: running?.runId, ...fields };
     if (!STATUSES.has(fields.status)) {
       if (running === undefined) return [];
       const event = compact({ ...notification, status: undefined });
       const status = giveUpOf(running, textOf(fields.event) ?? '', at);
       if (status === null) return [event];
-      remember(this.#told, text, this.#end(running), MAX_TOLD);
+      setBounded(this.#reportedEnds, text, this.#end(running), MAX_ENDS);
       return [compact({ ...notification, status, summary: fields.event, event: undefined })];
     }
     const stopped = this.#stopped.get(id);
     if (running === undefined && stopped !== undefined && this.#stopped.delete(id)) {
-      remember(this.#told, text, stopped, MAX_TOLD);
+      setBounded(this.#reportedEnds, text, stopped, MAX_ENDS);
       return [];
     }
     // One that was given up may still report how it ended.
     const known = this.#tasks.verdict(id, 'end') === 'repeats' ? undefined : this.#tasks.about(id);
     const isAgain = known === undefined && this.#runs.has(id);
     const runId = known === undefined ? this.#nextRun(id) : known.runId;
-    remember(this.#told, text, this.#end({ id, runId }), MAX_TOLD);
+    setBounded(this.#reportedEnds, text, this.#end({ id, runId }), MAX_ENDS);
     const started = { type: 'system', subtype: 'task_started', is_backgrounded: true, task_type: 'local_agent' };
     const summary = textOf(fields.summary) ?? '';
     return [
@@ -182,7 +186,8 @@ export class TranscriptTasks {
   taskOf({ text, fields }: Notification): TaskRef | null {
     const running = this.#running(textOf(fields.task_id));
     return (
-      this.#told.get(text) ?? (running === undefined ? null : { taskId: running.id, runId: running.runId ?? null })
+      this.#reportedEnds.get(text) ??
+      (running === undefined ? null : { taskId: running.id, runId: running.runId ?? null })
     );
   }
 
@@ -228,12 +233,12 @@ export class TranscriptTasks {
     return { taskId: id, runId: runId ?? null };
   }
 
-  #schedules(told: Fields, call: Fields, at: number): void {
+  #addTimer(details: Fields, call: Fields, at: number): void {
     const prompt = textOf(call.prompt);
-    if (prompt === null || (numberOf(told.scheduledFor) === null && textOf(call.cron) === null)) return;
-    const reason = textOf(call.reason) ?? textOf(told.humanSchedule) ?? textOf(call.cron);
-    for (const key of [prompt.trim(), textOf(told.id)])
-      if (key !== null) remember(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
+    if (prompt === null || (numberOf(details.scheduledFor) === null && textOf(call.cron) === null)) return;
+    const reason = textOf(call.reason) ?? textOf(details.humanSchedule) ?? textOf(call.cron);
+    for (const key of [prompt.trim(), textOf(details.id)])
+      if (key !== null) setBounded(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
   /** Undefined for the first run: only later ones need a name. */
@@ -259,4 +264,111 @@ function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): strin
   if (/^\[Monitor stopped\b/.test(event)) return 'stopped';
   const isTime = expiresAt === undefined || at >= expiresAt - EXPIRY_MS;
   return isTime && /^\[Monitor (?:expired|timed out)\b/.test(event) ? 'completed' : null;
+}
+
+/** Background work that the result of a tool call names. */
+interface LaunchedWork {
+  id: string;
+  /** Null if the result does not say, as of tools of a later CLI. */
+  type: string | null;
+}
+
+/** Names under which the CLI's tools give the id of background work. */
+const TASK_IDS = ['backgroundTaskId', 'taskId', 'task_id', 'agentId', 'shellId', 'shell_id', 'bash_id'] as const;
+/** Names of a subagent that a message has started again. */
+const RESUMED_IDS = ['resumedAgentId', 'revivedAgentId'] as const;
+/** Sentences with which the CLI's tools begin a result that names background work, where its fields are not written. */
+const LAUNCHES = [
+  { type: 'local_bash', text: /^Command running in background with ID: ([\w-]{1,256})\b/, asks: true },
+  { type: 'local_agent', text: /^Async agent launched successfully[\s\S]{0,500}?\bagentId: ([\w-]{1,256})\b/ },
+  { type: 'local_workflow', text: /^Workflow launched in background\. Task ID: ([\w-]{1,256})\b/ },
+  { type: 'monitor', text: /^Monitor started \(task ([\w-]{1,256})\b/ },
+] as const;
+
+/** Background work that a result names: by the shape of its fields, whatever the tool. */
+function parseLaunch(line: Fields, result: Fields, call: Fields): LaunchedWork | null {
+  const details = fieldsOf(line.toolUseResult);
+  const resumed = details.success === true ? named(details, RESUMED_IDS) : null;
+  if (resumed !== null) return { id: resumed, type: 'local_agent' };
+  const isLaunched =
+    details.isAsync === true ||
+    details.background === true ||
+    /launched$/.test(`${details.status}`) ||
+    typeof details.persistent === 'boolean';
+  const id = named(details, ['backgroundTaskId']) ?? (isLaunched ? launchedId(details) : null);
+  // A workflow that does not compile is launched in name only.
+  if (id !== null) return textOf(details.error) === null ? { id, type: launchedType(details, id) } : null;
+  if (line.toolUseResult !== undefined) return null;
+  const text = contentText(result.content).slice(0, 8_192);
+  for (const { type, text: sentence, ...more } of LAUNCHES) {
+    const found = sentence.exec(text)?.[1];
+    // A command in the foreground may print the same sentence.
+    if (found !== undefined && (!('asks' in more) || call.run_in_background === true)) return { id: found, type };
+  }
+  return null;
+}
+
+function named(details: Fields, names: readonly string[]): string | null {
+  return names.map((name) => textOf(details[name])).find((value) => value !== null) ?? null;
+}
+
+/** Tools of a later CLI may name the id in another way. */
+function launchedId(details: Fields): string | null {
+  const others = Object.keys(details).filter(
+    (name) => /(?:^id|Id|_id)$/.test(name) && !/tool_?use|parent|session|run/i.test(name),
+  );
+  return named(details, [...TASK_IDS, ...others]);
+}
+
+function launchedType(details: Fields, id: string): string | null {
+  const type = textOf(details.taskType) ?? textOf(details.task_type);
+  if (type !== null) return type;
+  if (details.agentId === id) return 'local_agent';
+  if (details.backgroundTaskId === id && details.stdout !== undefined) return 'local_bash';
+  if (typeof details.persistent === 'boolean') return 'monitor';
+  return details.sessionUrl === undefined ? null : 'remote_agent';
+}
+
+export interface Notification {
+  /** As in the transcript; the same text is the same notification. */
+  text: string;
+  fields: Fields;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&' };
+
+/** Ids in a notification that are markers of the CLI's own, not tasks. */
+const MARKER = /^__/;
+
+/**
+ * The `<task-notification>` elements of a prompt; one that names several tasks counts for each of them. Inside, the CLI
+ * writes `<`, `>` and `&` of others as entities.
+ */
+export function parseNotifications(text: string): Notification[] {
+  return [...text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)].flatMap(([whole, body = '']) => {
+    const ids = [...body.matchAll(/<task-id>([^<]*)<\/task-id>/g)].map(([, id = '']) => id.trim());
+    const field = (name: string) => {
+      const value = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(body)?.[1]?.trim();
+      return value?.replace(/&(lt|gt|amp);/g, (_, entity: string) => ENTITIES[entity] ?? '');
+    };
+    const number = (name: string) => numberOf(Number(field(name) ?? Number.NaN)) ?? undefined;
+    const usage = compact({
+      total_tokens: number('subagent_tokens') ?? number('total_tokens'),
+      tool_uses: number('tool_uses'),
+      duration_ms: number('duration_ms'),
+    });
+    const tasks = ids.filter((id) => id !== '' && !MARKER.test(id));
+    return tasks.map((id) => ({
+      text: tasks.length === 1 ? whole : `${id} ${whole}`,
+      fields: compact({
+        task_id: id,
+        tool_use_id: field('tool-use-id'),
+        status: field('status'),
+        summary: field('summary'),
+        event: field('event'),
+        output_file: field('output-file'),
+        usage: Object.keys(usage).length > 0 ? usage : undefined,
+      }),
+    }));
+  });
 }

@@ -1,16 +1,24 @@
-import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import type { TurnTrigger } from '@interlude/protocol/ag-ui';
+import {
+  compact,
+  type Fields,
+  fieldsOf,
+  listOf,
+  numberOf,
+  parseJson,
+  textOf,
+  textsOf,
+} from '@interlude/protocol/fields';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
-import type { SessionWriter, TurnAbout, TurnCause, TurnEnd } from '../writer/session-writer';
-import { originRun, otherTrigger, userMessageIds } from './attribution';
-import { type TaskEnd, TaskEnds, taskTrigger } from './task-ends';
-import { outcomeOf, resultSummary } from './turn-outcome';
+import type { SessionWriter, TurnCause, TurnDetails, TurnEnd } from '../writer/session-writer';
+import { PendingTaskEnds, type TaskEnd, taskTrigger } from './pending-task-ends';
 
 /**
  * Reads Claude's messages about turns, and which user messages and ends of tasks each turn answers. A turn goes from
  * `init` to `result` (Agent SDK 0.3.332), and only the result says for certain what it answered.
  */
 export class TurnAttribution {
-  readonly ends: TaskEnds;
+  readonly ends: PendingTaskEnds;
   readonly #writer: SessionWriter;
   readonly #endOfRun: (taskRunId: string) => TaskEnd | null;
   /** User messages that no turn has answered, oldest first. */
@@ -28,8 +36,8 @@ export class TurnAttribution {
    * @param endOfRun a task's end by the run of the task, even if a turn has already answered it
    * @param saysWhatIsTold the source says which turn answers which end
    */
-  constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, saysWhatIsTold?: boolean) {
-    this.ends = new TaskEnds(saysWhatIsTold);
+  constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, knowsDeliveries?: boolean) {
+    this.ends = new PendingTaskEnds(knowsDeliveries);
     this.#writer = writer;
     this.#endOfRun = endOfRun;
   }
@@ -47,13 +55,13 @@ export class TurnAttribution {
     // A prompt that is drained together with a notification, or another prompt, is answered with it.
     if (ids.length > 0 && message.joins === true && turn !== null && !this.#hasActed) {
       this.ends.joined();
-      this.#writer.join(this.#answered(ids));
-    } else this.#sign(ids.length > 0 ? 'begin' : 'announce', message);
+      this.#writer.joinTurn(this.#answered(ids));
+    } else this.#apply(ids.length > 0 ? 'begin' : 'announce', message);
   }
 
   /** The main thread asks the model (`request`), or says or does something (`content`). */
   active(input: 'request' | 'content', message: Fields): void {
-    this.#sign(input, message);
+    this.#apply(input, message);
     if (input === 'content') this.#hasActed = true;
     this.#answers(message);
   }
@@ -63,7 +71,7 @@ export class TurnAttribution {
   }
 
   result(message: Fields): void {
-    if (this.#sign(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
+    if (this.#apply(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
       if (fieldsOf(message.origin).kind === 'task-notification') this.ends.swallow(originRun(message));
       return;
     }
@@ -73,14 +81,14 @@ export class TurnAttribution {
     // A local command answers only in its result.
     if (!this.#hasText && text !== null && end.kind === 'success') {
       const id = `${this.#writer.turn?.runId}/result`;
-      this.#writer.speaker().say('text', id, text);
-      this.#writer.speaker().endText(id);
+      this.#writer.parts().appendText('text', id, text);
+      this.#writer.parts().endText(id);
     }
     this.#writer.finish(end, { result: message });
   }
 
   /** The cause and the answers of the open turn, which ends, as finally known. @param result the agent's, if any */
-  settle(end: TurnEnd, { result }: TurnAbout): TurnAbout {
+  settle(end: TurnEnd, { result }: TurnDetails): TurnDetails {
     const said = fieldsOf(result);
     const runId = originRun(said);
     const kind = this.#writer.turn?.kind ?? 'user';
@@ -99,8 +107,8 @@ export class TurnAttribution {
     };
   }
 
-  #sign(input: Exclude<TurnInput, 'gone'>, message: Fields): Verdict {
-    return this.#writer.sign(input, () => this.#causeOf(message));
+  #apply(input: Exclude<TurnInput, 'gone'>, message: Fields): Verdict {
+    return this.#writer.applyTurnInput(input, () => this.#causeOf(message));
   }
 
   /** The cause of a turn that begins with a message. */
@@ -131,11 +139,127 @@ export class TurnAttribution {
 
   /** The open turn answers the user messages that a message of the agent names. */
   #answers(message: Fields): void {
-    if (this.#writer.turn !== null) this.#writer.answers(this.#answered(userMessageIds(message)));
+    if (this.#writer.turn !== null) this.#writer.addAnswered(this.#answered(userMessageIds(message)));
   }
 
   #answered(ids: readonly string[]): readonly string[] {
     for (const id of ids) this.#unanswered.delete(id);
     return ids;
   }
+}
+
+/** Origins of user messages that are shown as such. @see SDKMessageOrigin */
+export const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
+
+/** The user messages that a message of the agent names. */
+function userMessageIds(message: Fields): string[] {
+  const ids = textsOf(message.user_message_uuids);
+  const last = textOf(message.user_message_uuid);
+  return ids.length > 0 || last === null ? ids : [last];
+}
+
+/** The run of the task whose end caused the turn. */
+function originRun(result: Fields): string | null {
+  return textOf(fieldsOf(result.origin).runId);
+}
+
+/**
+ * What started a turn that neither a person nor a task started.
+ * @see SDKMessageOrigin, Agent SDK 0.3.329
+ */
+function otherTrigger(result: Fields): TurnTrigger {
+  const { kind, subkind, reason, setAt } = fieldsOf(result.origin);
+  if (subkind === 'scheduled-trigger') {
+    return {
+      kind: 'timer',
+      taskIds: [],
+      ...compact({ reason: textOf(reason) ?? undefined, setAt: numberOf(setAt) ?? undefined }),
+    };
+  }
+  const byAgent = kind === 'peer' || kind === 'coordinator' || kind === 'observer' || subkind === 'peer-send-message';
+  return { kind: byAgent ? 'agent' : 'unknown', taskIds: [] };
+}
+
+/** Sentences for result subtypes and terminal reasons whose own text says less. */
+const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
+  ['error_max_turns', 'The turn stopped at its limit of steps.'],
+  ['max_turns', 'The turn stopped at its limit of steps.'],
+  ['error_max_budget_usd', 'The turn stopped at its budget.'],
+  ['budget_exhausted', 'The turn stopped at its budget.'],
+  ['error_max_structured_output_retries', 'The agent did not produce the structured output it was asked for.'],
+  ['structured_output_retry_exhausted', 'The agent did not produce the structured output it was asked for.'],
+  ['prompt_too_long', 'The conversation is too long for the model.'],
+  ['blocking_limit', 'The conversation is too long for the model.'],
+]);
+
+/**
+ * How a turn ended, according to its result. An interrupted turn has `is_error` and subtype `error_during_execution`, and
+ * only its `terminal_reason` says that it was stopped; a turn that the model API refused has subtype `success`.
+ *
+ * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
+ */
+function outcomeOf(result: Fields): TurnEnd {
+  const subtype = textOf(result.subtype) ?? '';
+  const reason = textOf(result.terminal_reason) ?? '';
+  if (reason.startsWith('aborted_')) return { kind: 'cancelled' };
+  if (result.is_error !== true && !subtype.startsWith('error_')) return { kind: 'success' };
+  const apiRefused = reason === 'api_error' || numberOf(result.api_error_status) !== null;
+  const code = apiRefused ? 'api_error' : subtype.startsWith('error_') ? subtype : reason || 'error';
+  return { kind: 'failed', message: errorText(result, apiRefused), code };
+}
+
+/** What is kept of a result with its turn. Times in milliseconds; cost in US dollars, summed over the process. */
+function resultSummary(result: Fields): Fields {
+  const usage = fieldsOf(result.usage);
+  const denials = listOf(result.permission_denials).length;
+  return compact({
+    subtype: result.subtype,
+    terminalReason: result.terminal_reason,
+    stopReason: result.stop_reason,
+    numTurns: result.num_turns,
+    durationMs: result.duration_ms,
+    durationApiMs: result.duration_api_ms,
+    totalCostUsd: result.total_cost_usd,
+    usage: compact({
+      inputTokens: usage.input_tokens,
+      outputTokens: usage.output_tokens,
+      cacheReadTokens: usage.cache_read_input_tokens,
+      cacheCreationTokens: usage.cache_creation_input_tokens,
+    }),
+    permissionDenials: denials > 0 ? denials : undefined,
+    structuredOutput: result.structured_output,
+    origin: result.origin,
+    resultIndex: result.result_index,
+    resumeReason: result.resume_reason,
+  });
+}
+
+function errorText(result: Fields, apiRefused: boolean): string {
+  const said = readable(textOf(result.result) ?? textsOf(result.errors).find((text) => !isDiagnostic(text)) ?? '');
+  if (apiRefused) {
+    const details = [numberOf(result.api_error_status), textOf(result.api_error_type)].filter((part) => part !== null);
+    const refused = `The model API refused the request${details.length > 0 ? ` (${details.join(' ')})` : ''}`;
+    return said === '' ? `${refused}.` : `${refused}: ${said}`;
+  }
+  const saying =
+    FAILURE_TEXTS.get(textOf(result.subtype) ?? '') ?? FAILURE_TEXTS.get(textOf(result.terminal_reason) ?? '');
+  if (saying !== undefined) return said === '' ? saying : `${saying} ${said}`;
+  return said === '' ? 'The agent failed while it was working on this turn.' : said;
+}
+
+/** `[ede_diagnostic] …` is meant for the developers of the CLI. */
+function isDiagnostic(text: string): boolean {
+  return /^\[\w*diagnostic\]/.test(text);
+}
+
+/** The message inside `API Error: 400 {"error":{"message":…}}`, or a text without its stack trace. */
+function readable(text: string): string {
+  const json = text.indexOf('{');
+  if (json >= 0) {
+    const body = fieldsOf(parseJson(text.slice(json)));
+    const message = textOf(fieldsOf(body.error).message) ?? textOf(body.message);
+    if (message !== null) return message;
+  }
+  const stack = text.search(/\n\s+at /);
+  return (stack < 0 ? text : text.slice(0, stack)).trim();
 }

@@ -1,18 +1,16 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { SessionWriter } from '../writer/session-writer';
-import { AskedRequests, type RpcId, rpcIdOf } from './asked-requests';
+import { boundFrame } from '../writer/size-limits';
 import { History } from './history';
-import { tellThread } from './notifications';
-import type { AskedRequest } from './requests';
-import { CodexThread, type ThreadPlace } from './thread';
+import { type CodexRequest, PendingRequests, type RpcId, rpcIdOf } from './requests';
+import { CodexThread, handleNotification, type ThreadProgress } from './thread';
 
 /** What a process before this one had told of a thread, and what is open by that. */
-export interface ThreadBefore {
-  place: ThreadPlace;
+export interface ThreadSnapshot {
+  place: ThreadProgress;
   parentThreadId: string | null;
   openTurnRunId: string | null;
   openTasks: readonly { id: string; runId: string | null }[];
@@ -21,7 +19,7 @@ export interface ThreadBefore {
 
 const MAX_THREADS = 1_000;
 const MAX_KNOWN = 2_000;
-const ASKED_ANEW = 'Codex asks for something else under the same id.';
+const ID_REUSED = 'Codex asks for something else under the same id.';
 
 /**
  * One connection to an app-server of Codex, with all its threads → AG-UI events. Each thread that is no subagent's is a
@@ -36,21 +34,21 @@ export class CodexAdapter implements WireAdapter {
   readonly #writers = new Map<string, SessionWriter>();
   /** What Interlude asked of the server, by the id of the request. */
   readonly #calls = new Map<RpcId, { method: string; params: Fields }>();
-  readonly #requests = new AskedRequests();
+  readonly #requests = new PendingRequests();
   /** Which thread a turn is of. */
   readonly #turns = new Map<string, string>();
   readonly #histories = new Map<string, History>();
   readonly #isActive = new Map<string, boolean>();
-  readonly #toldAt = new Map<SessionWriter, number>();
+  readonly #lastWriteAt = new Map<SessionWriter, number>();
   #now = 0;
 
   constructor(options: WireAdapterOptions) {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
     this.#now = now;
-    const msg = withinReason(given, true);
+    const msg = boundFrame(given, true);
     if (!isObject(msg)) return [];
     if (dir === 'out') this.#sent(msg);
     else this.#received(msg);
@@ -62,7 +60,7 @@ export class CodexAdapter implements WireAdapter {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       if (thread.dueAt === null || thread.dueAt > now) continue;
@@ -72,7 +70,7 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       this.#at(thread, now);
@@ -92,7 +90,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   /** A thread that a process before this one has told of. Parents come before their children. */
-  takeUp(threadId: string, before: ThreadBefore, now: number): ToldEvent[] {
+  takeUp(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
     this.#now = now;
     const { place, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
     const thread = this.#thread(threadId, parentThreadId);
@@ -101,7 +99,7 @@ export class CodexAdapter implements WireAdapter {
     if (thread.parent === null) {
       const turn = openTurnRunId === null || place.cause === null ? null : { runId: openTurnRunId, cause: place.cause };
       const said = { texts: [], thoughts: [], calls: [] };
-      thread.writer.takeUp({ turn, tasks: openTasks, requests: openRequests, ...said });
+      thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...said });
       // Codex asks anew for what still waits.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner was started again.');
     }
@@ -110,7 +108,7 @@ export class CodexAdapter implements WireAdapter {
       openTurnRunId,
       openTasks.map(({ id }) => id),
     );
-    if (place.openTurn !== null) remember(this.#turns, place.openTurn, threadId, MAX_KNOWN);
+    if (place.openTurn !== null) setBounded(this.#turns, place.openTurn, threadId, MAX_KNOWN);
     return this.#take();
   }
 
@@ -132,7 +130,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   /** What the server asks under this id, and waits for. */
-  asked(rpcId: RpcId): AskedRequest | null {
+  asked(rpcId: RpcId): CodexRequest | null {
     return this.#requests.get(rpcId);
   }
 
@@ -144,11 +142,11 @@ export class CodexAdapter implements WireAdapter {
       this.#requests.answered(id, msg.result);
       return;
     }
-    remember(this.#calls, id, { method: msg.method, params }, MAX_KNOWN);
+    setBounded(this.#calls, id, { method: msg.method, params }, MAX_KNOWN);
     const threadId = textOf(params.threadId) ?? '';
     if (msg.method === 'thread/timeline/list' && textOf(params.cursor) === null) {
-      const told = this.#threads.get(threadId)?.place ?? { lastTurn: null, openTurn: null, isWhole: false };
-      remember(this.#histories, threadId, new History(told), MAX_THREADS);
+      const entry = this.#threads.get(threadId)?.place ?? { lastTurn: null, openTurn: null, isWhole: false };
+      setBounded(this.#histories, threadId, new History(entry), MAX_THREADS);
     }
     if (msg.method === 'thread/backgroundTerminals/terminate') {
       this.#threads.get(threadId)?.stopping(textOf(params.processId) ?? '');
@@ -167,7 +165,7 @@ export class CodexAdapter implements WireAdapter {
       return;
     }
     if (msg.method === 'thread/started') {
-      this.#seen(fieldsOf(params.thread), listOf(fieldsOf(params.thread).turns).length === 0);
+      this.#registerThread(fieldsOf(params.thread), listOf(fieldsOf(params.thread).turns).length === 0);
       return;
     }
     const threadId = textOf(params.threadId);
@@ -184,7 +182,7 @@ export class CodexAdapter implements WireAdapter {
     const thread = this.#threads.get(threadId);
     switch (method) {
       case 'thread/start':
-        this.#seen(fieldsOf(said.thread), true);
+        this.#registerThread(fieldsOf(said.thread), true);
         return;
       case 'thread/resume':
         this.#resumed(fieldsOf(said.thread));
@@ -192,7 +190,7 @@ export class CodexAdapter implements WireAdapter {
       case 'turn/start': {
         const [turnId, clientId] = [textOf(fieldsOf(said.turn).id), textOf(params.clientUserMessageId)];
         if (turnId === null || thread === undefined) return;
-        remember(this.#turns, turnId, threadId, MAX_KNOWN);
+        setBounded(this.#turns, turnId, threadId, MAX_KNOWN);
         this.#at(thread, this.#now);
         if (clientId !== null) thread.turns.expect(turnId, clientId);
         return;
@@ -212,7 +210,7 @@ export class CodexAdapter implements WireAdapter {
     const before = this.#requests.get(id);
     const request = this.#requests.asked(id, msg);
     if (before !== null && before.value.request_id !== request?.value.request_id) {
-      this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ASKED_ANEW);
+      this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ID_REUSED);
     }
     const threadId = textOf(params.threadId) ?? '';
     const thread = request === null ? this.#threads.get(threadId) : this.#thread(request.threadId, null);
@@ -248,24 +246,24 @@ export class CodexAdapter implements WireAdapter {
         this.#closed(thread, method.slice('thread/'.length));
         return;
       case 'turn/started':
-        if (turnId !== null) remember(this.#turns, turnId, threadId, MAX_KNOWN);
+        if (turnId !== null) setBounded(this.#turns, turnId, threadId, MAX_KNOWN);
         break;
       case 'turn/completed':
         if (turnId !== null) this.#closeRequests(thread, turnId);
         break;
       case 'thread/status/changed':
-        remember(this.#isActive, threadId, fieldsOf(params.status).type === 'active', MAX_THREADS);
+        setBounded(this.#isActive, threadId, fieldsOf(params.status).type === 'active', MAX_THREADS);
         break;
       case 'item/started':
       case 'item/completed':
-        this.#noted(thread, fieldsOf(params.item));
+        this.#noteItem(thread, fieldsOf(params.item));
     }
-    tellThread(thread, method, params, this.#now);
+    handleNotification(thread, method, params, this.#now);
     if (method === 'item/completed') this.#requests.itemEnded(textOf(fieldsOf(params.item).id) ?? '');
   }
 
   /** What an item says about threads, and about requests to come. */
-  #noted(thread: CodexThread, item: Fields): void {
+  #noteItem(thread: CodexThread, item: Fields): void {
     const id = textOf(item.id) ?? '';
     if (item.type === 'fileChange') this.#requests.changes(id, item.changes);
     if (item.type === 'collabAgentToolCall' && item.tool === 'spawnAgent') {
@@ -289,25 +287,25 @@ export class CodexAdapter implements WireAdapter {
     return parent === threadId ? null : parent;
   }
 
-  #seen(told: Fields, isNew: boolean): CodexThread | null {
-    const id = textOf(told.id);
+  #registerThread(entry: Fields, isNew: boolean): CodexThread | null {
+    const id = textOf(entry.id);
     if (id === null) return null;
-    if (told.ephemeral === true) {
-      remember(this.#ignored, id, true, MAX_KNOWN);
+    if (entry.ephemeral === true) {
+      setBounded(this.#ignored, id, true, MAX_KNOWN);
       return null;
     }
-    const parent = textOf(told.parentThreadId);
+    const parent = textOf(entry.parentThreadId);
     const thread = this.#thread(id, parent);
-    thread?.turns.spawned(null, textOf(told.agentNickname) ?? textOf(told.agentRole));
+    thread?.turns.spawned(null, textOf(entry.agentNickname) ?? textOf(entry.agentRole));
     if (isNew) thread?.isNew();
-    remember(this.#isActive, id, fieldsOf(told.status).type === 'active', MAX_THREADS);
+    setBounded(this.#isActive, id, fieldsOf(entry.status).type === 'active', MAX_THREADS);
     return thread;
   }
 
-  #resumed(told: Fields): void {
-    const thread = this.#seen(told, false);
+  #resumed(entry: Fields): void {
+    const thread = this.#registerThread(entry, false);
     if (thread === null) return;
-    const flags = textsOf(fieldsOf(told.status).activeFlags);
+    const flags = textsOf(fieldsOf(entry.status).activeFlags);
     if (flags.includes('waitingOnApproval') || flags.includes('waitingOnUserInput')) return;
     this.#at(thread, this.#now);
     for (const rpcId of this.#requests.of(thread.id)) this.#resolved(rpcId);
@@ -318,8 +316,8 @@ export class CodexAdapter implements WireAdapter {
     if (thread === undefined || history === undefined) return;
     for (const entry of history.read(page)) {
       this.#at(thread, entry.at ?? this.#now);
-      if (entry.kind === 'turnStarted') remember(this.#turns, entry.turnId, threadId, MAX_KNOWN);
-      if (entry.kind === 'item' && !entry.isOld) this.#noted(thread, entry.fields);
+      if (entry.kind === 'turnStarted') setBounded(this.#turns, entry.turnId, threadId, MAX_KNOWN);
+      if (entry.kind === 'item' && !entry.isOld) this.#noteItem(thread, entry.fields);
       thread.happened(entry, this.#now);
     }
     if (textOf(page.nextCursor) !== null) return;
@@ -358,26 +356,32 @@ export class CodexAdapter implements WireAdapter {
     const parent = parentId === null || parentId === id ? null : this.#thread(parentId, null);
     const writer = parent?.writer ?? this.#writerOf(id);
     const thread = new CodexThread({ id, writer, parent, isReplay: this.#options.isReplay === true });
-    remember(this.#threads, id, thread, MAX_THREADS);
+    setBounded(this.#threads, id, thread, MAX_THREADS);
     return thread;
   }
 
   #writerOf(threadId: string): SessionWriter {
     const { sessionOf, newRunId, isReplay } = this.#options;
     const writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
-    remember(this.#writers, threadId, writer, MAX_THREADS);
+    setBounded(this.#writers, threadId, writer, MAX_THREADS);
     return writer;
   }
 
   /** What a thread's history tells has its own time, which is never before what was told last. */
   #at({ writer }: CodexThread, time: number): void {
-    const at = Math.max(this.#toldAt.get(writer) ?? 0, Math.min(time, this.#now));
-    this.#toldAt.delete(writer);
-    remember(this.#toldAt, writer, at, MAX_THREADS);
+    const at = Math.max(this.#lastWriteAt.get(writer) ?? 0, Math.min(time, this.#now));
+    this.#lastWriteAt.delete(writer);
+    setBounded(this.#lastWriteAt, writer, at, MAX_THREADS);
     writer.at(at);
   }
 
-  #take(): ToldEvent[] {
+  #take(): EmittedEvent[] {
     return [...this.#writers.values()].flatMap((writer) => writer.take());
   }
+}
+
+/** @param userAgent of the answer to `initialize`: `interlude/0.171.0 (Debian 12.0.0; x86_64) …` */
+export function codexVersion(userAgent: unknown): string | null {
+  const [, version] = /^[^/]*\/(\d[\w.+-]{0,63})/.exec(textOf(userAgent) ?? '') ?? [];
+  return version === undefined ? null : `codex ${version}`;
 }

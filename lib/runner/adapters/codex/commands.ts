@@ -1,9 +1,9 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import { deltasOf } from '../writer/long-text';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
+import { splitText } from '../writer/size-limits';
 import { typedCommand } from './items';
 
 /** A command that runs. */
@@ -44,7 +44,7 @@ export class Commands {
   /** Takes up tasks that a process before this one has told of. */
   takeUp(taskIds: readonly string[]): void {
     for (const id of taskIds) {
-      remember(
+      setBounded(
         this.#known,
         id,
         { turnId: '', processId: null, description: '', startedAt: null, output: null },
@@ -63,19 +63,19 @@ export class Commands {
       startedAt: numberOf(startedAtMs) ?? known?.startedAt ?? null,
       output: known?.output ?? textOf(aggregatedOutput) ?? '',
     };
-    remember(this.#known, id, command, MAX_KNOWN);
+    setBounded(this.#known, id, command, MAX_KNOWN);
   }
 
   wrote(id: string, delta: string): void {
     const command = this.#known.get(id);
     if (command === undefined || delta === '') return;
     command.output = command.output === null || command.output.length > MAX_OUTPUT ? null : command.output + delta;
-    if (this.#writer.runs(id)) this.#tellOutput(id, delta);
+    if (this.#writer.isRunning(id)) this.#writeOutput(id, delta);
   }
 
   /** Those that are background tasks. */
   get running(): string[] {
-    return [...this.#known.keys()].filter((id) => this.#writer.runs(id));
+    return [...this.#known.keys()].filter((id) => this.#writer.isRunning(id));
   }
 
   has(id: string): boolean {
@@ -84,7 +84,7 @@ export class Commands {
 
   /** @param processId which a person ends */
   stopping(processId: string): void {
-    remember(this.#stopped, processId, true, MAX_KNOWN);
+    setBounded(this.#stopped, processId, true, MAX_KNOWN);
   }
 
   /**
@@ -93,8 +93,8 @@ export class Commands {
    * @returns their ids
    */
   turnEnded(turnId: string, parentTaskId: string | null): string[] {
-    const going = [...this.#known].filter(([id, one]) => one.turnId === turnId && !this.#writer.runs(id));
-    for (const [id, command] of going) this.#goesOn(id, command, parentTaskId);
+    const going = [...this.#known].filter(([id, one]) => one.turnId === turnId && !this.#writer.isRunning(id));
+    for (const [id, command] of going) this.#startTask(id, command, parentTaskId);
     return going.map(([id]) => id);
   }
 
@@ -102,7 +102,7 @@ export class Commands {
   found(id: string, item: Fields, parentTaskId: string | null): void {
     this.started(id, '', item);
     const command = this.#known.get(id);
-    if (command !== undefined && !this.#writer.runs(id)) this.#goesOn(id, command, parentTaskId);
+    if (command !== undefined && !this.#writer.isRunning(id)) this.#startTask(id, command, parentTaskId);
   }
 
   /** A task has ended, and so it is told. */
@@ -113,7 +113,7 @@ export class Commands {
     this.#gone.delete(id);
     const code = numberOf(exitCode);
     const whole = textOf(aggregatedOutput) ?? '';
-    this.#tellWhole(id, command?.output ?? null, whole);
+    this.#writeWhole(id, command?.output ?? null, whole);
     const process = textOf(processId) ?? command?.processId ?? '';
     // A command that is terminated has no exit code of its own.
     const isStopped = this.#stopped.delete(process) || code === -1;
@@ -134,8 +134,8 @@ export class Commands {
   /** What Codex says that runs in the background now. */
   listed(ids: ReadonlySet<string>, now: number): void {
     for (const [id] of this.#known) {
-      if (!this.#writer.runs(id) || ids.has(id)) this.#gone.delete(id);
-      else if (!this.#gone.has(id)) remember(this.#gone, id, now + GONE_MS, MAX_KNOWN);
+      if (!this.#writer.isRunning(id) || ids.has(id)) this.#gone.delete(id);
+      else if (!this.#gone.has(id)) setBounded(this.#gone, id, now + GONE_MS, MAX_KNOWN);
     }
   }
 
@@ -149,7 +149,7 @@ export class Commands {
       if (at > now) continue;
       this.#gone.delete(id);
       this.#known.delete(id);
-      const error = 'Codex does not know of it any more, and nothing told how it ended. It may still run.';
+      const error = 'Codex does not know of it any more, and nothing entry how it ended. It may still run.';
       this.#writer.taskCompleted({ task_id: id, tool_use_id: id, status: 'lost', error });
     }
   }
@@ -161,7 +161,7 @@ export class Commands {
     this.#stopped.clear();
   }
 
-  #goesOn(id: string, { description, output, startedAt }: Command, parentTaskId: string | null): void {
+  #startTask(id: string, { description, output, startedAt }: Command, parentTaskId: string | null): void {
     this.#writer.taskStarted({
       task_id: id,
       tool_use_id: id,
@@ -170,30 +170,30 @@ export class Commands {
       parent_task_id: parentTaskId,
       ...times(startedAt, null),
     });
-    if (output !== null) this.#tellOutput(id, output);
+    if (output !== null) this.#writeOutput(id, output);
   }
 
   /** What its end says that it wrote, where that is other than was told. */
-  #tellWhole(id: string, told: string | null, whole: string): void {
-    if (whole !== '' && told !== whole) {
-      const parts = deltasOf(lastOf(whole, MAX_OUTPUT));
+  #writeWhole(id: string, entry: string | null, whole: string): void {
+    if (whole !== '' && entry !== whole) {
+      const parts = splitText(tailOf(whole, MAX_OUTPUT));
       for (const [at, text] of parts.entries()) {
         this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text, ...(at === 0 ? { from: 0 } : {}) });
       }
     }
-    if (whole !== '' || told) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text: '', ended: true });
+    if (whole !== '' || entry) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text: '', ended: true });
   }
 
-  #tellOutput(id: string, output: string): void {
-    for (const text of deltasOf(output)) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text });
+  #writeOutput(id: string, output: string): void {
+    for (const text of splitText(output)) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text });
   }
 }
 
 /** The result of a command that its turn did not wait for. */
-export const GOES_ON = 'It goes on in the background.';
+export const CONTINUES_IN_BACKGROUND = 'It goes on in the background.';
 
 /** At most so many UTF-16 units of a text, its end. */
-export function lastOf(text: string, most: number): string {
+export function tailOf(text: string, most: number): string {
   return text.length <= most ? text : text.slice(-most).replace(/^[\uDC00-\uDFFF]/, '');
 }
 

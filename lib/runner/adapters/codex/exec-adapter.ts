@@ -1,10 +1,9 @@
 import type { PlanEntry } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { SessionWriter } from '../writer/session-writer';
-import { callOf, errorText, type ItemCall } from './items';
-import { keptValue } from './kept-value';
+import { boundFrame } from '../writer/size-limits';
+import { callOf, errorText, type ItemCall, keptValue } from './items';
 
 /**
  * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
@@ -27,8 +26,8 @@ export class ExecAdapter implements WireAdapter {
     return this.#known;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
-    const msg = withinReason(given, true);
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(given, true);
     if (dir !== 'in' || !isObject(msg)) return [];
     const before = this.#known?.take() ?? [];
     if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
@@ -37,11 +36,11 @@ export class ExecAdapter implements WireAdapter {
     return [...before, ...this.#writer.take()];
   }
 
-  elapsed(): ToldEvent[] {
+  elapsed(): EmittedEvent[] {
     return [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
     return this.#writer.take();
@@ -56,7 +55,7 @@ export class ExecAdapter implements WireAdapter {
         this.#writer.begin({ kind: 'user', userMessageIds: [] });
         return;
       case 'turn.completed':
-        for (const id of this.#writer.speaker().openCalls) this.#writer.speaker().result(id, NOT_WAITED_FOR);
+        for (const id of this.#writer.parts().openCalls) this.#writer.parts().setResult(id, NOT_WAITED_FOR);
         this.#writer.finish({ kind: 'success' }, { result: { usage: fieldsOf(msg.usage) } });
         return;
       case 'turn.failed':
@@ -80,23 +79,23 @@ export class ExecAdapter implements WireAdapter {
     if (id === null) return;
     // Ids count from 0 in each process.
     const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
-    const speaker = this.#writer.speaker();
+    const parts = this.#writer.parts();
     if (item.type === 'todo_list') {
       this.#writer.plan(name, planOf(item));
       return;
     }
     const call = callOf(asAppServerItem(item)) ?? (WORDS.has(item.type) ? null : unknownCall(item));
     if (call !== null) {
-      speaker.call(name, call.name);
-      speaker.args(name, call.args);
-      if (isComplete) speaker.result(name, call.result, { isError: call.isError, edits: call.edits });
+      parts.startCall(name, call.name);
+      parts.setArgs(name, call.args);
+      if (isComplete) parts.setResult(name, call.result, { isError: call.isError, edits: call.edits });
       return;
     }
     const text = textOf(item.text) ?? textOf(item.message) ?? '';
-    if (item.type === 'agent_message') speaker.sayWhole('text', name, text);
-    else if (item.type === 'reasoning') speaker.sayWhole('thought', name, text);
+    if (item.type === 'agent_message') parts.setText('text', name, text);
+    else if (item.type === 'reasoning') parts.setText('thought', name, text);
     else this.#writer.notice(text, 'warning');
-    if (isComplete) speaker.endText();
+    if (isComplete) parts.endText();
   }
 
   #writerOf(threadId: string): SessionWriter {

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 
 /** How far a thread has been told. */
-export interface Told {
+export interface HistoryProgress {
   /** The last turn whose end was told. */
   lastTurn: string | null;
   /** The turn that is open by what was told. */
@@ -32,17 +32,17 @@ const MAX_HELD = 5_000;
  * where the history does not have the turn that was told last, because a person has reverted it.
  */
 export class History {
-  readonly #told: Told;
+  readonly #entry: HistoryProgress;
   #isFound: boolean;
   #ofLastTurn: HistoryEntry[] = [];
 
-  constructor(told: Told) {
-    this.#told = told;
-    this.#isFound = told.isWhole && told.lastTurn === null && told.openTurn === null;
+  constructor(entry: HistoryProgress) {
+    this.#entry = entry;
+    this.#isFound = entry.isWhole && entry.lastTurn === null && entry.openTurn === null;
   }
 
   read(result: Fields): HistoryEntry[] {
-    const entries = listOf(result.data).flatMap((told) => entryOf(fieldsOf(told)) ?? []);
+    const entries = listOf(result.data).flatMap((entry) => entryOf(fieldsOf(entry)) ?? []);
     const fresh = entries.flatMap((entry) => this.#take(entry));
     const isLast = textOf(result.nextCursor) === null;
     if (!isLast || this.#isFound) return fresh;
@@ -52,7 +52,7 @@ export class History {
   }
 
   #take(entry: HistoryEntry): HistoryEntry[] {
-    const { lastTurn, openTurn } = this.#told;
+    const { lastTurn, openTurn } = this.#entry;
     if (this.#isFound) return [entry];
     if (entry.kind === 'turnStarted' && entry.turnId === openTurn) {
       this.#isFound = true;
@@ -65,23 +65,23 @@ export class History {
   }
 }
 
-function entryOf(told: Fields): HistoryEntry | null {
-  const turnId = textOf(told.turnId);
+function entryOf(native: Fields): HistoryEntry | null {
+  const turnId = textOf(native.turnId);
   if (turnId === null) return null;
   const seconds = (value: unknown) => {
     const time = numberOf(value);
     return time === null ? null : time * 1_000;
   };
   const entry = { turnId, isOld: false };
-  switch (told.type) {
+  switch (native.type) {
     case 'turnStarted':
-      return { ...entry, kind: 'turnStarted', at: seconds(told.startedAt), fields: {} };
+      return { ...entry, kind: 'turnStarted', at: seconds(native.startedAt), fields: {} };
     case 'item': {
-      const item = fieldsOf(told.item);
+      const item = fieldsOf(native.item);
       return { ...entry, kind: 'item', at: numberOf(item.completedAtMs) ?? numberOf(item.startedAtMs), fields: item };
     }
     case 'turnCompleted':
-      return { ...entry, kind: 'turnCompleted', at: seconds(told.completedAt), fields: told };
+      return { ...entry, kind: 'turnCompleted', at: seconds(native.completedAt), fields: native };
     default:
       return null;
   }

@@ -1,6 +1,6 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { changesText, editsOf } from './edits';
+import { jsonBytes, truncateText } from '../writer/size-limits';
 
 /** What Codex's own tools are called here. */
 export const SHELL = 'shell';
@@ -79,8 +79,8 @@ export function typedCommand(item: Fields): string {
 /** What a person wrote, with a word for what is no text. */
 export function inputText(content: unknown): string {
   return listOf(content)
-    .map((told) => {
-      const { type, text, name, path, url } = fieldsOf(told);
+    .map((entry) => {
+      const { type, text, name, path, url } = fieldsOf(entry);
       if (type === 'text') return textOf(text) ?? '';
       return `[${[type, name ?? path ?? url].flatMap((word) => textOf(word)?.slice(0, 200) ?? []).join(': ')}]`;
     })
@@ -140,4 +140,63 @@ function asArgs(value: unknown): object {
 
 function jsonText(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/**
+ * What a `fileChange` item changes. A new or deleted file comes with its content, a changed one with the hunks of a
+ * unified diff: each of them is an edit.
+ */
+export function editsOf(changes: unknown): FileEdit[] {
+  return listOf(changes).flatMap((entry) => {
+    const change = fieldsOf(entry);
+    const path = textOf(change.path);
+    const diff = textOf(change.diff) ?? '';
+    if (path === null) return [];
+    const { type, move_path: to } = fieldsOf(change.kind);
+    if (type === 'add') return [{ path, before: '', after: diff }];
+    if (type === 'delete') return [{ path, before: diff, after: '' }];
+    return hunksOf(diff).map((hunk) => ({ path: textOf(to) ?? path, ...hunk }));
+  });
+}
+
+/** The changes as text: what was done to which file, and its diff. */
+function changesText(changes: unknown): string {
+  return listOf(changes)
+    .map((entry) => {
+      const { path, kind, diff } = fieldsOf(entry);
+      return `${textOf(fieldsOf(kind).type) ?? 'change'} ${textOf(path) ?? ''}\n${textOf(diff) ?? ''}`.trimEnd();
+    })
+    .join('\n\n');
+}
+
+function hunksOf(diff: string): { before: string; after: string }[] {
+  const hunks: { before: string[]; after: string[] }[] = [];
+  for (const line of diff.split('\n')) {
+    if (line.startsWith('@@')) hunks.push({ before: [], after: [] });
+    const hunk = hunks.at(-1);
+    if (hunk === undefined || line.startsWith('@@')) continue;
+    const text = line.slice(1);
+    if (line.startsWith('-')) hunk.before.push(text);
+    else if (line.startsWith('+')) hunk.after.push(text);
+    else if (line.startsWith(' ')) {
+      hunk.before.push(text);
+      hunk.after.push(text);
+    }
+  }
+  return hunks.map(({ before, after }) => ({ before: linesOf(before), after: linesOf(after) }));
+}
+
+function linesOf(lines: readonly string[]): string {
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+}
+
+/** What is kept of a native message that nobody shows: as it is while it is small, else as text that fits a record. */
+const MOST_AS_IS = 32 * 1024;
+const MOST_AS_TEXT = 128 * 1024;
+
+export function keptValue(value: object): object {
+  const text = JSON.stringify(value);
+  return text.length <= MOST_AS_IS && jsonBytes(text) <= 2 * MOST_AS_IS
+    ? value
+    : { json: truncateText(text, MOST_AS_TEXT) };
 }

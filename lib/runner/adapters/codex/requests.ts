@@ -1,8 +1,9 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { shownInput } from '../writer/shown-input';
-import { type Decision, decisionsOf, ELICITED, grantsOf } from './decisions';
+import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
+import { setBounded } from '../bounded-map';
+import { displayInput } from '../writer/size-limits';
 import { APPLY_PATCH, SHELL } from './items';
 
 /**
@@ -11,7 +12,7 @@ import { APPLY_PATCH, SHELL } from './items';
  *
  * @see ServerRequest, `codex app-server generate-ts`, 0.171.0
  */
-export interface AskedRequest {
+export interface CodexRequest {
   /** The request's own id on the wire. */
   rpcId: string | number;
   threadId: string;
@@ -20,7 +21,7 @@ export interface AskedRequest {
   /** By option; none of a question. */
   decisions: readonly Decision[];
   /** Of a question. */
-  fields: readonly AskedField[];
+  fields: readonly QuestionField[];
   /** What a question's answers, and its refusal, are to Codex. */
   isForm: boolean;
 }
@@ -29,7 +30,7 @@ export interface AskedRequest {
 const MAX_CAPTION = 4_000;
 
 /** One question of several. */
-export interface AskedField {
+export interface QuestionField {
   id: string;
   question: string;
   header: string;
@@ -37,7 +38,7 @@ export interface AskedField {
 }
 
 /** @param changes of the `fileChange` item that is asked for */
-export function askedIn(message: Fields, changes: unknown = undefined): AskedRequest | null {
+export function parseRequest(message: Fields, changes: unknown = undefined): CodexRequest | null {
   const { id: rpcId, method } = message;
   if ((typeof rpcId !== 'string' && typeof rpcId !== 'number') || typeof method !== 'string') return null;
   const { threadId, turnId, itemId, ...params } = fieldsOf(message.params);
@@ -73,7 +74,7 @@ export function askedIn(message: Fields, changes: unknown = undefined): AskedReq
     case 'item/tool/requestUserInput': {
       const questions = listOf(params.questions).filter(isObject);
       const fields = questions.map(
-        (question): AskedField => ({
+        (question): QuestionField => ({
           id: textOf(question.id) ?? '',
           question: textOf(question.question) ?? '',
           header: textOf(question.header) ?? '',
@@ -105,19 +106,23 @@ export function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
 
 function elicited(
   params: Fields,
-  place: Omit<AskedRequest, 'value' | 'decisions'>,
+  place: Omit<CodexRequest, 'value' | 'decisions'>,
   value: (kind: RequestOpenedValue['kind'], more: Partial<RequestOpenedValue>) => RequestOpenedValue,
-): AskedRequest {
+): CodexRequest {
   const server = textOf(params.serverName) ?? 'MCP';
   const title = textOf(params.message) ?? textOf(params.title) ?? `${server} asks`;
   const properties = Object.entries(fieldsOf(fieldsOf(params.requestedSchema).properties));
   const { _meta: _, ...input } = params;
   const what = { tool_name: server, title };
   if (properties.length === 0) {
-    return { ...place, decisions: ELICITED, value: value('permission', { ...what, ...shown(input, ELICITED) }) };
+    return {
+      ...place,
+      decisions: ELICITATION_DECISIONS,
+      value: value('permission', { ...what, ...shown(input, ELICITATION_DECISIONS) }),
+    };
   }
-  const fields = properties.map(([id, told]): AskedField => {
-    const { title: name, description, type } = fieldsOf(told);
+  const fields = properties.map(([id, entry]): QuestionField => {
+    const { title: name, description, type } = fieldsOf(entry);
     const isNumber = type === 'number' || type === 'integer';
     const kind = isNumber ? 'number' : type === 'boolean' ? 'boolean' : type === 'array' ? 'texts' : 'text';
     return { id, header: textOf(name) ?? id, question: textOf(description) ?? textOf(name) ?? id, type: kind };
@@ -149,7 +154,7 @@ function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, comm
 }
 
 function shown(input: object, decisions: readonly Decision[]): { input: unknown; options: RequestOption[] } {
-  return shownInput(
+  return displayInput(
     input,
     decisions.map(({ option }) => option),
   );
@@ -163,4 +168,161 @@ function pathsText(changes: unknown): string {
 function captionOf(text: unknown): string | null {
   const said = textOf(text);
   return said === null ? null : cutText(said, MAX_CAPTION);
+}
+
+export type RpcId = string | number;
+
+interface Pending {
+  request: CodexRequest;
+  /** How Interlude answered it, if it did. */
+  outcome: RequestResolvedValue['outcome'] | null;
+}
+
+const MAX_KNOWN = 2_000;
+
+/** What an app-server waits for, by its own ids, which count from 0 in each process. */
+export class PendingRequests {
+  readonly #pending = new Map<RpcId, Pending>();
+  /** `changes` of the `fileChange` items that run, by id: the request to make them does not say what they are. */
+  readonly #changes = new Map<string, unknown>();
+
+  /** @returns null for what is not meant for people */
+  asked(rpcId: RpcId, message: Fields): CodexRequest | null {
+    const request = parseRequest(message, this.#changes.get(textOf(fieldsOf(message.params).itemId) ?? ''));
+    if (request !== null) setBounded(this.#pending, rpcId, { request, outcome: null }, MAX_KNOWN);
+    return request;
+  }
+
+  get(rpcId: RpcId): CodexRequest | null {
+    return this.#pending.get(rpcId)?.request ?? null;
+  }
+
+  /** Interlude has answered; another client may have been faster. */
+  answered(rpcId: RpcId, result: unknown): void {
+    const asked = this.#pending.get(rpcId);
+    if (asked !== undefined && result !== undefined) asked.outcome = outcomeOf(result);
+  }
+
+  /** Nobody is waited for any more. */
+  take(rpcId: RpcId): Pending | null {
+    const asked = this.#pending.get(rpcId) ?? null;
+    this.#pending.delete(rpcId);
+    return asked;
+  }
+
+  /** @param turnId those of this turn only */
+  of(threadId: string, turnId?: string): RpcId[] {
+    return [...this.#pending].flatMap(([rpcId, { request }]) =>
+      request.threadId === threadId && (turnId === undefined || request.turnId === turnId) ? [rpcId] : [],
+    );
+  }
+
+  clear(): void {
+    this.#pending.clear();
+  }
+
+  changes(itemId: string, changes: unknown): void {
+    setBounded(this.#changes, itemId, changes, MAX_KNOWN);
+  }
+
+  itemEnded(itemId: string): void {
+    this.#changes.delete(itemId);
+  }
+}
+
+export function rpcIdOf(id: unknown): RpcId | null {
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
+
+/** An answer that Codex takes, and as what people are offered it. */
+interface Decision {
+  option: RequestOption;
+  /** `result` of the answer. */
+  result: object;
+}
+
+/** Of a request that does not list any, by older versions. */
+const USUAL = ['accept', 'acceptForSession', 'cancel'];
+
+/** What may be answered to `item/commandExecution/requestApproval` and `item/fileChange/requestApproval`. */
+export function decisionsOf(available: unknown): Decision[] {
+  const listed = listOf(available);
+  const offered = listed.length > 0 ? listed : USUAL;
+  // It is not listed and always taken: the turn goes on without what was asked for.
+  const all = offered.includes('decline') ? offered : [...offered, 'decline'];
+  const options: Decision[] = [];
+  for (const decision of all.slice(-MAX_OPTIONS)) {
+    const option = optionOf(decision, options.length);
+    if (option !== null && !options.some(({ option: { id } }) => id === option.id)) {
+      options.push({ option, result: { decision } });
+    }
+  }
+  return options;
+}
+
+/** What may be answered to `item/permissions/requestApproval`. */
+function grantsOf(permissions: unknown): Decision[] {
+  return [
+    { option: { id: 'turn', label: 'Allow in this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
+    {
+      option: { id: 'session', label: 'Allow in this session', kind: 'allow', isLasting: true },
+      result: { permissions, scope: 'session' },
+    },
+    { option: { id: 'decline', label: 'Deny', kind: 'deny' }, result: { permissions: {}, scope: 'turn' } },
+  ];
+}
+
+/** What may be answered to an MCP server that wants a person's yes, and nothing else. */
+const ELICITATION_DECISIONS: readonly Decision[] = [
+  { option: { id: 'accept', label: 'Accept', kind: 'allow' }, result: { action: 'accept', content: {}, _meta: null } },
+  {
+    option: { id: 'decline', label: 'Decline', kind: 'deny' },
+    result: { action: 'decline', content: null, _meta: null },
+  },
+];
+
+function optionOf(decision: unknown, at: number): RequestOption | null {
+  if (typeof decision === 'string') return named(decision);
+  if (!isObject(decision)) return null;
+  const [[name, entry] = []] = Object.entries(decision);
+  if (name === undefined) return null;
+  // Two of a name differ in what they hold: the place tells them apart, in every telling of the request.
+  const id = cutText(`${name}:${at}`, 128);
+  if (name === 'acceptWithExecpolicyAmendment') {
+    const prefix = textsOf(fieldsOf(entry).execpolicy_amendment).join(' ');
+    return {
+      id,
+      label: labelled(`Allow, and from now on all that begins with: ${prefix}`),
+      kind: 'allow',
+      isLasting: true,
+    };
+  }
+  if (name === 'applyNetworkPolicyAmendment') {
+    const { host, action } = fieldsOf(fieldsOf(entry).network_policy_amendment);
+    const kind = action === 'allow' ? 'allow' : 'deny';
+    const verb = kind === 'allow' ? 'Allow' : 'Deny';
+    return { id, label: labelled(`${verb} ${textOf(host) ?? 'this host'} from now on`), kind, isLasting: true };
+  }
+  return { id, label: labelled(name), kind: name.startsWith('accept') ? 'allow' : 'deny', isLasting: true };
+}
+
+function named(id: string): RequestOption | null {
+  switch (id) {
+    case '':
+      return null;
+    case 'accept':
+      return { id, label: 'Allow', kind: 'allow' };
+    case 'acceptForSession':
+      return { id, label: 'Allow in this session', kind: 'allow', isLasting: true };
+    case 'decline':
+      return { id, label: 'Deny', kind: 'deny' };
+    case 'cancel':
+      return { id, label: 'Deny, and end the turn', kind: 'deny' };
+    default:
+      return { id: cutText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
+  }
+}
+
+function labelled(text: string): string {
+  return cutText(text, MAX_OPTION_LABEL);
 }

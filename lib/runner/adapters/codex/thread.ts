@@ -1,15 +1,14 @@
 import type { PlanEntry } from '@interlude/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import type { SessionWriter, TurnCause } from '../writer/session-writer';
 import { Commands } from './commands';
-import type { HistoryEntry, Told } from './history';
-import { errorText } from './items';
-import { keptValue } from './kept-value';
-import { type ItemsPlace, ToldItems } from './told-items';
+import type { HistoryEntry, HistoryProgress } from './history';
+import { errorText, keptValue } from './items';
+import { type ItemsProgress, ThreadItems } from './thread-items';
 import { Turns } from './turns';
 
 /** Where the telling of a thread stands: with it, another process goes on without a gap and without doubling. */
-export interface ThreadPlace extends Told, ItemsPlace {
+export interface ThreadProgress extends HistoryProgress, ItemsProgress {
   /** Why the open turn began. */
   cause: TurnCause | null;
   /** Commands that run in the background. */
@@ -39,7 +38,7 @@ export class CodexThread {
   readonly parent: CodexThread | null;
   readonly writer: SessionWriter;
   readonly turns: Turns;
-  readonly items: ToldItems;
+  readonly items: ThreadItems;
   readonly #commands: Commands;
   #isWhole = false;
   #goal: { objective: string; status: string } | null = null;
@@ -53,14 +52,14 @@ export class CodexThread {
     const onEnding = (turnId: string) => this.items.turnEnding(turnId);
     this.#commands = new Commands(writer);
     this.turns = new Turns({ writer, parent: parent?.turns ?? null, isReplay, onEnding });
-    this.items = new ToldItems(writer, this.turns, this.#commands);
+    this.items = new ThreadItems(writer, this.turns, this.#commands);
   }
 
   get openTurn(): string | null {
     return this.turns.running;
   }
 
-  get place(): ThreadPlace {
+  get place(): ThreadProgress {
     return {
       lastTurn: this.turns.last,
       openTurn: this.turns.open?.turnId ?? null,
@@ -87,7 +86,7 @@ export class CodexThread {
    * Goes on where the process before this one stood.
    * @param turnRunId the run that is open, of the turn that is
    */
-  takeUp(place: ThreadPlace, turnRunId: string | null, taskIds: readonly string[]): void {
+  takeUp(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
     const { lastTurn, openTurn, cause } = place;
     this.#isWhole = place.isWhole;
     this.#commands.takeUp(place.tasks.filter((id) => taskIds.includes(id)));
@@ -105,7 +104,7 @@ export class CodexThread {
   happened({ kind, turnId, fields, isOld }: HistoryEntry, now: number): void {
     if (kind === 'turnStarted') this.turns.started(turnId, now);
     else if (kind === 'turnCompleted') this.turns.completed(turnId, fields);
-    else if (!(isOld || this.turns.isOver(turnId)) || this.writer.runs(textOf(fields.id) ?? '')) {
+    else if (!(isOld || this.turns.isOver(turnId)) || this.writer.isRunning(textOf(fields.id) ?? '')) {
       this.items.completed(turnId, fields);
     }
   }
@@ -115,45 +114,45 @@ export class CodexThread {
     else this.turns.failed(error);
   }
 
-  goal(told: Fields | null): void {
-    const objective = textOf(told?.objective) ?? '';
-    const status = textOf(told?.status) ?? '';
+  goal(entry: Fields | null): void {
+    const objective = textOf(entry?.objective) ?? '';
+    const status = textOf(entry?.status) ?? '';
     const before = this.#goal;
-    this.#goal = told === null ? null : { objective, status };
+    this.#goal = entry === null ? null : { objective, status };
     this.turns.forGoal(status === 'active');
-    if (told === null && before !== null && before.status !== 'complete') this.writer.notice('The goal was cleared.');
-    if (told === null || (before?.status === status && before.objective === objective)) return;
+    if (entry === null && before !== null && before.status !== 'complete') this.writer.notice('The goal was cleared.');
+    if (entry === null || (before?.status === status && before.objective === objective)) return;
     const word = GOAL_WORDS.get(status) ?? status;
     this.writer.notice(`${word}: ${objective}`, status === 'active' || status === 'complete' ? 'info' : 'warning');
   }
 
-  plan(turnId: string | null, told: Fields): void {
-    const entries = listOf(told.plan)
+  plan(turnId: string | null, entry: Fields): void {
+    const entries = listOf(entry.plan)
       .slice(0, MAX_STEPS)
       .map((step): PlanEntry => {
         const { step: content, status } = fieldsOf(step);
         return { content: textOf(content) ?? '', status: PLAN_STATES.get(status) ?? 'pending' };
       });
     this.turns.enter(turnId, {});
-    if (this.parent !== null) this.keep('turn/plan/updated', told);
+    if (this.parent !== null) this.keep('turn/plan/updated', entry);
     else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
   }
 
   /** The thread of a subagent has begun in this one's turn. */
   spawns(item: Fields): void {
     const id = textOf(item.id) ?? '';
-    const speaker = this.writer.speaker(this.turns.taskOf(this.turns.running));
-    speaker.call(id, 'spawn_agent');
-    speaker.args(id, compact({ agent: item.agentPath, model: item.model }));
-    speaker.result(id, 'It works beside this turn.');
+    const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
+    parts.startCall(id, 'spawn_agent');
+    parts.setArgs(id, compact({ agent: item.agentPath, model: item.model }));
+    parts.setResult(id, 'It works beside this turn.');
   }
 
   /** What the open turn has changed so far; it is told again whenever anything happens. */
-  diff(told: Fields): void {
-    const diff = textOf(told.diff);
+  diff(entry: Fields): void {
+    const diff = textOf(entry.diff);
     if (diff === this.#diff) return;
     this.#diff = diff;
-    this.keep('turn/diff/updated', told);
+    this.keep('turn/diff/updated', entry);
   }
 
   /** About its workings: kept, and not shown. */
@@ -194,3 +193,67 @@ const GOAL_WORDS = new Map([
   ['budgetLimited', 'The goal has used up its budget'],
   ['complete', 'The goal is reached'],
 ]);
+
+/** What a notification of the app-server means to the thread that it is about, where it concerns nothing else. */
+export function handleNotification(thread: CodexThread, method: string, params: Fields, now: number): void {
+  const { items, turns, writer } = thread;
+  const turn = fieldsOf(params.turn);
+  const turnId = textOf(turn.id) ?? textOf(params.turnId);
+  const item = fieldsOf(params.item);
+  const itemId = textOf(params.itemId) ?? '';
+  const delta = textOf(params.delta) ?? '';
+  switch (method) {
+    case 'turn/started':
+      if (turnId !== null) turns.started(turnId, now);
+      break;
+    case 'turn/completed':
+      if (turnId !== null) turns.completed(turnId, turn);
+      break;
+    case 'item/started':
+      items.started(turnId, item);
+      break;
+    case 'item/completed':
+      items.completed(turnId, item);
+      break;
+    case 'item/agentMessage/delta':
+    case 'item/plan/delta':
+      items.delta(turnId, itemId, 'text', delta);
+      break;
+    case 'item/reasoning/summaryTextDelta':
+    case 'item/reasoning/textDelta':
+      items.delta(turnId, itemId, 'thought', delta);
+      break;
+    case 'item/reasoning/summaryPartAdded':
+      if (numberOf(params.summaryIndex)) items.delta(turnId, itemId, 'thought', '\n\n');
+      break;
+    case 'item/commandExecution/outputDelta':
+      items.wrote(itemId, delta);
+      break;
+    case 'thread/status/changed':
+      turns.status(textOf(fieldsOf(params.status).type), now);
+      break;
+    case 'turn/plan/updated':
+      thread.plan(turnId, params);
+      break;
+    case 'turn/diff/updated':
+      thread.diff(params);
+      break;
+    case 'thread/goal/updated':
+      thread.goal(fieldsOf(params.goal));
+      break;
+    case 'thread/goal/cleared':
+      thread.goal(null);
+      break;
+    case 'error':
+      thread.failed(params.error, params.willRetry === true);
+      break;
+    case 'model/rerouted':
+      writer.notice(`Codex goes on with another model: ${textOf(params.toModel) ?? 'it does not say which'}.`);
+      break;
+    case 'guardianWarning':
+      writer.notice(textOf(params.message) ?? 'Codex warns, and does not say of what.', 'warning');
+      break;
+    default:
+      thread.keep(method, params);
+  }
+}

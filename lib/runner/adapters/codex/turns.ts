@@ -1,7 +1,6 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
-import { sentBy } from './client-id';
 import { errorText, inputText } from './items';
 
 export interface TurnsOptions {
@@ -91,12 +90,12 @@ export class Turns {
   takeUp(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
     this.#last = last;
     this.#open = open;
-    if (last !== null) remember(this.#over, last, true, MAX_TURNS);
+    if (last !== null) setBounded(this.#over, last, true, MAX_TURNS);
   }
 
   /** What Interlude called the message that a turn is for, told before the turn itself. */
   expect(turnId: string, clientId: string): void {
-    remember(this.#expected, turnId, clientId, MAX_TURNS);
+    setBounded(this.#expected, turnId, clientId, MAX_TURNS);
     if (this.#pending === turnId && !this.#options.isReplay) this.#begin(turnId, null);
   }
 
@@ -131,7 +130,7 @@ export class Turns {
     if (this.#pending === turnId) this.#begin(turnId, null);
     if (this.#open?.turnId === turnId) this.#end(endOf(turn, this.#error));
     else {
-      remember(this.#over, turnId, true, MAX_TURNS);
+      setBounded(this.#over, turnId, true, MAX_TURNS);
       if (this.#open === null) this.#last = turnId;
       this.#revision += 1;
     }
@@ -146,15 +145,15 @@ export class Turns {
   }
 
   /** A message that began or steers a turn. @param isNew it has not been told of */
-  heardUser(turnId: string | null, id: string, item: Fields, isNew: boolean): void {
-    if (sentBy(textOf(item.clientId))?.kind !== 'wake') {
-      const messageId = this.#tellUser(turnId, id, item);
-      if (!this.isSubagents && this.#open?.turnId === turnId) this.#writer.answers([messageId]);
+  userMessage(turnId: string | null, id: string, item: Fields, isNew: boolean): void {
+    if (parseClientId(textOf(item.clientId))?.kind !== 'wake') {
+      const messageId = this.#writeUser(turnId, id, item);
+      if (!this.isSubagents && this.#open?.turnId === turnId) this.#writer.addAnswered([messageId]);
       return;
     }
     const { cause = null } = this.#open ?? {};
     const isItsCause = cause?.kind === 'between-run' && cause.trigger.wokenBy !== undefined;
-    if (isNew && !isItsCause) this.#writer.notice(`Interlude told the agent: ${inputText(item.content)}`);
+    if (isNew && !isItsCause) this.#writer.notice(`Interlude entry the agent: ${inputText(item.content)}`);
   }
 
   status(type: string | null, now: number): void {
@@ -193,7 +192,7 @@ export class Turns {
       if (this.#pending !== null) this.#begin(this.#pending, null);
       if (timer === 'begin' || this.#open === null) continue;
       if (timer === 'died') this.#end(DIED);
-      else this.#end(timer === 'idle' ? { kind: 'success' } : { kind: 'failed', ...(this.#error ?? UNSAID) }, true);
+      else this.#end(timer === 'idle' ? { kind: 'success' } : { kind: 'failed', ...(this.#error ?? NO_REASON) }, true);
     }
   }
 
@@ -231,18 +230,18 @@ export class Turns {
 
   #causeOf(turnId: string, item: Fields | null): TurnCause {
     const message = item?.type === 'userMessage' ? item : null;
-    const sent = sentBy(this.#expected.get(turnId) ?? textOf(message?.clientId));
+    const sent = parseClientId(this.#expected.get(turnId) ?? textOf(message?.clientId));
     if (sent?.kind === 'wake') {
       return { kind: 'between-run', trigger: { kind: 'task', taskIds: sent.taskIds, wokenBy: 'interlude' } };
     }
-    const id = message === null ? sent?.messageId : this.#tellUser(turnId, textOf(message.id) ?? turnId, message);
+    const id = message === null ? sent?.messageId : this.#writeUser(turnId, textOf(message.id) ?? turnId, message);
     if (id !== undefined) return { kind: 'user', userMessageIds: [id] };
     return { kind: 'between-run', trigger: { kind: this.#isForGoal ? 'goal' : 'unknown', taskIds: [] } };
   }
 
   /** @returns the id of the message */
-  #tellUser(turnId: string | null, id: string, item: Fields): string {
-    const sent = sentBy(textOf(item.clientId));
+  #writeUser(turnId: string | null, id: string, item: Fields): string {
+    const sent = parseClientId(textOf(item.clientId));
     const messageId = sent?.kind === 'message' ? sent.messageId : id;
     const taskId = this.taskOf(turnId);
     const about = taskId === null ? {} : { taskId };
@@ -271,16 +270,55 @@ export class Turns {
     this.#timers.clear();
     this.#expected.delete(turnId);
     this.#revision += 1;
-    remember(this.#over, turnId, true, MAX_TURNS);
+    setBounded(this.#over, turnId, true, MAX_TURNS);
   }
 }
 
 const TASK_STATUS = { success: 'completed', cancelled: 'stopped', failed: 'failed' } as const;
-const UNSAID = { message: 'Codex failed in this turn, and does not say why.' };
+const NO_REASON = { message: 'Codex failed in this turn, and does not say why.' };
 const DIED: TurnEnd = { kind: 'failed', message: 'Codex ended in the middle of this turn.', code: 'agent_exited' };
 
 function endOf({ status, error }: Fields, said: { message: string; code?: string } | null): TurnEnd {
   if (status === 'interrupted') return { kind: 'cancelled' };
   if (status !== 'failed') return { kind: 'success' };
   return { kind: 'failed', ...(textOf(fieldsOf(error).message) === null && said !== null ? said : errorText(error)) };
+}
+
+/**
+ * What Interlude writes into `clientUserMessageId`, and Codex gives back in `userMessage.clientId`, live and in its
+ * history: which message of the dashboard a turn answers, or which tasks it was woken for. It is all that is known of
+ * that after both have been started anew.
+ *
+ * @see `codex app-server`, @openai/codex 0.171.0
+ */
+const PREFIX = 'interlude:';
+const WAKE = `${PREFIX}wake:`;
+/** Most tasks that one wake names. */
+export const MAX_WOKEN_FOR = 16;
+
+export function clientIdOfMessage(messageId: string): string {
+  return `${PREFIX}${messageId}`;
+}
+
+/** @param name the same for the same wake, told again */
+export function clientIdOfWake(name: string, taskIds: readonly string[]): string {
+  return `${WAKE}${[name, ...taskIds.slice(0, MAX_WOKEN_FOR)].map(encodeURIComponent).join(',')}`;
+}
+
+type MessageOrigin = { kind: 'message'; messageId: string } | { kind: 'wake'; taskIds: string[] };
+
+/** @returns null for what came in another way: from a terminal, say */
+export function parseClientId(clientId: string | null): MessageOrigin | null {
+  if (clientId === null || !clientId.startsWith(PREFIX)) return null;
+  if (!clientId.startsWith(WAKE)) return { kind: 'message', messageId: clientId.slice(PREFIX.length) };
+  const [, ...taskIds] = clientId.slice(WAKE.length).split(',').map(decoded);
+  return { kind: 'wake', taskIds: taskIds.slice(0, MAX_WOKEN_FOR) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

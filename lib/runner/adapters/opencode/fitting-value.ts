@@ -1,4 +1,4 @@
-import { fittingText } from '../writer/long-text';
+import { truncateText } from '../writer/size-limits';
 
 const MAX_TEXT_BYTES = 64 * 1024;
 const MAX_BYTES = 256 * 1024;
@@ -16,7 +16,7 @@ export function fittingValue(value: unknown): unknown {
 }
 
 function shortened(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return fittingText(value, MAX_TEXT_BYTES);
+  if (typeof value === 'string') return truncateText(value, MAX_TEXT_BYTES);
   if (typeof value !== 'object' || value === null) return value;
   if (depth === MAX_DEPTH) return '…';
   if (Array.isArray(value)) {
@@ -24,7 +24,7 @@ function shortened(value: unknown, depth: number): unknown {
     return kept.length === value.length ? kept : [...kept, `… ${value.length - kept.length} more`];
   }
   const entries = Object.entries(value);
-  const kept = entries.slice(0, MAX_FIELDS).map(([name, one]) => [fittingText(name, 256), shortened(one, depth + 1)]);
+  const kept = entries.slice(0, MAX_FIELDS).map(([name, one]) => [truncateText(name, 256), shortened(one, depth + 1)]);
   if (kept.length < entries.length) kept.push(['…', `${entries.length - kept.length} more`]);
   return Object.fromEntries(kept);
 }

@@ -1,8 +1,8 @@
 import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
-import { Conversation, type ToldBefore } from './conversation';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { boundFrame } from '../writer/size-limits';
+import { Conversation, type EarlierState } from './conversation';
 import {
   entryOf,
   eventOf,
@@ -14,8 +14,8 @@ import {
   requestOf,
   timeOf,
 } from './native-event';
-import type { AskKind } from './open-asks';
-import { SessionTree } from './session-tree';
+import type { RequestKind } from './requests';
+import { SessionTree } from './subagents';
 
 /** Most events that are known by their ids: what two streams, or a stream and the history, tell alike comes close together. */
 const MAX_SEEN = 20_000;
@@ -39,14 +39,14 @@ export class OpencodeAdapter implements WireAdapter {
   readonly #places = new Map<string, number>();
   #request: NativeRequest | null = null;
   /** The server tells lasting events with their place. */
-  #tellsPlaces = false;
+  #hasPositions = false;
 
   constructor(options: WireAdapterOptions) {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
-    const msg = withinReason(given, true);
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(given, true);
     if (dir === 'out') this.#request = requestOf(msg);
     else if (numberOf(fieldsOf(msg).status) !== null && fieldsOf(msg).type === undefined)
       this.#answer(fieldsOf(msg), now);
@@ -54,11 +54,11 @@ export class OpencodeAdapter implements WireAdapter {
     return this.#take();
   }
 
-  elapsed(): ToldEvent[] {
+  elapsed(): EmittedEvent[] {
     return [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     for (const conversation of this.#conversations.values()) {
       // What is at rest goes on being so.
       if (end.goesOn !== undefined && !conversation.isAtWork) continue;
@@ -72,7 +72,7 @@ export class OpencodeAdapter implements WireAdapter {
    * What an earlier process has read and told of a session: read again, so that what follows is understood, and not told.
    * @param frames the beginning of its history
    */
-  recall(root: string, frames: readonly WireFrame[], before: ToldBefore, now: number): void {
+  recall(root: string, frames: readonly WireFrame[], before: EarlierState, now: number): void {
     for (const frame of frames) this.read(frame, now);
     this.#conversation(root).toldBefore(before);
     this.#take();
@@ -85,7 +85,7 @@ export class OpencodeAdapter implements WireAdapter {
 
   /** Whether the next frame tells it again, with its place: only that counts, for what is stored with it. */
   isToldAgain(event: NativeEvent): boolean {
-    return event.isWrapped && this.#tellsPlaces && isLasting(event);
+    return event.isWrapped && this.#hasPositions && isLasting(event);
   }
 
   /** The run that is open in a session. */
@@ -104,17 +104,17 @@ export class OpencodeAdapter implements WireAdapter {
 
   #event(event: NativeEvent | null, now: number, isPlaced: boolean): void {
     if (event === null) return;
-    if (isPlaced) this.#tellsPlaces = true;
+    if (isPlaced) this.#hasPositions = true;
     if (!this.isToldAgain(event)) this.#apply(event, now);
   }
 
   #apply(event: NativeEvent, now: number): void {
     const { id, session, seq } = event;
     if (session === null || (id !== null && this.#seen.has(id))) return;
-    if (id !== null) remember(this.#seen, id, true, MAX_SEEN);
+    if (id !== null) setBounded(this.#seen, id, true, MAX_SEEN);
     if (seq !== null) {
       if (seq <= (this.#places.get(session) ?? -1)) return;
-      remember(this.#places, session, seq, MAX_SEEN);
+      setBounded(this.#places, session, seq, MAX_SEEN);
     }
     if (event.type.startsWith('session.')) this.tree.learn(event.data.info);
     const conversation = this.#conversation(this.tree.rootOf(session));
@@ -130,7 +130,7 @@ export class OpencodeAdapter implements WireAdapter {
     const [, name = '', id = '', verb = ''] = path.split('/');
     if (path === '/sync/history') this.#history(body, now);
     else if (path === '/session/status') this.#statuses(fieldsOf(body), directory, now);
-    else if (path === '/permission' || path === '/question') this.#listed(name as AskKind, body, directory, now);
+    else if (path === '/permission' || path === '/question') this.#listed(name as RequestKind, body, directory, now);
     else if (name === 'permission' && verb === 'reply')
       this.#replied(id, textOf(fieldsOf(request.body).reply) ?? '', now);
     else if (name === 'question' && verb !== '') this.#replied(id, verb === 'reply' ? 'answers' : 'reject', now);
@@ -143,7 +143,7 @@ export class OpencodeAdapter implements WireAdapter {
 
   #history(body: unknown, now: number): void {
     if (!Array.isArray(body)) return;
-    this.#tellsPlaces = true;
+    this.#hasPositions = true;
     for (const entry of body) {
       const event = entryOf(entry);
       if (event !== null) this.#past(event, now);
@@ -167,7 +167,7 @@ export class OpencodeAdapter implements WireAdapter {
     }
   }
 
-  #listed(kind: AskKind, body: unknown, directory: string | null, now: number): void {
+  #listed(kind: RequestKind, body: unknown, directory: string | null, now: number): void {
     for (const asked of listOf(body)) {
       const session = idOf(fieldsOf(asked).sessionID);
       if (session === null) continue;
@@ -200,11 +200,11 @@ export class OpencodeAdapter implements WireAdapter {
     if (known !== undefined) return known;
     const sessionId = this.#options.sessionOf(root);
     const conversation = new Conversation(root, this.tree, { ...this.#options, sessionId });
-    remember(this.#conversations, root, conversation, MAX_CONVERSATIONS);
+    setBounded(this.#conversations, root, conversation, MAX_CONVERSATIONS);
     return conversation;
   }
 
-  #take(): ToldEvent[] {
+  #take(): EmittedEvent[] {
     return [...this.#conversations.values()].flatMap(({ writer }) => writer.take());
   }
 }

@@ -1,6 +1,6 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 
 const MAX_REMEMBERED = 2_000;
@@ -23,7 +23,7 @@ export interface Message {
 }
 
 /** The sender of a message to the agent; `own`: OpenCode prompts itself to go on. */
-export type Asked = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
+export type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
 
 interface OpenTurn {
   parentId: string;
@@ -43,7 +43,7 @@ interface OpenTurn {
 export class Turns {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
-  readonly #asked = new Map<string, Asked>();
+  readonly #asked = new Map<string, MessageAuthor>();
   /** Messages of people that no turn has taken up, oldest first. */
   readonly #unanswered = new Map<string, string[]>();
   /** Messages that a turn has begun with: another turn for one of them has an id of its own. */
@@ -55,14 +55,14 @@ export class Turns {
     this.#newRunId = newRunId;
   }
 
-  askedBy(messageId: string): Asked | undefined {
+  askedBy(messageId: string): MessageAuthor | undefined {
     return this.#asked.get(messageId);
   }
 
-  asks(messageId: string, asked: Asked): void {
-    remember(this.#asked, messageId, asked, MAX_REMEMBERED);
+  asks(messageId: string, asked: MessageAuthor): void {
+    setBounded(this.#asked, messageId, asked, MAX_REMEMBERED);
     if (asked.kind !== 'person' || this.#begun.has(messageId)) return;
-    remember(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);
+    setBounded(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);
   }
 
   /** Whether a message of the dashboard is in the conversation. */
@@ -148,7 +148,7 @@ export class Turns {
     // Closed before its time: the rest becomes another turn.
     if (runId === null) this.#open = null;
     else this.#writer.begin(this.#causeOf(parentId, taken), runId);
-    this.#writer.answers(taken);
+    this.#writer.addAnswered(taken);
   }
 
   /** Whatever was under way has been closed. */
@@ -165,9 +165,9 @@ export class Turns {
     if (this.#open !== null) this.over();
     const taken = this.#takeUp(parentId);
     const isAgain = this.#begun.has(parentId);
-    remember(this.#begun, parentId, true, MAX_REMEMBERED);
+    setBounded(this.#begun, parentId, true, MAX_REMEMBERED);
     this.#writer.begin(this.#causeOf(parentId, taken), isAgain ? this.#newRunId() : `turn_${parentId}`);
-    this.#writer.answers(taken);
+    this.#writer.addAnswered(taken);
     this.#open = { parentId, taken, messages: new Set(), newest: null, error: null };
   }
 

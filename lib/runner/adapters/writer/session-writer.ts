@@ -11,13 +11,11 @@ import { compact } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
 import type { TaskEnd } from '@interlude/protocol/read-models';
-import { custom } from '../emit';
-import { remember } from '../remember';
-import type { ToldEvent, WireEnd } from '../wire';
-import { fittingEvent } from './fitting-event';
-import { fittingText } from './long-text';
-import { Speaker } from './speaker';
-import { ofTask, type UserMessageAbout, userMessage } from './speech-events';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireEnd } from '../wire';
+import { PartAssembler } from './part-assembler';
+import { custom, ofTask, type UserMessageOptions, userMessage } from './part-events';
+import { boundEvent, truncateText } from './size-limits';
 import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
@@ -39,7 +37,7 @@ export interface OpenTurn {
 }
 
 /** What is known about a turn when it ends. */
-export interface TurnAbout {
+export interface TurnDetails {
   /** The agent did not say that it ended. */
   isInferred?: boolean;
   /** Stored with the turn. */
@@ -51,7 +49,7 @@ export interface TurnAbout {
 }
 
 /** Open work of a process that was killed, whose agent has gone on. */
-export interface OpenBefore {
+export interface InterruptedWork {
   turn: { runId: string; cause: TurnCause } | null;
   tasks: readonly { id: string; runId: string | null }[];
   requests: readonly string[];
@@ -72,13 +70,13 @@ export interface SessionWriterOptions {
   /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
   unfinished?: TurnEnd;
   /** Called before a turn ends, whatever ends it. @returns everything known about the turn by then */
-  beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
+  beforeTurnEnds?: (end: TurnEnd, about: TurnDetails) => TurnDetails;
 }
 
-interface RequestAbout {
+interface RequestDetails {
   outlivesTurn: boolean;
   /** The turn that was open then. */
-  askedIn: string | null;
+  openedIn: string | null;
   kind: RequestOpenedValue['kind'];
 }
 
@@ -104,18 +102,19 @@ const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 export class SessionWriter {
   readonly sessionId: string;
   readonly #options: SessionWriterOptions;
-  readonly #speakers = new Map<string, Speaker>();
+  readonly #assemblers = new Map<string, PartAssembler>();
   readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
   readonly #tasks = new TaskRuns(MAX);
-  readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
+  readonly #requests = new Entities<'request', RequestDetails>('request', MAX);
   /** Tasks and requests for reading: only the writer's methods move them. */
   readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
-  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'isOpen' | 'stateOf' | 'about'> = this.#requests;
+  readonly requests: Pick<Entities<'request', RequestDetails>, 'open' | 'isOpen' | 'stateOf' | 'about'> =
+    this.#requests;
   /** Ids of messages that are in the log. */
-  readonly #told = new Map<string, true>();
+  readonly #loggedMessages = new Map<string, true>();
   #now = 0;
-  #out: ToldEvent[] = [];
-  #isOver = false;
+  #out: EmittedEvent[] = [];
+  #hasEnded = false;
 
   constructor(options: SessionWriterOptions) {
     this.sessionId = options.sessionId;
@@ -128,7 +127,7 @@ export class SessionWriter {
   }
 
   /** Returns the events since the last call. */
-  take(): ToldEvent[] {
+  take(): EmittedEvent[] {
     const out = this.#out;
     this.#out = [];
     return out;
@@ -144,27 +143,27 @@ export class SessionWriter {
   }
 
   /** Continues the open work of the process before this one: writes its ends, but not its starts again. */
-  takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
+  resume({ turn, tasks, requests, ...said }: InterruptedWork): void {
     if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
     for (const { id, runId } of tasks)
       this.#tasks.begin({ task_id: id, run_id: runId ?? undefined }, 'start', {
         startedIn: null,
         startedAt: this.#now,
       });
-    for (const id of requests) this.#asked(id, 'permission', turn === null);
-    this.speaker().takeUp(said);
+    for (const id of requests) this.#addRequest(id, 'permission', turn === null);
+    this.parts().resume(said);
   }
 
   /** Begins a turn, and ends an open one first, as `unfinished`. */
   begin(cause: TurnCause, runId?: string): void {
-    this.sign('begin', () => cause, runId);
+    this.applyTurnInput('begin', () => cause, runId);
   }
 
   /**
    * Moves the turn by an input, and begins it with its cause where the grammar says so. An `end` begins a turn whose
    * start was missed; `finish` ends it.
    */
-  sign(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
+  applyTurnInput(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
     if (this.#turns.verdict(TURN, input) === 'late') {
       const { unfinished = { kind: 'success' } } = this.#options;
       this.finish(unfinished, unfinished.kind === 'success' ? { isInferred: true } : {});
@@ -177,22 +176,22 @@ export class SessionWriter {
   }
 
   /** Adds messages to those that the open turn answers, and writes its start again, as a user turn. */
-  join(userMessageIds: readonly string[]): void {
+  joinTurn(userMessageIds: readonly string[]): void {
     const cause = { kind: 'user', userMessageIds } as const;
-    const verdict = this.sign('join', () => cause);
+    const verdict = this.applyTurnInput('join', () => cause);
     const turn = this.#turn;
     if (turn === null || verdict !== 'continues') return;
     const { trigger } = turn.cause;
     turn.cause = trigger?.kind === 'timer' ? { ...cause, trigger } : cause;
     turn.startedAt = this.#now;
-    this.answers(userMessageIds);
-    this.#tellTurn(turn);
+    this.addAnswered(userMessageIds);
+    this.#writeTurnStart(turn);
   }
 
   #begin(cause: TurnCause, runId: string): void {
     const turn = this.#newTurn(cause, runId);
     this.#turns.take(TURN, 'begin', turn);
-    this.#tellTurn(turn);
+    this.#writeTurnStart(turn);
   }
 
   #newTurn(cause: TurnCause, runId: string): Turn {
@@ -200,10 +199,10 @@ export class SessionWriter {
     return { runId, cause, answers, spoke: false, startedAt: this.#now };
   }
 
-  #tellTurn({ runId, cause, answers }: Turn): void {
+  #writeTurnStart({ runId, cause, answers }: Turn): void {
     const { trigger } = cause;
     const parentRunId = cause.kind === 'user' ? null : cause.parentRunId;
-    const starter = (id: string) => (this.runs(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
+    const starter = (id: string) => (this.isRunning(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
@@ -216,29 +215,29 @@ export class SessionWriter {
   }
 
   /** Adds messages to those that the open turn answers. */
-  answers(userMessageIds: readonly string[]): void {
+  addAnswered(userMessageIds: readonly string[]): void {
     for (const id of userMessageIds) this.#turn?.answers.add(id);
   }
 
   /** Sets the cause of the open turn, where it is better known than at its start. */
-  wokenBy(trigger: TurnTrigger): void {
+  setTrigger(trigger: TurnTrigger): void {
     const turn = this.#turn;
     if (turn?.cause.kind === 'between-run') turn.cause = { ...turn.cause, trigger };
   }
 
   /** Ends the open turn and what is open in it. */
-  finish(end: TurnEnd, about: TurnAbout = {}): void {
+  finish(end: TurnEnd, about: TurnDetails = {}): void {
     const turn = this.#turn;
     if (turn === null) return;
     const known = this.#options.beforeTurnEnds?.(end, about) ?? about;
     const { isInferred = false, result, foldedTaskIds = [] } = known;
-    for (const [name, speaker] of this.#speakers) {
-      if (name === MAIN) speaker.close();
-      else if (this.#options.subagentsGoOn !== true) speaker.endText();
+    for (const [name, parts] of this.#assemblers) {
+      if (name === MAIN) parts.close();
+      else if (this.#options.subagentsGoOn !== true) parts.endText();
     }
-    const wentOn = end.kind === 'success' || end === this.#options.unfinished;
+    const isNormal = end.kind === 'success' || end === this.#options.unfinished;
     for (const [id, { outlivesTurn }] of this.#requests.entries())
-      if (!outlivesTurn) this.resolved(id, wentOn ? 'unknown' : 'cancelled');
+      if (!outlivesTurn) this.resolved(id, isNormal ? 'unknown' : 'cancelled');
     const { runId, cause, answers } = turn;
     const common = {
       threadId: this.sessionId,
@@ -264,23 +263,23 @@ export class SessionWriter {
    * @param taskId null: the agent itself
    * @param runId the run of the task, if the agent names it with what the subagent says
    */
-  speaker(taskId: string | null = null, runId: string | null = null): Speaker {
+  parts(taskId: string | null = null, runId: string | null = null): PartAssembler {
     const name = runId === null ? (taskId ?? MAIN) : `${taskId}/${runId}`;
-    const known = this.#speakers.get(name);
+    const known = this.#assemblers.get(name);
     if (known !== undefined) return known;
     const prefix = () => (taskId === null ? (this.#turn?.runId ?? this.sessionId) : name);
     const emit = (event: AgUiEvent) => {
       if (taskId === null && this.#turn !== null) this.#turn.spoke = true;
       this.#emit(event);
     };
-    const speaker = new Speaker(emit, prefix, taskId, runId);
-    if (this.#speakers.size >= MAX_KNOWN) {
-      const [oldest] = [...this.#speakers].find(([one]) => one !== MAIN) ?? [];
-      if (oldest !== undefined) this.#speakers.get(oldest)?.close();
-      if (oldest !== undefined) this.#speakers.delete(oldest);
+    const parts = new PartAssembler(emit, prefix, taskId, runId);
+    if (this.#assemblers.size >= MAX_KNOWN) {
+      const [oldest] = [...this.#assemblers].find(([one]) => one !== MAIN) ?? [];
+      if (oldest !== undefined) this.#assemblers.get(oldest)?.close();
+      if (oldest !== undefined) this.#assemblers.delete(oldest);
     }
-    this.#speakers.set(name, speaker);
-    return speaker;
+    this.#assemblers.set(name, parts);
+    return parts;
   }
 
   /** Writes a message that was not sent through the dashboard, once. */
@@ -291,17 +290,17 @@ export class SessionWriter {
       taskId = null,
       runId = null,
       ...about
-    }: UserMessageAbout & { taskId?: string | null; runId?: string | null } = {},
+    }: UserMessageOptions & { taskId?: string | null; runId?: string | null } = {},
   ): void {
-    if (this.#told.has(id) || text === '') return;
-    remember(this.#told, id, true, MAX_KNOWN);
+    if (this.#loggedMessages.has(id) || text === '') return;
+    setBounded(this.#loggedMessages, id, true, MAX_KNOWN);
     for (const event of userMessage(id, text, about)) this.#emit(ofTask(event, taskId, runId));
   }
 
   /** A message of the dashboard, which the log has already. Only a replay, whose log is empty, writes it. */
   dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
     if (this.#options.isReplay === true) this.userMessage(id, text, about);
-    remember(this.#told, id, true, MAX_KNOWN);
+    setBounded(this.#loggedMessages, id, true, MAX_KNOWN);
   }
 
   /**
@@ -320,7 +319,7 @@ export class SessionWriter {
       this.#tasks.take(known.key, input);
     } else {
       const before = this.#tasks.find({ task_id: value.task_id });
-      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, BEGUN_ANEW);
+      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, RESTARTED);
       const crowded = this.#tasks.about(this.#tasks.crowded ?? '');
       if (crowded !== undefined) this.#lose(crowded, TOO_MANY);
       this.#beginRun(value, input);
@@ -334,7 +333,7 @@ export class SessionWriter {
   }
 
   /** Whether a task was started here and has not ended. */
-  runs(taskId: string): boolean {
+  isRunning(taskId: string): boolean {
     const run = this.#tasks.find({ task_id: taskId });
     return run !== undefined && this.#tasks.isOpen(run.key);
   }
@@ -364,10 +363,10 @@ export class SessionWriter {
     // The start of an unknown task was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
-    for (const speaker of this.#speakers.values()) {
-      if (speaker.taskId !== value.task_id) continue;
-      if (isGuess) speaker.close();
-      else speaker.retire();
+    for (const parts of this.#assemblers.values()) {
+      if (parts.taskId !== value.task_id) continue;
+      if (isGuess) parts.close();
+      else parts.releaseTexts();
     }
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
     return true;
@@ -381,16 +380,16 @@ export class SessionWriter {
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
-    this.#asked(value.request_id, value.kind, outlivesTurn);
+    this.#addRequest(value.request_id, value.kind, outlivesTurn);
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
   }
 
-  #asked(id: string, kind: RequestAbout['kind'], outlivesTurn: boolean): void {
-    this.#requests.take(id, 'ask', { outlivesTurn, kind, askedIn: this.#turn?.runId ?? null });
+  #addRequest(id: string, kind: RequestDetails['kind'], outlivesTurn: boolean): void {
+    this.#requests.take(id, 'ask', { outlivesTurn, kind, openedIn: this.#turn?.runId ?? null });
   }
 
   /** The agent went on before an answer was seen, which may still be reported. */
-  passed(id: string): void {
+  requestPassed(id: string): void {
     if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
   }
 
@@ -406,12 +405,12 @@ export class SessionWriter {
 
   /** Writes the agent's current plan. */
   plan(id: string, entries: readonly PlanEntry[]): void {
-    this.speaker().endText();
+    this.parts().endText();
     this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, replace: true });
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
-    this.#emit(custom(CUSTOM.notice, { text: fittingText(text), tone }));
+    this.#emit(custom(CUSTOM.notice, { text: truncateText(text), tone }));
   }
 
   /** Writes an event about the agent's internals, which is stored but not shown. */
@@ -420,7 +419,7 @@ export class SessionWriter {
   }
 
   /** Passes on an AG-UI event that opens and ends nothing. */
-  pass(event: AgUiEvent): void {
+  emit(event: AgUiEvent): void {
     this.#emit(event);
   }
 
@@ -431,7 +430,7 @@ export class SessionWriter {
 
   /** True from the end of the session to its next event. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#hasEnded;
   }
 
   /**
@@ -439,12 +438,12 @@ export class SessionWriter {
    * @param keepsTasks background tasks are not children of the agent's process, and may go on
    */
   end(end: WireEnd, keepsTasks = false): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const message = `The agent ended in the middle of this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
     const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
     if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
-    this.over(end, 'The agent has gone');
+    this.processEnded(end, 'The agent has gone');
   }
 
   /** Ends all open requests, texts, calls and the turn with the agent's process. @param end how the open turn ends */
@@ -452,19 +451,19 @@ export class SessionWriter {
     for (const id of this.#requests.open) this.resolved(id, 'cancelled');
     this.finish(end);
     this.#turns.take(TURN, 'gone');
-    for (const speaker of this.#speakers.values()) speaker.close();
+    for (const parts of this.#assemblers.values()) parts.close();
   }
 
   /** Writes the end of a process whose open work has ended. @param what happened, if the session goes on */
-  over({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
+  processEnded({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
     else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
-    this.#isOver = true;
+    this.#hasEnded = true;
   }
 
   #emit(event: AgUiEvent): void {
-    this.#isOver = false;
-    this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: fittingEvent(event) });
+    this.#hasEnded = false;
+    this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: boundEvent(event) });
   }
 }
 
@@ -473,4 +472,4 @@ const MAIN = '';
 const TURN = '';
 const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
 const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
-const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
+const RESTARTED = 'The agent began it anew without saying how this ended.';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Fields } from '@interlude/protocol/fields';
 import { type RpcError, rpcFrame, rpcKey } from '../../adapters/acp/rpc';
 import type { WireFrame } from '../../adapters/wire';
-import { withinReason } from '../../adapters/within-reason';
+import { boundFrame } from '../../adapters/writer/size-limits';
 import { type AgentExit, AgentProcess, type SpawnRequest } from '../../wire/agent-process';
 import { JsonLines } from '../../wire/json-lines';
 
@@ -157,5 +157,5 @@ export class AcpConnection {
 export const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
 
 function quoted(msg: unknown): string {
-  return (JSON.stringify(withinReason(msg)) ?? '').slice(0, QUOTED);
+  return (JSON.stringify(boundFrame(msg)) ?? '').slice(0, QUOTED);
 }

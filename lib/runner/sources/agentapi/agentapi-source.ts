@@ -6,8 +6,8 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
-import { remember } from '../../adapters/remember';
-import type { ToldEvent, WireFrame } from '../../adapters/wire';
+import { setBounded } from '../../adapters/bounded-map';
+import type { EmittedEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { withFiles } from '../../host/attached-text';
 import type { AttachmentFile } from '../../host/attachment-store';
@@ -130,7 +130,7 @@ export class AgentApiSource implements Source {
       void saying.then((outcome) => {
         if (outcome.state === 'failed') this.#around.report(messageId, outcome);
       });
-      remember(this.#saying, messageId, saying, MAX_SAYING);
+      setBounded(this.#saying, messageId, saying, MAX_SAYING);
     }
     const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
     this.#adapter = new AgentApiAdapter(how);
@@ -187,7 +187,7 @@ export class AgentApiSource implements Source {
     const saying = new Promise<CommandOutcome>((settle) => {
       this.#line.push({ messageId, text, files, settle });
     });
-    remember(this.#saying, messageId, saying, MAX_SAYING);
+    setBounded(this.#saying, messageId, saying, MAX_SAYING);
     this.#advance();
     return saying;
   }
@@ -273,7 +273,7 @@ export class AgentApiSource implements Source {
     return (await this.#server.promptNow().catch(() => null)) !== null;
   }
 
-  #told(told: readonly ToldEvent[]): void {
+  #told(told: readonly EmittedEvent[]): void {
     const { sessionId } = this.#options;
     for (const { event } of told) {
       // Its message is on the screen, though the POST may be answered only when its turn is over.

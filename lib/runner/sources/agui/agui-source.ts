@@ -5,8 +5,8 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
-import { remember } from '../../adapters/remember';
-import type { ToldEvent, WireFrame } from '../../adapters/wire';
+import { setBounded } from '../../adapters/bounded-map';
+import type { EmittedEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { MessagesInHand } from '../../host/messages-in-hand';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
@@ -257,7 +257,7 @@ export class AgUiSource implements Source {
         settle,
       });
     });
-    remember(this.#saying, messageId, saying, MAX_SAYING);
+    setBounded(this.#saying, messageId, saying, MAX_SAYING);
     return saying;
   }
 
@@ -390,7 +390,7 @@ export class AgUiSource implements Source {
     look.unref();
   }
 
-  #told(told: readonly ToldEvent[]): void {
+  #told(told: readonly EmittedEvent[]): void {
     this.#history.told(told);
     this.#answers.told(told);
     for (const { event } of told) {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
-import { claudeVersion } from '../../adapters/claude/claude-version';
+import { claudeVersion } from '../../adapters/claude/claude-adapter';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { endOf } from '../../host/end-session';
@@ -58,7 +58,7 @@ export interface ClaudeSourceOptions {
   workspaceNote?: string | null;
   /** How long a permission or a question waits for a person. */
   answerWithinMs: number;
-  /** Writes down what passes between the Agent SDK and the runner. @see lib/runner/adapters/claude/recording.ts */
+  /** Writes down what passes between the Agent SDK and the runner. @see lib/runner/adapters/recordings.ts */
   record?: ((fields: { src: string; msg: unknown }) => void) | undefined;
   /** Why people can't end its session from the dashboard; without it, they can. */
   endRefusal?: string;

@@ -4,7 +4,7 @@ import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import type { ToldEvent } from '../../adapters/wire';
+import type { EmittedEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { endOf } from '../../host/end-session';
@@ -363,7 +363,7 @@ export class CodexSource implements Source {
     await settlePast({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
   }
 
-  #told(events: readonly ToldEvent[]): void {
+  #told(events: readonly EmittedEvent[]): void {
     for (const sessionId of new Set(events.map((one) => one.sessionId))) {
       const own = events.filter((one) => one.sessionId === sessionId);
       const session = this.#sessions.get(sessionId);

@@ -2,8 +2,8 @@ import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { WakeRule } from '@interlude/protocol/commands';
 import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
-import type { ToldEvent } from '../../adapters/wire';
+import { MAX_WOKEN_FOR } from '../../adapters/codex/turns';
+import type { EmittedEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { SourceSurroundings } from '../../host/source';
 import { type EndedTask, type Wake, wakeFor } from './wake-message';
@@ -75,7 +75,7 @@ export class Wakes {
   }
 
   /** What the session's adapter has told. @param isTurnOpen behind it */
-  told(events: readonly ToldEvent[], isTurnOpen: boolean): void {
+  told(events: readonly EmittedEvent[], isTurnOpen: boolean): void {
     for (const { event } of events) {
       if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#personSpoke();
       const value = fieldsOf(event.value);

@@ -1,6 +1,6 @@
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import type { HookClaim } from '../../adapters/claude/heard-stops';
 import { toolTitle } from '../../adapters/claude/requests';
+import type { HookClaim } from '../../adapters/claude/stop-hooks';
 import type { HookCall } from '../../control-port/routes';
 import type { OwedReply } from '../../host/owed-replies';
 import type { HeldPermissions } from './held-permissions';

@@ -3,7 +3,7 @@ import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
 import { messageIdIn } from '../../adapters/opencode/user-message';
-import type { ToldEvent, WireFrame } from '../../adapters/wire';
+import type { EmittedEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { HeldRequests } from '../../host/held-requests';
@@ -223,7 +223,7 @@ export class OpencodeSource implements Source {
     return messages;
   }
 
-  #told(events: readonly ToldEvent[]): void {
+  #told(events: readonly EmittedEvent[]): void {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);

@@ -1,0 +1,156 @@
+import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
+import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { setBounded } from '../bounded-map';
+import type { PartAssembler } from '../writer/part-assembler';
+import { idOf } from './native-event';
+
+/** Most parts of one session whose deltas are still of use. */
+const MAX_PARTS = 500;
+const KINDS = new Map<unknown, 'text' | 'thought'>([
+  ['text', 'text'],
+  ['reasoning', 'thought'],
+]);
+/** Stands for what was said of a part before: no agent says it, so the whole text takes its place. */
+const EARLIER_TEXT = '\uffff';
+
+export interface ToolPart {
+  id: string;
+  tool: string;
+  callId: string | null;
+  status: string;
+  input: Fields;
+  metadata: Fields;
+  /** The output, or why it failed. */
+  result: string;
+  isOver: boolean;
+  plan: PlanEntry[] | null;
+}
+
+/** What one session of OpenCode says, part by part: the agent itself, or one subagent. */
+export class PartWriter {
+  readonly #parts: () => PartAssembler;
+  /** The kinds of texts and thoughts whose deltas are still of use. */
+  readonly #kinds = new Map<string, 'text' | 'thought'>();
+
+  constructor(parts: () => PartAssembler) {
+    this.#parts = parts;
+  }
+
+  /** @returns whether it was a text or a thought */
+  text(part: Fields): boolean {
+    const kind = KINDS.get(part.type);
+    const id = idOf(part.id);
+    if (kind === undefined || id === null) return false;
+    const { end } = fieldsOf(part.time);
+    const text = typeof part.text === 'string' ? part.text : '';
+    this.#parts().setText(kind, id, text);
+    if (typeof end === 'number') {
+      this.#parts().endText(id);
+      this.#kinds.delete(id);
+    } else setBounded(this.#kinds, id, kind, MAX_PARTS);
+    return true;
+  }
+
+  /** Adds to a part. A part that another one cut off waits for its whole text. */
+  delta(partId: string, field: string, delta: string): void {
+    const kind = this.#kinds.get(partId);
+    if (field !== 'text' || kind === undefined || this.#parts().textState(kind, partId) === 'ended') return;
+    this.#parts().appendText(kind, partId, delta);
+  }
+
+  /** Continues a part that a process before this one began. */
+  resume(partId: string): void {
+    this.delta(partId, 'text', EARLIER_TEXT);
+  }
+
+  tool(part: Fields): ToolPart | null {
+    const id = idOf(part.id);
+    if (part.type !== 'tool' || id === null) return null;
+    const state = fieldsOf(part.state);
+    const tool = cutText(textOf(part.tool) ?? 'tool', 200);
+    const status = textOf(state.status) ?? 'pending';
+    const failed = status === 'error';
+    const isOver = failed || status === 'completed';
+    const result = textOf(failed ? state.error : state.output) ?? '';
+    const input = fieldsOf(state.input);
+    const parts = this.#parts();
+    parts.startCall(id, tool);
+    if (status !== 'pending') {
+      parts.setArgs(id, input);
+      parts.endCall(id);
+    }
+    const edits: FileEdit[] = status === 'completed' ? editsOf(tool, state) : [];
+    if (isOver) parts.setResult(id, result, { isError: failed, edits });
+    const plan = status === 'pending' ? null : planOf(tool, state);
+    return {
+      id,
+      tool,
+      callId: idOf(part.callID),
+      status,
+      input,
+      metadata: fieldsOf(state.metadata),
+      result,
+      isOver,
+      plan,
+    };
+  }
+}
+
+/** What a completed call changed in files. @see opencode-ai 1.18.33: the tools edit, write, apply_patch */
+function editsOf(tool: string, state: Fields): FileEdit[] {
+  const input = fieldsOf(state.input);
+  const metadata = fieldsOf(state.metadata);
+  const { file } = fieldsOf(metadata.filediff);
+  const path = textOf(file) ?? textOf(metadata.filepath) ?? textOf(input.filePath) ?? '';
+  if (tool === 'edit' && typeof input.oldString === 'string' && typeof input.newString === 'string') {
+    return [{ path, before: input.oldString, after: input.newString }];
+  }
+  // Of a file that was there before, nothing says what it held.
+  if (tool === 'write') {
+    return metadata.exists === false && typeof input.content === 'string'
+      ? [{ path, before: '', after: input.content }]
+      : [];
+  }
+  return listOf(metadata.files).flatMap((changed) => {
+    const { filePath, relativePath, patch, diff } = fieldsOf(changed);
+    const text = textOf(patch) ?? textOf(diff);
+    return text === null ? [] : [editOfPatch(textOf(filePath) ?? textOf(relativePath) ?? '', text)];
+  });
+}
+
+/** Both sides of a unified diff, as far as it shows them. */
+function editOfPatch(path: string, patch: string): FileEdit {
+  const [before, after]: [string[], string[]] = [[], []];
+  let isInHunk = false;
+  for (const line of patch.split('\n')) {
+    if (line.startsWith('@@')) isInHunk = true;
+    else if (!isInHunk || line.startsWith('\\')) continue;
+    else if (line.startsWith('-')) before.push(line.slice(1));
+    else if (line.startsWith('+')) after.push(line.slice(1));
+    else if (line.startsWith(' ')) {
+      before.push(line.slice(1));
+      after.push(line.slice(1));
+    }
+  }
+  return { path, before: before.join('\n'), after: after.join('\n') };
+}
+
+const STATUSES = ['pending', 'in_progress', 'completed'] as const;
+const MAX_ENTRIES = 200;
+
+/** What `todowrite` says the agent means to do; null where it says nothing of the kind. */
+function planOf(tool: string, state: Fields): PlanEntry[] | null {
+  const todos = fieldsOf(state.input).todos;
+  if (tool !== 'todowrite' || !Array.isArray(todos)) return null;
+  return todos.slice(0, MAX_ENTRIES).flatMap((todo) => {
+    const { content, status, priority } = fieldsOf(todo);
+    const known = STATUSES.find((one) => one === status);
+    const text = textOf(content);
+    if (text === null || known === undefined) return [];
+    const urgency = textOf(priority);
+    return [
+      { content: cutText(text, 1_000), status: known, ...(urgency === null ? {} : { priority: cutText(urgency, 40) }) },
+    ];
+  });
+}
