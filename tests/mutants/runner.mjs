@@ -170,7 +170,7 @@ export const RUNNER = [
     name: 'opens a task for a workflow that does not compile',
     file: 'lib/runner/adapters/claude/transcript-tasks.ts',
     find: 'return textOf(details.error) === null ? { id, type: launchedType(details, id) } : null;',
-    replace: 'return { id, type: launchedType(told, id) };',
+    replace: 'return { id, type: launchedType(details, id) };',
     test: 'tests/unit/adapters/transcript-tasks.test.ts',
   },
   {

@@ -10,7 +10,6 @@ import { ExecAdapter } from './codex/exec-adapter';
 import { OpencodeAdapter } from './opencode/opencode-adapter';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd } from './wire';
 
-/** Recordings of OpenCode: our requests, its answers and its events, a line each. */
 const opencodeRecordings: RecordedKind = {
   recognises({ fields: { dir, msg } }) {
     if (dir === 'out') return /^\/(session|sync|permission|question|global)\b/.test(String(fieldsOf(msg).path));
@@ -20,7 +19,7 @@ const opencodeRecordings: RecordedKind = {
   newReader: (options) => frameReader(new OpencodeAdapter({ ...options, isReplay: true })),
 };
 
-/** Both ways in which Codex is recorded: what passed to and from an app-server, and what `codex exec --json` printed. */
+/** Recordings of an app-server, and of the output of `codex exec --json`. */
 const codexRecordings: RecordedKind = {
   recognises({ fields: { msg } }) {
     if (!isObject(msg)) return false;
@@ -32,7 +31,7 @@ const codexRecordings: RecordedKind = {
   newReader,
 };
 
-/** The first line that is of one kind or the other decides. */
+/** The first recognized line selects the adapter. */
 function newReader(options: WireAdapterOptions): RecordingReader {
   let reader = frameReader(new CodexAdapter({ ...options, isReplay: true }));
   let isDecided = false;
@@ -53,23 +52,19 @@ function newReader(options: WireAdapterOptions): RecordingReader {
   };
 }
 
-/** One line of a recording: what went into or came out of the Agent SDK, `t` milliseconds after the start. */
+/** One line of an Agent SDK recording, `t` milliseconds after the start. */
 export interface RecordingLine {
   t: number;
   src: string;
   msg: unknown;
 }
 
-/**
- * @param text one line of a recording (JSON Lines)
- * @returns null for anything else, so that the caller can report which line it was
- */
+/** @returns null for a malformed line, so the caller can report its number */
 export function parseRecordingLine(text: string): RecordingLine | null {
   const { t, src, msg } = fieldsOf(parseJson(text));
   return typeof t === 'number' && Number.isFinite(t) && typeof src === 'string' ? { t, src, msg } : null;
 }
 
-/** Recordings of the Agent SDK, of one session each. */
 const claudeRecordings: RecordedKind = {
   recognises: ({ fields }) => typeof fields.src === 'string' && FEEDS.has(fields.src),
   newReader({ sessionOf, newRunId }) {
@@ -86,7 +81,7 @@ const claudeRecordings: RecordedKind = {
   },
 };
 
-/** Feeds one line to the adapter. Lines about the recording itself (`driver`, `stopTask`, `hook`) say nothing to it. */
+/** Feeds one line to the adapter. Ignores lines about the recording itself (`driver`, `stopTask`, `hook`). */
 export function feedRecordingLine(adapter: ClaudeAdapter, line: RecordingLine, now: number): TimedEvent[] {
   return FEEDS.get(line.src)?.(adapter, line.msg, now) ?? [];
 }
@@ -96,7 +91,7 @@ type Feed = (adapter: ClaudeAdapter, msg: unknown, now: number) => TimedEvent[];
 const FEEDS: ReadonlyMap<string, Feed> = new Map(
   Object.entries<Feed>({
     sdk: (adapter, msg, now) => adapter.read(msg, now),
-    // The end of the input is recorded as a text, which has no uuid and is not sent.
+    // The end of input is recorded as a plain string without a uuid, so the adapter ignores it.
     in: (adapter, msg, now) => adapter.sent(msg, now),
     canUseTool: (adapter, msg, now) => adapter.permissionAsked(msg, now),
     'canUseTool.result': (adapter, msg, now) => adapter.permissionAnswered(textOf(fieldsOf(msg).toolUseID), msg, now),
@@ -115,7 +110,6 @@ function sdkExitOf(msg: unknown): ProcessExit {
   };
 }
 
-/** Recordings of what passed between a runner and an AG-UI server, of one thread each. */
 const agUiRecordings: RecordedKind = {
   recognises({ fields: { msg } }) {
     const { stream, body } = fieldsOf(msg);
@@ -126,7 +120,6 @@ const agUiRecordings: RecordedKind = {
 
 const EVENTS: ReadonlySet<unknown> = new Set(['message_update', 'status_change', 'agent_error', 'screen']);
 
-/** Recordings of what passed between a runner and an AgentAPI server: one session each. */
 const agentApiRecordings: RecordedKind = {
   recognises({ fields: { msg } }) {
     const { event, path, body } = fieldsOf(msg);
@@ -135,7 +128,6 @@ const agentApiRecordings: RecordedKind = {
   newReader: (options) => frameReader(new AgentApiAdapter({ ...options, isReplay: true })),
 };
 
-/** Recordings of ACP agents: `{"dir","at","msg"}` a line, JSON-RPC frames. */
 const acpRecordings: RecordedKind = {
   recognises({ fields: { dir, msg } }) {
     const { jsonrpc, method, params } = fieldsOf(msg);
@@ -147,7 +139,7 @@ const acpRecordings: RecordedKind = {
 
 const OWN = new Set(['session/new', 'session/load', 'session/prompt', 'session/update']);
 
-/** The kinds whose recordings can be replayed: the folders beside this file. */
+/** Recordable agent kinds, by name. */
 export const RECORDED_KINDS: Readonly<Record<string, RecordedKind>> = {
   acp: acpRecordings,
   agentapi: agentApiRecordings,
@@ -157,26 +149,29 @@ export const RECORDED_KINDS: Readonly<Record<string, RecordedKind>> = {
   opencode: opencodeRecordings,
 };
 
-/** A line of a recording, of whatever kind of agent: its fields, besides the time, are those of its kind. */
+/** One line of a recording; the fields besides the time depend on the kind. */
 export interface RecordedLine {
   /** Milliseconds since the start. */
   at: number;
   fields: Record<string, unknown>;
 }
 
-/** How the recordings of one kind of agent are read. */
+/** Reads the recordings of one agent kind. */
 export interface RecordedKind {
-  /** Whether the line can only be of this kind. */
+  /** True if no other kind writes this line. */
   recognises(line: RecordedLine): boolean;
   newReader(options: WireAdapterOptions): RecordingReader;
 }
 
-/** One recording, read line by line from its beginning. */
+/** Replays one recording line by line. */
 export interface RecordingReader extends Omit<WireAdapter, 'read'> {
   read(line: RecordedLine, now: number): EmittedEvent[];
 }
 
-/** Of an adapter whose recordings have a frame a line: `{"dir","at","msg"}`, and `{"exit"}` where its process ended. */
+/**
+ * Wraps an adapter whose recordings hold a frame per line: `{"dir","at","msg"}`, with `{"exit"}` as the message when
+ * the process ends.
+ */
 export function frameReader(adapter: WireAdapter): RecordingReader {
   return {
     get dueAt() {
@@ -198,12 +193,12 @@ function exitOf(msg: unknown): WireEnd | null {
   const { code, signal, s, reason, isAsked, goesOn } = exit as Record<string, unknown>;
   const by = typeof signal === 'string' ? signal : typeof s === 'string' ? s : null;
   const exitCode = typeof code === 'number' ? code : null;
-  // As a runner records it: all of how it ended.
+  // Recorded by a runner: complete.
   if (typeof reason === 'string') {
     const more = { ...(isAsked === true ? { isAsked } : {}), ...(typeof goesOn === 'string' ? { goesOn } : {}) };
     return { reason, exitCode, signal: by, ...more };
   }
-  // Whoever recorded it was done.
+  // The person recording stopped the agent.
   if (by === 'SIGTERM' || by === 'SIGINT') return { reason: `stopped by ${by}`, isAsked: true };
   const how = by !== null ? `terminated by signal ${by}` : exitCode === null ? 'ended' : `exited with code ${exitCode}`;
   return { reason: how, exitCode, signal: by };

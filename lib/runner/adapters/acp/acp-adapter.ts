@@ -9,42 +9,40 @@ import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
 
 export interface AcpAdapterOptions extends WireAdapterOptions {
-  /** How long a request waits for a person; without it, for ever. */
+  /** Timeout of a request; unlimited by default. */
   answerWithinMs?: number;
 }
 
-/** What an agent says of itself. */
 export interface AgentAbout {
-  /** Its name with its version: `OpenCode 1.18.33`. */
+  /** Name and version: `OpenCode 1.18.33`. */
   provider: string | null;
   profile: AgentProfile;
 }
 
-/** Most requests that wait for their answers, sessions, and frames that came before a session. */
 const MAX_PENDING = 1_000;
 const MAX_SESSIONS = 64;
 const MAX_EARLY = 64;
 
-/** A frame of the runner's own, for its recordings: a process of the agent's that it follows has ended. Never sent. */
+/** The runner's own frame for recordings: a watched process of the agent has ended. Never sent. */
 export const PROCESS_ENDED = '_interlude/process_ended';
 
 const RESTARTED: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
 
 /**
- * An ACP agent over stdio: JSON-RPC frames, both ways, for as long as its process lives and beyond.
+ * Translates an ACP agent over stdio: JSON-RPC frames in both directions, across restarts of its process.
  *
- * Whose a frame is, is said by its `sessionId`, or by the request it answers. Updates count at any time, not only while a
- * prompt is unanswered. The dashboard's own messages are named by our `session/prompt` in
- * `_meta.interlude.messageIds`; a prompt without that is a message of somebody else.
+ * A frame belongs to the session in its `sessionId`, or to that of the request it answers. Updates count at any time,
+ * not only during a prompt. Interlude's `session/prompt` names the dashboard's messages in
+ * `_meta.interlude.messageIds`; a prompt without them comes from elsewhere.
  *
  * @see Agent Client Protocol v1, @agentclientprotocol/sdk 2.4.0
  */
 export class AcpAdapter implements WireAdapter {
   readonly #options: AcpAdapterOptions;
   readonly #sessions = new Map<string, AcpSession>();
-  /** Ours, by their ids, until they are answered. */
+  /** Interlude's unanswered requests. */
   readonly #requests = new Map<string, { method: string; params: Fields }>();
-  /** From the agent, before there was a session: some speak of one before they have answered that it is there. */
+  /** Frames about a session whose creation is not answered yet. */
   #early: unknown[] = [];
   about: AgentAbout = { provider: null, profile: profileOf() };
 
@@ -52,27 +50,27 @@ export class AcpAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  /** What a session is set to, by the agent's own id of it. */
+  /** Settings of a session, by the agent's id. */
   settings(nativeId: string): Settings | null {
     return this.#sessions.get(nativeId)?.settings ?? null;
   }
 
-  /** What people wrote, as a loaded session tells it. */
+  /** A person's messages in the replay of a loaded session. */
   replayed(nativeId: string): readonly string[] {
     return this.#sessions.get(nativeId)?.replayed ?? [];
   }
 
-  /** When the past that a loaded session tells is over, as far as silence tells; null while it is not answered. */
+  /** Expected end of a loaded session's replay; null until the load is answered. */
   replayEndsAt(nativeId: string): number | null {
     return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
   }
 
-  /** Processes of tasks whose ends the agent does not report. PROCESS_ENDED reports them. */
+  /** Processes of tasks whose ends the agent does not report; PROCESS_ENDED does. */
   processes(nativeId: string): readonly number[] {
     return this.#sessions.get(nativeId)?.processes ?? [];
   }
 
-  /** What the agent asks with the request of this id, as it was told; null if that is not open. */
+  /** Open request with this id, as written; null if none. */
   asked(nativeId: string, id: unknown): RequestOpenedValue | null {
     return this.#sessions.get(nativeId)?.asked(rpcKey(id) ?? '') ?? null;
   }
@@ -119,7 +117,7 @@ export class AcpAdapter implements WireAdapter {
   #sent(key: string | null, method: string, params: Fields, now: number): void {
     if (key !== null) setBounded(this.#requests, key, { method, params }, MAX_PENDING);
     const id = textOf(params.sessionId);
-    // The end of the process before was not recorded; where it was told, there is nothing to end.
+    // The end of the previous process may be missing from the recording.
     if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(RESTARTED);
     if (id === null) return;
     if (method === 'session/load' || method === 'session/resume') this.#open(id, now).loading();
@@ -129,7 +127,7 @@ export class AcpAdapter implements WireAdapter {
     else if (method === PROCESS_ENDED) session?.processEnded(params.pid, params.wasSeen === true);
   }
 
-  /** The agent answers one of our requests. */
+  /** The agent answered one of Interlude's requests. */
   #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
     const request = this.#requests.get(key);
     if (request === undefined) {
@@ -151,7 +149,7 @@ export class AcpAdapter implements WireAdapter {
       const created = textOf(result.sessionId);
       if (created !== null) this.#open(created, now).opened(result);
     } else if (error !== null) return;
-    // Some agents tell the new mode as well, some only answer.
+    // Some agents also send the new mode, some only answer.
     else if (method === 'session/set_mode') session?.modeChanged(params.modeId);
     else if (method === 'session/set_config_option')
       session?.update({ sessionUpdate: 'config_option_update', ...result }, msg, now);
@@ -181,7 +179,7 @@ export class AcpAdapter implements WireAdapter {
     else this.#forward(msg, session);
   }
 
-  /** What nobody here understands stays in the session it names, else in the one that is carried, or will be. */
+  /** Stores an unknown message in its session, else in the newest or first one. */
   #forward(msg: unknown, session: AcpSession | null): void {
     const home = session ?? [...this.#sessions.values()].at(-1);
     if (home !== undefined) home.raw(msg);

@@ -16,10 +16,10 @@ import type { RpcError } from './rpc';
 import { Settings } from './settings';
 
 const MAX_REQUESTS = 256;
-/** Most messages that are remembered, because more of one may come after its turn. */
+/** Messages remembered because text may follow their turn. */
 const MAX_MESSAGES = 256;
 const UNIQUE_ID_LENGTH = 16;
-/** Random letters and digits, or a time: a counter has its digits at the end of words, and begins with small numbers. */
+/** Random letters and digits, or a timestamp; counters have small trailing numbers. */
 const UNIQUE_ID = /\d[a-z].*\d[a-z]|[1-9]\d{9}/i;
 
 const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
@@ -30,7 +30,7 @@ const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['expired', 'Nobody allowed it in time.'],
 ]);
 
-/** One ACP session: what its agent tells, as events. @see ACP v1 */
+/** One ACP session. @see ACP v1 */
 export class AcpSession {
   readonly settings = new Settings();
   readonly #writer: SessionWriter;
@@ -41,16 +41,16 @@ export class AcpSession {
   readonly #tasks: CallTasks;
   readonly #claude: ClaudeExtras;
   readonly #announcements: SessionNotices;
-  /** What the agent waits for, by the ids of its requests. */
+  /** Open requests, by JSON-RPC id. */
   readonly #asked = new Map<string, RequestOpenedValue>();
-  /** The turn of each message, by the agent's id; null outside of turns. */
+  /** Run of each message, by the agent's id; null between turns. */
   readonly #turnOf = new Map<string, string | null>();
-  /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
+  /** codex-acp answers `end_turn` to a failed prompt; only its thread status tells. */
   #hasFailed = false;
   #planId: string | null = null;
   #replay: Replay | null = null;
 
-  /** @param answerWithinMs how long a request waits for a person; without it, for ever */
+  /** @param answerWithinMs timeout of a request; unlimited by default */
   constructor(options: SessionWriterOptions & { answerWithinMs?: number | undefined }) {
     this.#answerWithinMs = options.answerWithinMs;
     this.#writer = new SessionWriter(options);
@@ -107,7 +107,7 @@ export class AcpSession {
     this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
-  /** The agent does not know its session any more, nor what runs in it. */
+  /** The agent has lost its session, with all work in it. */
   promptUntaken(key: string, error: RpcError, now: number): void {
     this.#turns.untaken(key, endOf(null, error), now);
     this.#tasks.forgotten();
@@ -117,7 +117,7 @@ export class AcpSession {
     this.#turns.cancelled();
   }
 
-  /** Processes by whose ends tasks end. */
+  /** Processes whose ends finish tasks. */
   get processes(): number[] {
     return this.#tasks.processes;
   }
@@ -138,14 +138,14 @@ export class AcpSession {
     return this.#replay?.endsAt ?? null;
   }
 
-  /** Of a loaded session: what it says people wrote. */
+  /** A person's messages in the replay of a loaded session. */
   get replayed(): readonly string[] {
     return this.#replay?.texts ?? [];
   }
 
   asks(key: string, params: Fields, now: number): void {
     if (this.#asked.has(key)) return;
-    // What a permission says of a call is why it is asked, and no output; and what it may run is not what it runs yet.
+    // A permission's content is its reason, not output; and its input may run later.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
@@ -162,7 +162,7 @@ export class AcpSession {
     this.#writer.requested(value, this.#writer.turn === null || (call?.taskId ?? null) !== null);
   }
 
-  /** What is asked with a request of this id, while it is open. */
+  /** Open request with this id. */
   asked(key: string): RequestOpenedValue | null {
     return this.#asked.get(key) ?? null;
   }
@@ -177,7 +177,7 @@ export class AcpSession {
     if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
   }
 
-  /** `session/update`; `frame` is all of it, for what is not understood. */
+  /** Handles `session/update`; `frame` is the whole message, stored if unknown. */
   update(update: Fields, frame: unknown, now: number): void {
     if (this.#replay?.takes(update, now) === true) return;
     switch (update.sessionUpdate) {
@@ -240,12 +240,10 @@ export class AcpSession {
     }
   }
 
-  /** `_claude/sdkMessage` */
   sdkMessage(message: Fields, now: number): void {
     this.#claude.message(message, now);
   }
 
-  /** `_qwencode/start_turn` */
   ownTurnBegins(taskId: string | null, now: number): void {
     this.#turns.ownBegins(
       taskId === null ? { kind: 'unknown', taskIds: [] } : { kind: 'task', taskIds: [taskId] },
@@ -253,12 +251,10 @@ export class AcpSession {
     );
   }
 
-  /** `_qwencode/end_turn` */
   ownTurnEnds(reason: unknown): void {
     this.#turns.ownEnds(reason === 'cancelled' ? { kind: 'cancelled' } : { kind: 'success' });
   }
 
-  /** What it is set to, as it was opened. */
   opened(result: Fields): void {
     this.settings.opened(result);
   }
@@ -267,7 +263,7 @@ export class AcpSession {
     this.#set({ sessionUpdate: 'current_mode_update', currentModeId: modeId });
   }
 
-  /** What nobody here understands, as far as it fits into a record. */
+  /** Stores an unknown message, truncated to fit a record. */
   raw(frame: unknown): void {
     this.#writer.raw(fitting(frame), 'acp');
   }
@@ -288,7 +284,7 @@ export class AcpSession {
     const ended = qwenTaskEnd(meta, text);
     if (ended !== null) this.#writer.taskCompleted(ended);
     if (ended !== null || text === '' || isQwenTurnNotice(meta)) return;
-    // Gemini says it as a message of the agent's; it is none.
+    // Gemini sends the mode as an agent message.
     const mode = kind === 'text' ? /^\[MODE_UPDATE\] (\S+)$/.exec(text)?.[1] : undefined;
     if (mode !== undefined) {
       this.modeChanged(mode);
@@ -304,13 +300,13 @@ export class AcpSession {
     if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
     if (task === null && id !== null) setBounded(this.#turnOf, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
     parts.appendText(kind, id, text);
-    // Each of these is a message of its own, though it has no id.
+    // Each is a separate message without an id.
     if (meta.qwenDiscreteMessage === true) parts.endText();
   }
 
   /**
-   * More of a message whose turn is over. Some agents count their messages anew in each turn: during another turn, an id
-   * that may be such a number is a new message.
+   * True for more text of a message whose turn has ended. Some agents restart message ids in each turn, so during
+   * another turn a counter-like id is a new message.
    */
   #isTail(messageId: string): boolean {
     const saidIn = this.#turnOf.get(messageId);
@@ -320,7 +316,7 @@ export class AcpSession {
     return isUnique || (runId === null && !this.#turns.isAwaited);
   }
 
-  /** The echo of what was sent, or of what somebody sent beside us. */
+  /** Handles an echo of a prompt, or a message from another client. */
   #userChunk({ content, messageId }: Fields): void {
     if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
     this.#writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
@@ -330,7 +326,7 @@ export class AcpSession {
     const meta = fieldsOf(update._meta);
     const known = this.#calls.get(id);
     const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
-    // Of a call that is known, news may come long after its turn.
+    // An update of a known call may come long after its turn.
     if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
     const end = this.#calls.heard(id, update, task);
     const call = this.#calls.get(id);
@@ -365,7 +361,7 @@ export class AcpSession {
     if (value !== null) this.#writer.resolved(value.request_id, 'unknown');
   }
 
-  /** What is open in a turn, before it ends. */
+  /** Closes open work before the turn ends. */
   #turnEnds(end: TurnEnd): void {
     this.#tasks.turnEnds(end, this.#turns.isAwaited);
     this.#calls.endRefused();
@@ -373,7 +369,6 @@ export class AcpSession {
   }
 }
 
-/** @see ACP v1, StopReason */
 function endOf(stopReason: unknown, error: RpcError | null): TurnEnd {
   if (error !== null) return { kind: 'failed', message: error.message, code: `${error.code ?? 'error'}` };
   if (stopReason === 'cancelled') return { kind: 'cancelled' };
@@ -393,30 +388,30 @@ const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: Tone]> = ne
 ] as const);
 
 /**
- * What an agent announces beside its turns, as lines in the transcript: it opens and ends none of them.
+ * Shows notices and compactions; they open and end nothing.
  *
  * @see ACP, Session Notices and Session Compaction
  */
 class SessionNotices {
   readonly #writer: SessionWriter;
-  /** By compaction and status: each is announced once. */
+  /** Announced once per compaction and status. */
   readonly #announced = new Map<string, true>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
   }
 
-  /** `notice`. @returns false if it has no title */
+  /** Handles `notice`. @returns false without a title */
   notice({ title, description, severity }: Fields): boolean {
     const [head, more] = [textOf(title), textOf(description)];
     if (head === null) return false;
     const text = more === null ? head : `${head}${/[.:!?]$/.test(head) ? '' : ':'} ${more}`;
-    // Unknown severities say nothing of how grave it is.
+    // Unknown severities count as info.
     this.#writer.notice(text, severity === 'warning' || severity === 'error' ? severity : 'info');
     return true;
   }
 
-  /** `compaction_update`, and the chunks of its summary, which are kept and not shown. */
+  /** Handles `compaction_update` and the chunks of its summary, which are stored but not shown. */
   compaction(update: Fields): void {
     this.#writer.custom('acp:compaction', fitting(update));
     const { compactionId, status, error } = update;

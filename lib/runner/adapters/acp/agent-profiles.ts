@@ -1,32 +1,31 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 
-/** The capability by which claude-agent-acp announces tasks, and the turns that it begins by itself. */
+/** Capability of claude-agent-acp: reports tasks and between-run turns. */
 export const ASYNC_TASKS = 'asyncTasks';
 
 /**
- * What is known of single agents beyond the protocol: what they mark, and what they can't tell. Measured with the versions
- * that are named; an agent that is not here gets what holds of plain ACP.
+ * Known behavior of specific agents beyond the protocol, measured with the versions named. Other agents get the plain
+ * ACP profile.
  */
 export interface AgentProfile {
   /**
-   * It marks where a turn that it began by itself ends, so a prompt that is sent meanwhile waits for that, and what it
-   * says before that mark is not the answer. `both`: it marks the beginning too, so a text between prompts without that
-   * mark comes from its program, as a remark, and begins no turn.
+   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and earlier text does not answer
+   * it. `both`: it marks the start too, so unmarked text between prompts is a remark of its program and opens no turn.
    */
   marksTurns?: 'ends' | 'both';
-  /** It answers a prompt when it accepts it, and ends the turn with `state_update`: ACP v2. */
+  /** It accepts prompts at once and ends turns with `state_update` (ACP v2). */
   reportsState?: true;
-  /** A prompt may be answered at once because its turn goes on with the next one: only a result ends a turn. */
+  /** It may answer a prompt whose turn continues with the next one; only a result ends a turn. */
   handsOver?: true;
-  /** A prompt stays open until all background work that it began has ended. */
+  /** A prompt stays open until its background work has ended. */
   waitsForBackground?: true;
-  /** A command that is still open when its turn ends goes on in the background. */
+  /** A command still open at the end of its turn continues in the background. */
   leavesCommandsOpen?: true;
-  /** A single task can be ended. */
+  /** Tasks can be stopped one by one. */
   stopsTasks?: true;
-  /** It never tells how a background command ended, which is said on each of its tasks. Its process does, if it is named. */
+  /** Note on each task, since it never reports how background commands end. A named process reports the end instead. */
   taskNote?: string;
-  /** What it never tells, as an operator reads it. */
+  /** What it can't report, worded for operators. */
   limits: readonly string[];
 }
 
@@ -82,7 +81,7 @@ const PLAIN: AgentProfile = {
   limits: ['Over plain ACP an agent can’t tell of background tasks; a turn it begins by itself ends by silence.'],
 };
 
-/** @param introduction its answer to `initialize` */
+/** @param introduction its response to `initialize` */
 export function profileOf({ agentInfo, protocolVersion, _meta }: Fields = {}): AgentProfile {
   const name = textOf(fieldsOf(agentInfo).name);
   const profile = name !== null && Object.hasOwn(PROFILES, name) ? (PROFILES[name] ?? PLAIN) : PLAIN;

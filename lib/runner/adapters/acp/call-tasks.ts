@@ -9,16 +9,16 @@ import type { ClaudeExtras } from './claude-extras';
 
 const MAX_DESCRIPTION = 500;
 const MAX_PROCESSES = 256;
-/** Kinds of calls that begin nothing: what they give is the text of a file or a page, whatever it says. */
+/** Calls that start nothing: their results are file or page text. */
 const ONLY_TEXTS: ReadonlySet<string | null> = new Set(['read', 'search', 'fetch', 'edit', 'delete', 'move']);
 
-/** The background tasks that show in tool calls: there is no other word for them in ACP v1. */
+/** Detects background tasks in tool calls, the only sign of them in ACP v1. */
 export class CallTasks {
   profile: AgentProfile = { limits: [] };
   readonly #writer: SessionWriter;
   readonly #calls: Calls;
   readonly #claude: ClaudeExtras;
-  /** Processes of open tasks whose ends the agent does not tell, by the tasks. */
+  /** Processes of open tasks whose ends the agent does not report, by task. */
   readonly #processes = new Map<string, number>();
 
   constructor(writer: SessionWriter, calls: Calls, claude: ClaudeExtras) {
@@ -27,12 +27,11 @@ export class CallTasks {
     this.#claude = claude;
   }
 
-  /** The processes by which open tasks end. */
   get processes(): number[] {
     return [...this.#processes].flatMap(([id, pid]) => (this.#writer.isRunning(id) ? pid : []));
   }
 
-  /** The agent has lost its session: of what runs, only processes tell how they go on. */
+  /** The agent lost its session: only tasks with a known process can still report. */
   forgotten(): void {
     for (const id of this.#writer.openTasks) {
       if (this.#processes.has(id)) continue;
@@ -41,7 +40,7 @@ export class CallTasks {
     }
   }
 
-  /** A process has gone. @param wasSeen it was there before */
+  /** A process ended. @param wasSeen it was running before */
   processEnded(pid: unknown, wasSeen: boolean): void {
     for (const [id, one] of this.#processes) {
       if (one !== pid) continue;
@@ -57,17 +56,17 @@ export class CallTasks {
     }
   }
 
-  /** The task of the subagent that says or calls this; null: the agent itself. */
+  /** Task of the subagent behind an update; null for the agent itself. */
   subagentOf(meta: Fields): string | null {
     const parent = textOf(fieldsOf(meta.claudeCode).parentToolUseId);
     if (parent !== null) return this.#claude.taskOfCall(parent);
     return textOf(fieldsOf(meta['github.com/copilot']).agentId);
   }
 
-  /** What claude-agent-acp says of a call that goes on in the background, to clients that ask for nothing more. */
+  /** Reads claude-agent-acp's metadata about a call that continues in the background. */
   launched(call: ToolCall, { backgroundTaskId, isAsync, agentId, description, outputFile }: Fields): void {
     const id = textOf(backgroundTaskId) ?? (isAsync === true ? textOf(agentId) : null);
-    // What a server of tools answers is its own, and no word of the agent's program.
+    // The result of an MCP tool is not the agent's own report.
     if (id === null || call.name.startsWith('mcp__')) return;
     this.#claude.started(call.id, id);
     if (this.#writer.isRunning(id)) return;
@@ -79,7 +78,7 @@ export class CallTasks {
     });
   }
 
-  /** A call has given its result. @param wasLeft its turn had ended before it */
+  /** Handles the result of a call. @param wasLeft its turn had ended before */
   callEnded({ call, text, rawOutput, exitCode, isError, isBackground }: CallEnd, wasLeft: boolean): void {
     const { type } = fieldsOf(rawOutput);
     if (wasLeft && this.#writer.isRunning(call.id)) {
@@ -87,8 +86,7 @@ export class CallTasks {
       this.#writer.taskCompleted({ task_id: call.id, status, exit_code: exitCode });
       return;
     }
-    // What a command in the foreground printed may be anything, these words as well. An agent that announces its tasks
-    // has no such words for them.
+    // Foreground output may contain these phrases. An agent that reports its tasks does not use them.
     const isOnlyText = type === 'shell_result' || ONLY_TEXTS.has(call.kind) || this.profile.stopsTasks === true;
     const started = isOnlyText ? null : parseBackgroundStart(text);
     const file = isBackground ? parseOutputFile(text, started?.taskId ?? this.#claude.taskOfCall(call.id)) : null;
@@ -97,7 +95,7 @@ export class CallTasks {
     this.#claude.callEnded(call.id, isError);
   }
 
-  /** What is open as a turn ends, before it does. @param isAwaited its prompt is not answered */
+  /** Closes open tasks before a turn ends. @param isAwaited its prompt is unanswered */
   turnEnds(end: TurnEnd, isAwaited: boolean): void {
     const isDone = end.kind === 'success';
     if (this.profile.leavesCommandsOpen === true && isDone) {
@@ -113,7 +111,7 @@ export class CallTasks {
   }
 
   #startedBy(call: ToolCall, { taskId, pid, taskType }: BackgroundStart, output_file: string | null): void {
-    // A number that the agent's next process begins anew with is no name.
+    // A bare number restarts with the agent's process, so it needs a run id.
     const run_id = /^\d+$/.test(taskId ?? '') ? call.id : null;
     const id = taskId ?? call.id;
     const followed = this.profile.taskNote === undefined ? null : pid;
@@ -121,7 +119,7 @@ export class CallTasks {
     if (followed !== null) setBounded(this.#processes, id, followed, MAX_PROCESSES);
   }
 
-  /** What a result says of tasks that are known. */
+  /** Reads news of known tasks from a result. */
   #seen(call: ToolCall, text: string, file: string | null): void {
     const ended = parseBackgroundEnd(text);
     if (ended !== null && this.#writer.isRunning(ended.taskId)) {
@@ -146,15 +144,14 @@ export class CallTasks {
 }
 
 /**
- * What agents say in the result of a tool call when what they started goes on in the background. There is no message for
- * that in ACP v1: these words, at the beginning of the result, are all there is.
+ * Background work announced in a tool result. ACP v1 has no message for it: these first words are the only sign.
  *
  * @see qwen-code 0.24.4, gemini-cli 0.61.0, kimi-code 2.1.0, copilot 1.0.102
  */
 interface BackgroundStart {
-  /** The agent's name for it; null where it gives none. */
+  /** The agent's id; null if unnamed. */
   taskId: string | null;
-  /** Its process, where the agent names that. */
+  /** Process id, if named. */
   pid: number | null;
   taskType: 'local_bash' | 'local_agent';
 }
@@ -181,11 +178,10 @@ function parseBackgroundStart(text: string): BackgroundStart | null {
 }
 
 /**
- * The file that a background command writes to, as qwen and Claude Code name it in the words that begin its result.
+ * Finds a background command's output file in the first words of a qwen or Claude Code result.
  *
- * @param text the result of a call that was made to run a command in the background: of any other, these words may be
- *   anybody's, and the file that they name anybody's as well
- * @param taskId which the words have to be about
+ * @param text result of a call to run a background command; in other results the phrase may be arbitrary output
+ * @param taskId task the phrase must name
  */
 function parseOutputFile(text: string, taskId: string): string | null {
   for (const says of OUTPUTS) {
@@ -200,7 +196,7 @@ const OUTPUTS = [
   /^Command running in background with ID: (\S+)\. Output is being written to: ([^\n]+?\.output)\. /,
 ];
 
-/** Where a later result says that something of the background has ended, as Copilot does when it reads of it. */
+/** End of background work in a later result, as Copilot reports it when it reads the output. */
 interface BackgroundEnd {
   taskId: string;
   status: 'completed' | 'failed';
@@ -222,8 +218,8 @@ function parseBackgroundEnd(text: string): BackgroundEnd | null {
 }
 
 /**
- * What Qwen Code says beside ACP: chunks with a `source`, and around a turn that it begins by itself the request
- * `_qwencode/start_turn` and the notification `_qwencode/end_turn`.
+ * A task end reported by Qwen Code: chunks with a `source`, and `_qwencode/start_turn` and `_qwencode/end_turn` around
+ * between-run turns.
  *
  * @see @qwen-code/qwen-code 0.24.4
  */
@@ -234,7 +230,7 @@ interface EndedTask {
   description?: string;
 }
 
-/** The word that a task has ended, which comes as a text and is none of the agent's. */
+/** Parses a task end, which comes as a text but is not agent content. */
 export function qwenTaskEnd(meta: Fields, text: string): EndedTask | null {
   if (meta.source !== 'background_task_completed') return null;
   const { taskId, status, commandLabel, label } = fieldsOf(meta.backgroundTask);
@@ -253,7 +249,7 @@ export function qwenTaskEnd(meta: Fields, text: string): EndedTask | null {
   });
 }
 
-/** The same word once more, now with the turn that answers it. */
+/** The repeated notice at the start of the turn that answers it. */
 export function isQwenTurnNotice(meta: Fields): boolean {
   return meta.source === 'background_notification';
 }

@@ -6,20 +6,19 @@ import { ASYNC_TASKS } from './agent-profiles';
 import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
 /**
- * What claude-agent-acp tells beyond ACP v1, to a client that asks for it. Texts and calls come as session updates, and
- * only from there; these tell what the updates don't: the life of tasks, where a turn that answers nobody begins and ends,
- * and which messages a turn took up.
+ * Extensions of claude-agent-acp beyond ACP v1, for clients that opt in. Texts and calls come only as session updates;
+ * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages a turn took up.
  *
- * - `_claude/sdkMessage`: messages of the Agent SDK as they are, those of RAW_MESSAGES.
- * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks once more (told once, by their ids), their output
- *   files, and a task `autonomous-turn-…` around each turn that it begins by itself.
+ * - `_claude/sdkMessage`: raw Agent SDK messages of the types in RAW_MESSAGES.
+ * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks again (deduplicated by id), their output
+ *   files, and a task `autonomous-turn-…` around each between-run turn.
  *
- * codex-acp tells of its tasks by the same updates.
+ * codex-acp reports its tasks with the same updates.
  *
  * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
  */
 
-/** What is asked for with `session/new`, as `_meta.claudeCode.emitRawSDKMessages`: the others only repeat the updates. */
+/** Requested with `session/new` as `_meta.claudeCode.emitRawSDKMessages`; other types only repeat the updates. */
 export const RAW_MESSAGES = [
   { type: 'system', subtype: 'task_started' },
   { type: 'system', subtype: 'task_progress' },
@@ -30,12 +29,12 @@ export const RAW_MESSAGES = [
   { type: 'result' },
 ] as const;
 
-/** Client capabilities that have it tell of tasks, and end a turn at its result while subagents run. */
+/** Client capabilities that enable task updates and end a turn at its result while subagents run. */
 export const AIR_CAPABILITIES = {
   jetbrains: { air: { version: 1, capabilities: [ASYNC_TASKS, 'backgroundSubagents'] } },
 };
 
-/** Ends a task. Subagents can't be ended with it. */
+/** Stops a task, except subagents. */
 export const STOP_TASK = '_session/async_task/stop';
 
 type TaskEnd = Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>;
@@ -46,21 +45,21 @@ const MAX_KNOWN = 1_000;
 export class ClaudeExtras {
   readonly #writer: SessionWriter;
   readonly #turns: PromptTurns;
-  /** Tasks by the tool call that started them: its calls are their subagents'. */
+  /** Tasks by their starting call, whose nested calls are the subagent's. */
   readonly #byCall = new Map<string, string>();
-  /** Tasks by their run, as origins name them. */
+  /** Tasks by run id, as in origins. */
   readonly #byRun = new Map<string, string>();
-  /** Runs in the foreground: a task only if it is sent to the background. */
+  /** Foreground tasks, shown only once moved to the background. */
   readonly #foreground = new Map<string, Fields>();
-  /** Subagents in the foreground. */
+  /** Foreground subagents. */
   readonly #inCall = new Set<string>();
   readonly #files = new Map<string, string>();
   readonly #patchedStatus = new Map<string, string>();
-  /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
+  /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
   readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
-  /** Messages of the Agent SDK come, and tell more of how a task ended. */
+  /** The agent sends raw SDK messages, which tell more about task ends. */
   #isRaw = false;
-  /** Ended since a turn last began by itself, in their order. */
+  /** Task ends since the last between-run turn, in order. */
   #ended: string[] = [];
 
   constructor(writer: SessionWriter, turns: PromptTurns) {
@@ -68,22 +67,22 @@ export class ClaudeExtras {
     this.#turns = turns;
   }
 
-  /** What wakes the agent now, as far as its tasks tell. */
+  /** Trigger of a turn beginning now, as far as known. */
   get cause(): TurnTrigger {
     return this.#trigger({});
   }
 
-  /** The subagent's task; the call itself where no task is known. */
+  /** Task of a subagent's call; the call id if unknown. */
   taskOfCall(callId: string): string {
     return this.#byCall.get(callId) ?? callId;
   }
 
-  /** A task that was told of with the result of the call that started it. */
+  /** Records a task reported with the result of its starting call. */
   started(callId: string, taskId: string): void {
     setBounded(this.#byCall, callId, taskId, MAX_KNOWN);
   }
 
-  /** `params.message` of `_claude/sdkMessage`; those that are not RAW_MESSAGES say what the updates say. */
+  /** Handles `params.message` of `_claude/sdkMessage`. */
   message(message: Fields, now: number): void {
     const { type, subtype } = message;
     if (type === 'command_lifecycle') this.#turns.lifecycle(textOf(message.command_uuid) ?? '', message.state, now);
@@ -95,14 +94,14 @@ export class ClaudeExtras {
     else if (type === 'system' && subtype === 'background_tasks_changed') this.#reconcile(message);
   }
 
-  /** Where a task writes to, which comes in more than one way. */
+  /** Records a task's output file, which several messages report. */
   outputFile(id: string, file: string): void {
     if (!this.#writer.isRunning(id) || this.#files.get(id) === file) return;
     setBounded(this.#files, id, file, MAX_KNOWN);
     this.#writer.taskUpdated({ task_id: id, output_file: file });
   }
 
-  /** An update about a task. */
+  /** Handles an update about a task. */
   asyncTask(update: Fields, now: number): void {
     const id = textOf(update.asyncTaskId);
     if (id === null) return;
@@ -124,13 +123,13 @@ export class ClaudeExtras {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
     } else if (isEnd(state) && this.#writer.isRunning(id)) {
       const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
-      // Its call can only add that it failed.
+      // Only the call could add more, and only a failure.
       if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
       else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
-  /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
+  /** When the oldest unconfirmed end counts: the process inside the adapter may have died. */
   get dueAt(): number | null {
     const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;
@@ -140,7 +139,7 @@ export class ClaudeExtras {
     for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
   }
 
-  /** The call that started a task has given its result: a subagent in the foreground has ended with it. */
+  /** A foreground subagent ends with its call. */
   callEnded(callId: string, isError: boolean): void {
     const id = this.#byCall.get(callId);
     if (id === undefined || !this.#inCall.delete(id)) return;
@@ -148,7 +147,7 @@ export class ClaudeExtras {
       this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
   }
 
-  /** `usage_update` with an origin: the result of a turn, without its words. */
+  /** Handles `usage_update` with an origin: a turn's result without text. */
   origin(origin: Fields, now: number): void {
     if (origin.kind === 'human') {
       this.#turns.resulted({ kind: 'success' }, now);
@@ -163,7 +162,6 @@ export class ClaudeExtras {
     this.#ended = [];
   }
 
-  /** The process has gone. */
   forget(): void {
     this.#ended = [];
     this.#foreground.clear();
@@ -212,7 +210,7 @@ export class ClaudeExtras {
     const [callId, runId] = [textOf(message.tool_use_id), textOf(message.run_id)];
     if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
     if (runId !== null) setBounded(this.#byRun, runId, id, MAX_KNOWN);
-    // A command in the foreground is its tool call; a subagent there says things of its own, which need a place.
+    // A foreground command is its tool call; a foreground subagent needs a place for its output.
     if (message.is_backgrounded === false && message.task_type !== 'local_agent') {
       setBounded(this.#foreground, id, message, MAX_KNOWN);
       return;
@@ -258,7 +256,7 @@ export class ClaudeExtras {
     const waiting = this.#foreground.get(id);
     if (is_backgrounded === true) this.#inCall.delete(id);
     if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
-    // How it ended is told by the notification behind it, with its words.
+    // The notification that follows has the details.
     if (typeof status === 'string' && STATUS.has(status)) setBounded(this.#patchedStatus, id, status, MAX_KNOWN);
   }
 
@@ -283,11 +281,11 @@ export class ClaudeExtras {
     this.#unconfirmed.delete(id);
     this.#inCall.delete(id);
     this.#writer.taskCompleted(compact({ task_id: id, ...how }));
-    // One that a person stopped wakes nobody.
+    // A task a person stopped starts no turn.
     if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
   }
 
-  /** The whole set of what runs: what is missing has ended, if its own word of that was lost. */
+  /** Reconciles with the full list of running tasks: a missing task whose status is known has ended. */
   #reconcile({ tasks }: Fields): void {
     if (!Array.isArray(tasks)) return;
     const running = new Set(listOf(tasks).map((task) => textOf(fieldsOf(task).task_id)));

@@ -8,28 +8,26 @@ import { addedText, NO_PROGRESS, type Progress, parseProgress, serializeProgress
 import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
 
 /**
- * The terminal of an agent, as AgentAPI tells it: messages that are read off its screen, and whether that stands still.
+ * Translates an agent's terminal through AgentAPI: messages scraped from its screen, and whether the screen is stable.
  *
- * The last message of the agent is rewritten as a whole, also long after its turn: what comes to it while nobody has asked
- * is a turn of the agent's own. A turn is over when the screen has stood still for two seconds; that it is over is
- * inferred, and said so.
+ * AgentAPI rewrites the agent's last message as a whole, even long after its turn: additions without a prompt form a
+ * between-run turn. A turn ends (inferred) once the screen has been stable for SETTLE_MS.
  *
  * @see coder/agentapi 0.12.1
  */
 export interface AgentApiAdapterOptions extends WireAdapterOptions {
-  /** Up to where an adapter before this one has told, as its `place` was. */
+  /** `place` of an earlier adapter. */
   place?: string | null;
-  /** Messages that were being posted by then: among the server's messages they are known again. */
+  /** Messages being posted at the time, to recognize them among the server's. */
   inHand?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
   terms?: { stillMs?: number };
 }
 
-/** Still for so long, a turn is over. AgentAPI says so two seconds after the last change already. */
+/** On top of the two seconds after which AgentAPI reports `stable`. */
 const SETTLE_MS = 2_000;
 const MAX_POSTED = 64;
 const MAX_ERRORS = 256;
-/** What of a message is kept to be compared. */
 const MAX_TEXT = 512 * 1024;
 const MAX_ERROR = 64 * 1024;
 const MAX_QUOTED = 2_000;
@@ -38,15 +36,15 @@ export class AgentApiAdapter implements WireAdapter {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
   readonly #settleMs: number;
-  /** What was posted and is not yet among the messages. */
+  /** Posted messages not yet among the server's. */
   readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
   readonly #errors = new Map<string, true>();
   #progress: Progress;
-  /** Nothing was told before: what the server has already is history. */
+  /** No earlier progress: the server's messages are history. */
   #isFirst: boolean;
-  /** The messages of a replay by their ids, until its end. */
+  /** Messages of a running replay, by id. */
   #replay: Map<number, ApiMessage> | null = null;
-  /** What the agent's message was when its last turn ended. */
+  /** The agent's message at the end of its last turn. */
   #base = '';
   #isStable: boolean | null = null;
   #agentType: string | null = null;
@@ -55,7 +53,7 @@ export class AgentApiAdapter implements WireAdapter {
   #answered: string | null = null;
   #isInterrupted = false;
   #stableSince: number | null = null;
-  /** Without the stream of events, the lists that are polled are all that is heard. */
+  /** The event stream is down; only polled lists arrive. */
   #isPolling = false;
   #now = 0;
 
@@ -69,22 +67,22 @@ export class AgentApiAdapter implements WireAdapter {
     for (const { messageId, text } of inHand) this.#posts(text, messageId);
   }
 
-  /** For the next adapter. */
+  /** Progress for the next adapter. */
   get place(): string {
     return serializeProgress(this.#progress);
   }
 
-  /** Whether the screen stands still; null before anything was heard. */
+  /** Screen state; null before the first frame. */
   get isStable(): boolean | null {
     return this.#isStable;
   }
 
-  /** `claude`, `aider` …, once it is known. */
+  /** `claude`, `aider` …; null until known. */
   get agentType(): string | null {
     return this.#agentType;
   }
 
-  /** The request that is open for what the screen asks. */
+  /** Open request for the prompt on screen. */
   get requestId(): string | null {
     return this.#prompt?.id ?? null;
   }
@@ -180,7 +178,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#asked(post.messageId, post.content);
   }
 
-  /** A person's message has reached the agent. */
+  /** A person's message reached the agent. */
   #asked(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
     if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateText(text));
@@ -204,7 +202,7 @@ export class AgentApiAdapter implements WireAdapter {
     const post = this.#posted[at];
     if (post !== undefined) {
       this.#posted.splice(at, 1);
-      // Its POST may be answered only when the turn is over.
+      // The POST may be answered only after the turn.
       if (!post.isTaken) this.#asked(post.messageId, post.content);
       return;
     }
@@ -227,7 +225,7 @@ export class AgentApiAdapter implements WireAdapter {
     const tail = this.#base === '' ? text : addedText(this.#base, text);
     if (this.#isStable === true) this.#stableSince = this.#now;
     if (tail.trim() === '') return;
-    // Before anybody has written it is the greeting of the program, and no turn.
+    // Text before the first message is the program's greeting.
     if (this.#writer.turn === null && this.#progress.user !== null) {
       agent.stretch += 1;
       this.#writer.begin({ kind: 'between-run', trigger: { kind: 'unknown', taskIds: [] } });
@@ -239,9 +237,9 @@ export class AgentApiAdapter implements WireAdapter {
     return `${this.#progress.epoch}/${id}${stretch === 0 ? '' : `#${stretch}`}`;
   }
 
-  /** A list is older than what the stream has said since it was asked for; without a stream, it is as a replay. */
+  /** Applies a polled list. It may be older than the stream; without a stream it counts as a replay. */
   #listed(messages: readonly ApiMessage[]): void {
-    // What the server had before anybody listened is history, which the stream is about to replay.
+    // Earlier messages are history, which the stream is about to replay.
     if (this.#replay !== null || (this.#isFirst && !this.#isPolling)) return;
     if (this.#isPolling) {
       this.#replay = new Map(messages.map((message) => [message.id, message]));
@@ -255,7 +253,7 @@ export class AgentApiAdapter implements WireAdapter {
     }
   }
 
-  /** A replay is over: what it has beyond what is known is told as it would have been. */
+  /** Ends a replay and writes what is new in it. */
   #reconcile(): void {
     const replay = [...(this.#replay?.values() ?? [])];
     this.#replay = null;
@@ -304,7 +302,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#readScreen();
   }
 
-  /** The screen counts once it stands still: before, it is not drawn to its end. */
+  /** Reads the prompt once the screen is stable and fully drawn. */
   #readScreen(): void {
     if (this.#isStable === null) return;
     const prompt = this.#isStable ? parseScreenPrompt(this.#shown) : null;
@@ -312,12 +310,12 @@ export class AgentApiAdapter implements WireAdapter {
       this.#prompt.prompt = prompt;
       return;
     }
-    // While the answer is being typed the screen changes, and the question is still there.
+    // While an answer is typed the screen changes but the question stays.
     if (prompt === null && !this.#isStable && this.#isOnScreen()) return;
     this.#setPrompt(prompt);
   }
 
-  /** Without the stream of the screen, the agent's last message has what is read off it. */
+  /** The screen, or the agent's last message without a screen stream. */
   get #shown(): string {
     return this.#screen ?? this.#progress.agent?.text ?? '';
   }
@@ -332,7 +330,7 @@ export class AgentApiAdapter implements WireAdapter {
       const given = before.options.find((option) => option.id === this.#answered);
       const outcome = given === undefined ? 'unknown' : given.kind === 'allow' ? 'allowed' : 'denied';
       this.#writer.resolved(id, outcome);
-      // Whoever answered: the agent goes on from here, and what it shows next is not the end of its turn.
+      // The agent continues, so the settle time restarts.
       this.#stableSince = this.#isStable === true ? this.#now : null;
     }
     this.#answered = null;
@@ -345,7 +343,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#writer.requested({ request_id: id, kind: 'permission', title: prompt.title, input, options }, true);
   }
 
-  /** Nothing has changed for as long as it takes: the turn is over, unless the screen asks. */
+  /** The screen has been stable long enough: ends the turn unless a prompt is open. */
   #settle(): void {
     this.#stableSince = null;
     if (this.#prompt !== null) return;
@@ -358,7 +356,7 @@ export class AgentApiAdapter implements WireAdapter {
     this.#writer.finish(end, { isInferred: true });
   }
 
-  /** Up to a hundred of them come again with each connection. */
+  /** Each connection repeats up to a hundred of them. */
   #error({ message, level, time }: Extract<AgentApiFrame, { kind: 'error' }>): void {
     const key = cutText(`${time} ${message}`, MAX_QUOTED);
     if (this.#errors.has(key) || (time !== '' && time <= this.#progress.errorAt)) return;

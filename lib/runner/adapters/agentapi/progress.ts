@@ -1,17 +1,17 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
 
-/** Up to where the messages of a server were told: what another adapter must know to go on. */
+/** How far a server's messages are in the log; another adapter continues from it. */
 export interface Progress {
-  /** Counts the processes of the server. */
+  /** Counts the server's processes. */
   epoch: number;
-  /** The last message of a person: by its time, the process is known. */
+  /** A person's last message; its time identifies the process. */
   user: { id: number; time: string } | null;
   agent: { id: number; text: string; stretch: number } | null;
   errorAt: string;
 }
 
-/** Of a longer message its beginning: what comes to it later may then be told once more. */
+/** A longer message keeps its beginning: later additions may be written twice. */
 const MAX_PLACE_TEXT = 64 * 1024;
 
 export const NO_PROGRESS: Progress = { epoch: 0, user: null, agent: null, errorAt: '' };
@@ -31,18 +31,16 @@ export function parseProgress(text: string | null): Progress {
   };
 }
 
-/** As it is stored. */
 export function serializeProgress(place: Progress): string {
   const { agent } = place;
   return JSON.stringify({ ...place, agent: agent && { ...agent, text: cutText(agent.text, MAX_PLACE_TEXT) } });
 }
 
 /**
- * What of a message is new, where its agent rewrites it as a whole: the lines behind those that it begins with as
- * before, or, where the screen has moved on, behind the longest end of it that is now the beginning.
+ * Returns the new text of a message that is rewritten as a whole: the lines after the common prefix or, if the screen
+ * has scrolled, after the longest old suffix that is now a prefix.
  *
- * @param before as it was when it was told last
- * @returns '' if nothing came to it
+ * @returns '' if nothing was added
  */
 export function addedText(before: string, now: string): string {
   if (now === before) return '';
@@ -55,7 +53,7 @@ export function addedText(before: string, now: string): string {
   return joined(lines.slice(Math.max(same, overlap)));
 }
 
-/** How many of the first lines now are the last ones before. */
+/** Number of first lines that were the last lines before. */
 function overlapOf(old: readonly string[], lines: readonly string[]): number {
   for (let at = Math.max(1, old.length - lines.length); at < old.length; at += 1) {
     if (old[at] !== lines[0]) continue;

@@ -3,10 +3,10 @@ import { type AgUiFrame, frameOf, threadOf } from './agui-frames';
 import { type AgUiAdapterOptions, AgUiThread, type EndedWork } from './agui-thread';
 
 /**
- * An AG-UI server, as a runner hears it: the stream of each run that it posts, and the stream of events between runs.
+ * Translates an AG-UI server: the stream of each posted run, and the event stream between runs.
  *
- * A session has one turn at a time, and the two streams know nothing of each other. So one of them has the floor: what
- * the other says of a turn of its own waits until that of the first is over. What both streams say is told once.
+ * Ordering: a session has one turn at a time, but the streams are independent. The stream that owns the open turn has
+ * the floor; the other's turns wait. Events on both streams are written once.
  *
  * @see AG-UI 1.0.0; the runner of the Ambient platform for the events between runs
  */
@@ -22,12 +22,12 @@ export class AgUiAdapter implements WireAdapter {
     return this.#thread?.dueAt ?? null;
   }
 
-  /** Restores what a previous process stored. Call it before the first frame. */
+  /** Restores stored state. Call it before the first frame. */
   recall(ended: EndedWork): void {
     this.#options = { ...this.#options, ended };
   }
 
-  /** What the next process has to know. */
+  /** State for the next process. */
   get endedWork(): EndedWork {
     return this.#thread?.endedWork ?? this.#options.ended ?? { runs: [], tasks: [] };
   }
@@ -46,7 +46,7 @@ export class AgUiAdapter implements WireAdapter {
     return this.#thread?.ended(end, now) ?? [];
   }
 
-  /** The thread is named by what is posted, or by the first event that names one. */
+  /** The first posted run or named event identifies the thread. */
   #threadOf(frame: AgUiFrame): AgUiThread {
     const named = frame.kind === 'post' ? frame.input.threadId : frame.kind === 'event' ? threadOf(frame.event) : null;
     return new AgUiThread(named ?? '', this.#options);

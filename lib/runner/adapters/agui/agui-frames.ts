@@ -8,20 +8,19 @@ import type { TurnEnd } from '../writer/session-writer';
 import { truncateText } from '../writer/size-limits';
 
 /**
- * What passes between a runner and an AG-UI server, as frames. The events themselves say neither which stream they came
- * on nor how a stream ended, so a frame has that beside them.
+ * Frames between a runner and an AG-UI server. AG-UI events name neither their stream nor its end, so the frame does.
  *
  * | dir | msg |
  * |---|---|
- * | out | `{"method":"POST","path","body":RunAgentInput}`: begins a run |
- * | in | `{"stream":"run","runId","status","body"?}`: its answer; `body` where it was refused |
+ * | out | `{"method":"POST","path","body":RunAgentInput}`: starts a run |
+ * | in | `{"stream":"run","runId","status","body"?}`: the response; `body` if refused |
  * | in | `{"stream":"run","runId","event"}`, `{"stream":"run","runId","ended":null\|"why","isAsked"?}` |
- * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?,"unheardSince"?}`: epoch milliseconds, if events were missed |
- * | in | `{"stream":"events","event"}`, `{"stream":"events","ended":"why","isReopened"?}`: the runner opens it again |
+ * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?,"unheardSince"?}`: epoch milliseconds; set if events were missed |
+ * | in | `{"stream":"events","event"}`, `{"stream":"events","ended":"why","isReopened"?}`: the runner is reopening it |
  * | out, in | `{"method":"POST","path":"…/interrupt"}`, `{"answer":"interrupt","status"}` |
- * | out, in | `{"method":"GET","path":"…/tasks","about":["t1"]}`, `{"answer":"tasks","status","body","isDeaf"?}`: deaf, the runner hears no events between runs |
+ * | out, in | `{"method":"GET","path":"…/tasks","about":["t1"]}`, `{"answer":"tasks","status","body","isDeaf"?}`: `isDeaf` if the runner receives no events between runs |
  *
- * In place of `event`, `text` has the beginning of what was no JSON.
+ * `text` replaces `event` for invalid JSON and holds its beginning.
  *
  * @see AG-UI 1.0.0, `RunAgentInput` and the events of `@ag-ui/core`
  */
@@ -81,7 +80,6 @@ function asked({ method, body, about }: Fields): AgUiFrame {
   return method === 'POST' && input !== null ? { kind: 'post', input } : { kind: 'other' };
 }
 
-/** The input of a run; null if it is none. */
 export function runInputOf(body: unknown): RunInput | null {
   const { threadId, runId, messages, resume } = fieldsOf(body);
   const [thread, run] = [textOf(threadId), textOf(runId)];
@@ -108,27 +106,25 @@ function heard(stream: StreamName, fields: Fields): AgUiFrame {
   return { kind: 'unreadable', stream, runId, what: fields.event ?? fields.text ?? fields };
 }
 
-/** The messages behind the last thing the agent said: what a run is asked that it was not told before. */
+/** Messages after the agent's last one: new input for the run. */
 export function newMessages(messages: readonly Fields[]): Fields[] {
   const at = messages.findLastIndex(({ role }) => role === 'assistant');
   return messages.slice(at + 1);
 }
 
-/** The id of the `tool` message by which a request is answered: no message of a person. */
+/** Id of a `tool` message that answers a request; not a person's message. */
 export function answerId(toolCallId: string): string {
   return `${toolCallId}/answer`;
 }
 
-/** What the events of AG-UI servers say of runs, in any of their spellings. */
-
-/** What the words of a failure may take as JSON. */
+/** Limit of a failure text, bytes of JSON. */
 const MAX_REASON = 64 * 1024;
 
 export function isAboutTask({ type, name }: Fields): boolean {
   return type === 'CUSTOM' && typeof name === 'string' && name.startsWith('task:');
 }
 
-/** Ambient's runner writes some of its events in snake_case. */
+/** Ambient's runner writes some events in snake_case. */
 export function runOf(event: Fields): string | null {
   const run = textOf(event.runId) ?? textOf(event.run_id);
   return run === null ? null : cutText(run, MAX_ID_LENGTH);
@@ -138,7 +134,7 @@ export function threadOf(event: Fields): string | null {
   return textOf(event.threadId) ?? textOf(event.thread_id);
 }
 
-/** The cause that a server names for a turn. Only Interlude itself says what it woke, and of which session. */
+/** Cause named by the server. Only Interlude itself may name what it woke, and the sessions. */
 export function triggerOf({ metadata }: Fields): TurnTrigger | null {
   const said = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
   const { wokenBy, ofSessionIds, ...trigger } = said.trigger ?? { kind: 'unknown' as const, taskIds: [] };
@@ -153,7 +149,7 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
     const name = textOf(code);
     return { kind: 'failed', message: truncateText(said, MAX_REASON), ...(name === null ? {} : { code: name }) };
   }
-  // A synthetic turn that failed ends so in Ambient's runner.
+  // A failed synthetic turn of Ambient's runner ends like this.
   if (how === 'error' || how === 'failed' || fieldsOf(result).is_error === true) {
     const said = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
     return { kind: 'failed', message: truncateText(said ?? 'The agent says that this turn failed.', MAX_REASON) };

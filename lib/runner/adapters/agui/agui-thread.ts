@@ -26,40 +26,40 @@ import { isOfTurn, RunEvents } from './run-events';
 import { DuplicateEvents, digestOf, PostedRuns, Replay } from './run-matching';
 
 export interface AgUiAdapterOptions extends WireAdapterOptions {
-  /** The agent runs on this machine: the output files that it names are this machine's. */
+  /** The agent runs on this machine, so its output files are local. */
   isHere?: boolean;
-  /** Runs and tasks that ended before this process: a server that replays them adds nothing. */
+  /** Runs and tasks of earlier processes: a server's replay of them adds nothing. */
   ended?: EndedWork;
 }
 
-/** By their names on the wire, the newest last. */
+/** By wire id, newest last. */
 export interface EndedWork {
-  /** Of a run that came on the stream of events alone, the digest of its first event: servers reuse names. */
+  /** `first`: digest of the run's first event if it came only on the event stream, because servers reuse ids. */
   runs: readonly (readonly [name: string, first: string | null])[];
   tasks: readonly string[];
-  /** Runs whose turns were closed before the agent ended them. Their later events continue in a new turn. */
+  /** Runs closed before the agent ended them; later events continue in a new turn. */
   cut?: readonly string[];
 }
 
 type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 
-/** How long a run that was posted waits for the end of a turn that the agent has begun by itself. */
+/** How long a posted run waits for an open between-run turn. */
 const FLOOR_MS = 2_000;
-/** How long a turn waits for its broken stream of events to resume. */
+/** How long a turn waits for its broken event stream to resume. */
 const RESUME_MS = 25_000;
-/** Most frames that wait for the floor; beyond it they are told where they are. */
+/** Frames waiting for the floor; beyond it they are written where they are. */
 const MAX_WAITING = 2_000;
-/** Most runs that are remembered, and most of those that may arrive on both streams. */
+/** Runs remembered, and runs that may arrive on both streams. */
 const MAX_RUNS = 512;
 const MAX_EARLY = 16;
-/** Most ended runs, and tasks, that are handed to the next process. */
+/** Ended runs and tasks stored for the next process. */
 const MAX_STORED = 64;
 const MAX_RESULT = 64 * 1024;
 
 /**
  * One thread of an AG-UI server.
  *
- * Ordering: one turn at a time, whichever stream carries it. Events of another turn wait for its end.
+ * Ordering: one turn at a time, on either stream. Events of another turn wait for its end.
  */
 export class AgUiThread {
   readonly #writer: SessionWriter;
@@ -69,32 +69,32 @@ export class AgUiThread {
   readonly #events: RunEvents;
   readonly #threads = new Map<string, true>();
   readonly #posted = new PostedRuns();
-  /** Runs that are over, or were told by the stream of their own POST. */
+  /** Runs that ended or were written from their own POST's stream. */
   readonly #over = new Map<string, true>();
-  /** Digests of the first events of runs that came on the stream of events alone. */
+  /** Digest of the first event of runs that came only on the event stream. */
   readonly #firsts = new Map<string, string>();
-  /** Turns that were ended before their agent had said so. */
+  /** Turns closed before the agent ended them. */
   readonly #cut = new Map<string, true>();
   readonly #duplicates = new DuplicateEvents();
-  /** Digest of the first event in the stream of the last posted run. */
+  /** Digest of the first event of the last posted run. */
   #firstPosted: string | null = null;
   readonly #replay = new Replay();
-  /** Posted runs that the stream of events announced before their POST was answered. */
+  /** Posted runs that the event stream announced before the response to the POST. */
   readonly #announced = new Map<string, true>();
   readonly #waiting: Record<StreamName, StreamFrame[]> = { run: [], events: [] };
-  /** Whose turn is open, and what its stream calls the run. */
+  /** Stream of the open turn, and its id for the run. */
   #floor: StreamName | null = null;
   #floorRun: string | null = null;
-  /** By the events' own words: which run they are about. */
+  /** Run that the event stream is about. */
   #eventsRun: string | null = null;
   #isOwnStream = false;
   #isInterrupted = false;
   #floorDueAt: number | null = null;
-  /** The stream of events broke in the middle of its turn and is being reopened. */
+  /** The event stream broke within its turn and is being reopened. */
   #broken: { reason: string | null; dueAt: number } | null = null;
   /**
-   * A RUN_STARTED that reuses the name of an ended run, or answers the message of the last one under another name: the next
-   * event shows whether it is a replay. Task events wait until then.
+   * A RUN_STARTED that reuses an ended run's id, or repeats the last run's message under another id. The next event
+   * shows whether it is a replay; task events wait until then.
    */
   #restarted: { started: Fields; aboutTasks: Fields[] } | null = null;
   #now = 0;
@@ -189,7 +189,7 @@ export class AgUiThread {
     const waiting = this.#waiting[frame.stream];
     if (this.#mustWait(frame) && waiting.length < MAX_WAITING) waiting.push(frame);
     else {
-      // What waited comes first, wherever that puts it: nothing is dropped and nothing overtakes.
+      // Write waiting frames first: nothing is dropped or reordered within a stream.
       if (waiting.length >= MAX_WAITING) for (const one of waiting.splice(0)) this.#take(one);
       this.#take(frame);
       this.#drain();
@@ -216,7 +216,7 @@ export class AgUiThread {
     }
   }
 
-  /** A person's run does not wait for ever: a turn whose end got lost would hold it up. */
+  /** Limits the wait of a posted run, in case the end of the open turn was lost. */
   #clock(now: number): void {
     const isHeldUp = this.#floor === 'events' && this.#waiting.run.length > 0;
     this.#floorDueAt = isHeldUp ? (this.#floorDueAt ?? now + FLOOR_MS) : null;
@@ -249,10 +249,10 @@ export class AgUiThread {
     if (unheardSince !== null) this.#writer.notice(silenceNotice(unheardSince, this.#now), 'warning');
   }
 
-  /** The server has taken a run: from here on a turn answers what it was asked. */
+  /** The server accepted a run: the turn answers its input. */
   #accepted(runId: string, isAccepted: boolean): void {
     if (isAccepted && this.#announced.has(runId) && this.#writer.turn?.runId === runId) {
-      // Its own stream carries it from here on; `copies` drops what the other one has carried already.
+      // Its own stream continues; duplicates are dropped.
       this.#floor = 'run';
       this.#broken = null;
     }
@@ -263,7 +263,7 @@ export class AgUiThread {
     this.#floor = 'run';
   }
 
-  /** The stream of events announces a posted run before its POST is answered. @param name the name the server gives it */
+  /** The event stream announces a posted run first. @param name the server's id for it */
   #beginEarly(runId: string, name: string | null): void {
     const input = this.#posted.take(runId);
     if (input === undefined) return;
@@ -289,7 +289,7 @@ export class AgUiThread {
     const id = cutText(runId, MAX_ID_LENGTH);
     this.#isInterrupted = false;
     this.#floorRun = id;
-    // The same name twice is two turns: the first was told to its end.
+    // A reused id is a second turn: the first was complete.
     if (this.#over.has(id)) this.#writer.begin(cause);
     else this.#writer.begin(cause, id);
     setBounded(this.#over, id, true, MAX_RUNS);
@@ -302,7 +302,7 @@ export class AgUiThread {
     if (event.type === 'RUN_STARTED') {
       if (isEarly) return;
       if (this.#floor === 'run') {
-        // Its own name for the run that is open already.
+        // The server's id for the open run.
         const named = runOf(event);
         if (named !== null) setBounded(this.#over, named, true, MAX_RUNS);
       } else this.#beginByItself(event, 'run');
@@ -321,7 +321,7 @@ export class AgUiThread {
     this.#write(event);
   }
 
-  /** The rest of a turn that was taken for ended, or whose beginning was not heard. */
+  /** Continues a turn that was closed early or whose start was missed. */
   #continue(runId: string, parentRunId: string | null, stream: StreamName): void {
     this.#begin({ kind: 'between-run', trigger: this.#tasks.wokeNow(), parentRunId }, runId);
     this.#floor = stream;
@@ -330,7 +330,7 @@ export class AgUiThread {
   #betweenEvent(event: Fields): void {
     const thread = threadOf(event);
     if (thread !== null && this.#threads.size === 0) this.#threads.set(thread, true);
-    // The stream of all threads: what is another's belongs to the runner of that one.
+    // On a shared stream other threads belong to other runners.
     if (thread !== null && !this.#isOwnStream && !this.#threads.has(thread)) return;
     if (isAboutTask(event)) {
       if (this.#restarted !== null && this.#restarted.aboutTasks.length >= MAX_WAITING) this.#decideRestart(null);
@@ -367,7 +367,7 @@ export class AgUiThread {
     this.#write(event);
   }
 
-  /** On the stream of events. */
+  /** Handles RUN_STARTED on the event stream. */
   #runStarts(event: Fields, run: string | null): void {
     const posted = this.#posted.idIn(event);
     const goesOn = this.#floor === 'events' && run === this.#floorRun;
@@ -389,7 +389,7 @@ export class AgUiThread {
     this.#replay.begin(run);
   }
 
-  /** @param event the first behind a RUN_STARTED that reuses a name; null: there is none */
+  /** @param event first event after a RUN_STARTED with a reused id; null if none */
   #decideRestart(event: Fields | null): void {
     const restarted = this.#restarted;
     if (restarted === null) return;
@@ -402,13 +402,13 @@ export class AgUiThread {
     for (const one of restarted.aboutTasks) this.#write(one);
   }
 
-  /** Whether an event of the open turn is a duplicate: from a replay, or from the run's own stream. */
+  /** True for an event of the open turn that is a replay or came on the run's own stream. */
   #isDuplicate(event: Fields): boolean {
     const isShared = this.#announced.has(this.#writer.turn?.runId ?? '');
     return this.#replay.repeats(event) || (isShared && this.#duplicates.isCopy('events', event));
   }
 
-  /** A turn that the agent begins, or that somebody else has asked for. */
+  /** Begins a turn that the agent or another client started. */
   #beginByItself(event: Fields, stream: StreamName): void {
     const runId = runOf(event) ?? this.#options.newRunId();
     const input = runInputOf({ runId, threadId: threadOf(event) ?? '-', ...fieldsOf(event.input) });
@@ -466,14 +466,14 @@ export class AgUiThread {
       if (stream === 'run') this.#duplicates.clear();
     } else if (isReopened) this.#broken = { reason, dueAt: this.#now + RESUME_MS };
     else if (stream === 'run' && !isAsked && this.#isOnEventStream()) {
-      // Both carried the run: the stream of events goes on with it, and `copies` drops the duplicates.
+      // The event stream carries the run too and continues it; duplicates are dropped.
       setBounded(this.#announced, runId ?? '', true, MAX_EARLY);
       this.#floor = 'events';
     } else if (stream === 'events') this.#failTurn(`${EVENTS_BROKE}: ${reason ?? CLOSED}.`, isAsked);
     else this.#failTurn(`The stream of this turn broke before its end: ${reason ?? CLOSED}.`, isAsked);
   }
 
-  /** Whether the stream of events carries the open run, too: its events have waited for the floor. */
+  /** True if the event stream also carries the open run: its events wait for the floor. */
   #isOnEventStream(): boolean {
     const names = [this.#floorRun, this.#writer.turn?.runId];
     return this.#waiting.events.some(
@@ -481,7 +481,7 @@ export class AgUiThread {
     );
   }
 
-  /** Fails the open turn if its stream of events broke and did not resume. */
+  /** Fails the open turn if its event stream did not resume. */
   #breakTurn(): void {
     const reason = this.#broken?.reason ?? CLOSED;
     if (this.#broken !== null) this.#failTurn(`${EVENTS_BROKE} and did not resume: ${reason}.`, false);

@@ -7,17 +7,16 @@ import type { SessionWriter } from '../writer/session-writer';
 import { truncateText } from '../writer/size-limits';
 import { isTooDeep } from './forwarded-events';
 
-/** Most activities that are kept for what is patched later, and how long one may be as JSON. */
+/** Activities kept for later patches. */
 const MAX_ACTIVITIES = 128;
 const MAX_ACTIVITY = 256 * 1024;
-/** Most tasks whose last progress is known, and most that wait for the turn they woke. */
 const MAX_NOTED = 256;
 
 const MASTRA_TASK = 'mastra-background-task';
 
 /**
- * Work that outlives its call, in the three ways in which AG-UI servers tell of it: CUSTOM `task:*` (Ambient's runner,
- * Interlude), activities (Mastra), and a list that can be asked for.
+ * Tracks background work in the three forms AG-UI servers use: CUSTOM `task:*` (Ambient's runner, Interlude),
+ * activities (Mastra), and a list to query.
  *
  * @see `@ag-ui/mastra` 1.1.2 for the content of its activities
  */
@@ -26,11 +25,11 @@ export class BackgroundTasks {
   readonly #isHere: boolean;
   readonly #activities = new Map<string, unknown>();
   readonly #progress = new Map<string, string>();
-  /** Their ends were told: heard on another stream, or again, they wake nobody. */
+  /** Ended tasks: a repeated end starts no turn. */
   readonly #over = new Map<string, true>();
-  /** Ended before this process: one that starts inside a turn is a new task under a reused name. */
+  /** Ended before this process: starting one inside a turn means a new task with a reused id. */
   readonly #before: Set<string>;
-  /** Ended since the last turn began: outside of any, and in it. */
+  /** Task ends between turns, and within the last turn. */
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
@@ -45,13 +44,13 @@ export class BackgroundTasks {
     return [...this.#over.keys()];
   }
 
-  /** A turn of a person begins: what ended before is put before the agent there. */
+  /** A user turn also delivers the earlier ends. */
   userTurnBegins(): void {
     this.#endedInside = this.#endedOutside;
     this.#endedOutside = [];
   }
 
-  /** What woke a turn that begins now: the tasks that ended just before it. */
+  /** Trigger of a between-run turn beginning now: the tasks that just ended. */
   wokeNow(): TurnTrigger {
     const taskIds = this.#endedOutside.length > 0 ? this.#endedOutside : this.#endedInside;
     this.#endedOutside = [];
@@ -59,7 +58,7 @@ export class BackgroundTasks {
     return taskIds.length === 0 ? { kind: 'unknown', taskIds } : { kind: 'task', taskIds };
   }
 
-  /** @returns whether it was an event about a task */
+  /** @returns true for a task event */
   readCustom(name: string | null, said: unknown): boolean {
     if (name === null || !name.startsWith('task:')) return false;
     const value = taskValueOf(said, this.#isHere);
@@ -82,7 +81,7 @@ export class BackgroundTasks {
     }
   }
 
-  /** @returns whether it was an activity about a task */
+  /** @returns true for a task activity */
   readActivity({ type, messageId, activityType, content, patch }: Fields): boolean {
     const id = textOf(messageId);
     if (activityType !== MASTRA_TASK || id === null) return false;
@@ -93,7 +92,7 @@ export class BackgroundTasks {
     return true;
   }
 
-  /** A subagent of a run is a task of it: what it says goes under its name. */
+  /** A run's subagent is a task; its content is marked with it. */
   readSubagent({ type, subagentRunId, name, description, parentToolCallId, message, outcome }: Fields): boolean {
     const value = taskValueOf({ task_id: subagentRunId }, this.#isHere);
     if (value === null) return false;
@@ -111,9 +110,9 @@ export class BackgroundTasks {
   }
 
   /**
-   * What the server lists of its tasks, those that have ended among them.
+   * Applies the server's task list, which includes ended tasks.
    *
-   * @param about the tasks that were open when it was asked for: what began since is not in it
+   * @param about tasks open at the time of the query; later ones are not listed
    */
   readList(body: unknown, about: readonly string[]): void {
     const list = Array.isArray(body) ? body : fieldsOf(body).tasks;
@@ -133,7 +132,7 @@ export class BackgroundTasks {
     }
   }
 
-  /** Nothing is left that could tell how these end. */
+  /** Nothing can report these ends any more. */
   lose(about: readonly string[]): void {
     const error = 'The server tells neither what runs nor what happens between turns.';
     for (const id of new Set(about)) {
@@ -190,7 +189,7 @@ function wordsOf(value: unknown): string | undefined {
   return value === undefined || value === null ? undefined : (boundedText(value) ?? boundedText(JSON.stringify(value)));
 }
 
-/** What a text of a task may take as JSON. */
+/** Limit of a task's text, bytes of JSON. */
 const MAX_TASK_TEXT = 64 * 1024;
 
 type TaskEnd = 'completed' | 'failed' | 'stopped';
@@ -207,16 +206,16 @@ const ENDS: ReadonlyMap<string, TaskEnd> = new Map([
   ['killed', 'stopped'],
 ]);
 
-/** How a task ended by its status; null if it has not. */
+/** Returns the outcome for a status; null while running. */
 function endIn(status: unknown): TaskEnd | null {
   return ENDS.get(textOf(status) ?? '') ?? null;
 }
 
 /**
- * The value of a `task:*` event as the protocol has it.
+ * Normalizes the value of a `task:*` event.
  *
- * @param isHere the agent runs on this machine: files that it names are looked for
- * @returns null if it names no task
+ * @param isHere the agent runs on this machine, so output files are local
+ * @returns null without a task id
  */
 function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
   const said = fieldsOf(value);
@@ -263,12 +262,10 @@ function usageOf(value: unknown): TaskEventValue['usage'] {
   return Object.keys(usage).length === 0 ? undefined : usage;
 }
 
-/** Most operations of one patch that are applied. */
 const MAX_OPERATIONS = 1_000;
 
 /**
- * Applies a patch to a copy of a JSON value. What can't be applied is passed over: an agent's patch is no reason to lose
- * what is known.
+ * Applies a JSON patch to a copy. Skips invalid operations.
  *
  * @see RFC 6902; pointers are RFC 6901
  */

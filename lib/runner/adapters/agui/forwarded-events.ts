@@ -4,19 +4,16 @@ import { type Fields, fieldsOf, isObject, listOf } from '@interlude/protocol/fie
 import { MAX_JSON_DEPTH } from '@interlude/protocol/limits';
 import { jsonBytes, truncateText } from '../writer/size-limits';
 
-/** What an event may take as JSON, so that its record fits, and how deep it may go, so that its request does. */
+/** Limits of an event, so that its record and request fit. */
 const MAX_EVENT_BYTES = 768 * 1024;
 const MAX_EVENT_DEPTH = MAX_JSON_DEPTH - 8;
-/** Of what is too much, as JSON. */
+/** Length of the quoted beginning of an oversized event. */
 const MAX_QUOTED = 4 * 1024;
 
-/** What Interlude itself says by these names: an agent's own events are not taken for it. */
+/** Names reserved for Interlude: an agent's events with them get a prefix. */
 const OURS: ReadonlySet<string> = new Set(Object.values(CUSTOM).filter((name) => !name.startsWith('task:')));
 
-/**
- * Events that are stored as they came: state, steps, activities, what a server means by its own names. One that no record
- * can hold is told in parts, or by its beginning.
- */
+/** Forwards events stored unchanged: state, steps, activities, custom events. An oversized event is split or quoted. */
 export function forwardedEvents(event: Fields): AgUiEvent[] {
   const { metadata, rawEvent: _, type, ...rest } = event;
   const { interlude: __, ...others } = fieldsOf(metadata);
@@ -39,7 +36,7 @@ export function forwardedEvents(event: Fields): AgUiEvent[] {
   return [oversizedEvent(kept)];
 }
 
-/** What is no event. */
+/** A RAW event for data that is no event. */
 export function unreadable(what: unknown): AgUiEvent {
   const event = typeof what === 'string' ? truncateText(what, MAX_QUOTED) : what;
   const raw: AgUiEvent = { type: 'RAW', event, source: 'agui' };
@@ -62,12 +59,12 @@ function fits(event: AgUiEvent): boolean {
   return json.length <= MAX_EVENT_BYTES && (json.length * 3 <= MAX_EVENT_BYTES || jsonBytes(json) <= MAX_EVENT_BYTES);
 }
 
-/** Nothing else here can take it: what reads or writes JSON goes into it level by level. */
+/** Deeper values would overflow recursive readers. */
 export function isTooDeep(value: unknown): boolean {
   return depthOf(value) > MAX_EVENT_DEPTH;
 }
 
-/** Without recursion: it may be as deep as a sender likes. */
+/** Iterative: the depth is untrusted. */
 function depthOf(value: unknown): number {
   let [level, depth]: [unknown[], number] = [[value], 0];
   while (level.length > 0 && depth <= MAX_EVENT_DEPTH) {

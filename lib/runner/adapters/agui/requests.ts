@@ -17,12 +17,10 @@ import { truncateText } from '../writer/size-limits';
 import { newMessages, type RunInput } from './agui-frames';
 import { isTooDeep } from './forwarded-events';
 
-/** Most calls of a run whose arguments are kept for what may be asked about them, and how long those may be. */
 const MAX_CALLS = 64;
 const MAX_ARGS = 64 * 1024;
-/** Most interrupts of one run that are read. */
 const MAX_INTERRUPTS = 100;
-/** What a title may take as JSON. */
+/** Bytes of JSON. */
 const MAX_TITLE = 16 * 1024;
 
 interface PendingCall {
@@ -31,8 +29,8 @@ interface PendingCall {
 }
 
 /**
- * What a run waits for when it has ended: its interrupts, and its calls of AskUserQuestion that have no result. What
- * answers them is the next run: a `resume`, or a `tool` message.
+ * Requests of a finished run: its interrupts and its unanswered AskUserQuestion calls. The next run answers them with
+ * `resume` or a `tool` message.
  */
 export class RunRequests {
   readonly #writer: SessionWriter;
@@ -55,7 +53,7 @@ export class RunRequests {
     this.#calls.delete(id);
   }
 
-  /** The run is over, in good order. */
+  /** The run ended normally. */
   runFinished(event: Fields): void {
     for (const interrupt of interruptsIn(event)) this.#interrupt(interrupt);
     for (const [id, call] of this.#calls) {
@@ -64,12 +62,12 @@ export class RunRequests {
     this.#calls.clear();
   }
 
-  /** The run was broken off: what it asked was not meant to be answered. */
+  /** The run was cut off: its questions expect no answer. */
   runBrokenOff(): void {
     this.#calls.clear();
   }
 
-  /** What a run that begins was given answers what was asked before it. */
+  /** The new run's input answers earlier requests. */
   answeredBy({ messages, resume }: RunInput): void {
     for (const { interruptId, status, payload } of resume) {
       const id = textOf(interruptId);
@@ -124,7 +122,7 @@ export class RunRequests {
   }
 }
 
-/** Older servers nest them less deep, or send one alone. */
+/** Older servers use other shapes or send a single interrupt. */
 function interruptsIn({ outcome, interrupts, interrupt }: Fields): Fields[] {
   const said = fieldsOf(outcome);
   if (said.type === 'success' || said.type === 'cancelled') return [];
@@ -146,13 +144,13 @@ function titleOf(title: string | null, isQuestion: boolean): string | undefined 
   return truncateText(title, MAX_TITLE);
 }
 
-/** The first question of the arguments of AskUserQuestion. */
+/** First question in the arguments of AskUserQuestion. */
 function questionIn(input: unknown): string | null {
   const first = textOf(fieldsOf(listOf(fieldsOf(input).questions)[0]).question);
   return first ?? textOf(fieldsOf(input).question);
 }
 
-/** ISO 8601, or epoch milliseconds. */
+/** ISO 8601 or epoch milliseconds. */
 function timeOf(value: unknown): number | null {
   const time = typeof value === 'string' ? Date.parse(cutText(value, 64)) : numberOf(value);
   return time === null || Number.isNaN(time) ? null : time;

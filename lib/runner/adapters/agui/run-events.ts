@@ -7,19 +7,19 @@ import type { TextOptions } from '../writer/part-events';
 import type { SessionWriter } from '../writer/session-writer';
 import type { RunRequests } from './requests';
 
-/** Most open messages of other roles. */
+/** Open messages of other roles. */
 const MAX_OTHERS = 16;
 
 /**
- * What a run says and does: texts, thoughts, calls and their results, in the order in which they came.
+ * Writes a run's content: texts, thoughts, calls and results.
  *
- * Servers differ: thoughts have the role "assistant" or "reasoning", or an older name; a call's result may come with
- * its end, and after the text that it belongs to has ended; chunks have no beginning and no end.
+ * Servers differ: thoughts have the role "assistant" or "reasoning" or an older event name; a result may come with the
+ * end of its call, or after its text has ended; chunks have no start and end.
  */
 export class RunEvents {
   readonly #writer: SessionWriter;
   readonly #requests: RunRequests;
-  /** Open messages of people and systems. */
+  /** Open user and system messages. */
   readonly #others = new Map<string, { role: string; text: string }>();
   readonly #chunks = { text: null as string | null, call: null as string | null, thought: null as string | null };
 
@@ -28,7 +28,7 @@ export class RunEvents {
     this.#requests = asks;
   }
 
-  /** @returns whether it was an event of this kind */
+  /** @returns false for other events */
   read(event: Fields): boolean {
     const type = String(event.type);
     const handle = Object.hasOwn(HANDLERS, type) ? HANDLERS[type] : undefined;
@@ -94,7 +94,7 @@ export class RunEvents {
   args(event: Fields, parts: PartAssembler): void {
     const id = callIn(event);
     if (id === null) return;
-    // The stream was joined in the middle of the call.
+    // The stream was joined within the call.
     if (parts.loggedCallId(id) === null) this.call(event, parts, true);
     const delta = deltaIn(event);
     if (delta === '') return;
@@ -156,12 +156,12 @@ const HANDLERS: Record<string, Handler | undefined> = {
   TOOL_CALL_RESULT: (boundedText, event, parts) => boundedText.result(event, parts, event.content),
 };
 
-/** Whether it says or does something in a turn, rather than beside it. */
+/** True for content of a turn. */
 export function isOfTurn(event: Fields): boolean {
   return Object.hasOwn(HANDLERS, String(event.type));
 }
 
-/** A message with an id continues under it, whatever comes in between. */
+/** A message with an id continues under it, whatever comes between. */
 function aboutNamed(id: string | null): TextOptions {
   return id === null ? {} : { staysOpen: true };
 }

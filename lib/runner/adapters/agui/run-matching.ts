@@ -5,15 +5,14 @@ import { setBounded } from '../bounded-map';
 import { answerId, newMessages, type RunInput, runOf, type StreamName } from './agui-frames';
 
 const MAX_POSTED = 16;
-/** Most messages that are remembered as having a turn. */
 const MAX_ASKED = 512;
 
-/** Posted runs that no stream has started yet. */
+/** Posted runs that no stream has started. */
 export class PostedRuns {
   readonly #inputs = new Map<string, RunInput>();
-  /** Messages that a turn has named. */
+  /** Messages already attributed to a turn. */
   readonly #asked = new Map<string, true>();
-  /** Id of the last message of the run that was taken last. */
+  /** Last message of the most recently started run. */
   #lastAsked: string | null = null;
 
   add(input: RunInput): void {
@@ -24,7 +23,7 @@ export class PostedRuns {
     return this.#inputs.has(runId);
   }
 
-  /** Removes a run that has started or was refused. */
+  /** Removes a started or refused run. */
   take(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);
     this.#inputs.delete(runId);
@@ -32,7 +31,7 @@ export class PostedRuns {
     return input;
   }
 
-  /** Id of the posted run that a RUN_STARTED starts, by its name or by its last message; null if there is none. */
+  /** Finds the posted run of a RUN_STARTED by id or last message. */
   idIn(started: Fields): string | null {
     const input = fieldsOf(started.input);
     for (const name of [runOf(started), textOf(input.runId)]) if (name !== null && this.#inputs.has(name)) return name;
@@ -44,13 +43,13 @@ export class PostedRuns {
     return null;
   }
 
-  /** Whether a RUN_STARTED answers the message that the run taken last has answered. */
+  /** True if a RUN_STARTED repeats the last message of the most recently started run. */
   isLast(started: Fields): boolean {
     const last = textOf(fieldsOf(listOf(fieldsOf(started.input).messages).at(-1)).id);
     return last !== null && last === this.#lastAsked;
   }
 
-  /** Messages of people that no turn has answered yet. Earlier failed attempts count as answered. */
+  /** People's messages without a turn. Failed attempts count as answered. */
   newlyAsked({ messages }: RunInput): { id: string; content: unknown }[] {
     return newMessages(messages).flatMap(({ id: name, role, toolCallId, content }) => {
       const id = textOf(name);
@@ -63,23 +62,23 @@ export class PostedRuns {
   }
 }
 
-/** Most events of a run that are compared. */
+/** Events compared per run. */
 const MAX_COMPARED = 4_096;
 const MAX_REPLAYED = 32_768;
 
 /**
- * What both streams say of the run that was posted last. Events have no ids, so each is told as often as the stream
- * that says it most.
+ * Detects events that both streams carry for the last posted run. Events have no ids, so each is written as often as on
+ * the stream with more copies.
  */
 export class DuplicateEvents {
   readonly #seen = new Map<string, Record<StreamName, number>>();
 
-  /** Another run, or one that has ended in good order: nothing more is said of it twice. */
+  /** The run was superseded or ended normally: no more duplicates. */
   clear(): void {
     this.#seen.clear();
   }
 
-  /** Counts the event. @returns whether the other stream has said it already */
+  /** Counts the event. @returns true if the other stream already had it */
   isCopy(stream: StreamName, event: Fields): boolean {
     const key = digestOf(event);
     const seen = this.#seen.get(key) ?? { run: 0, events: 0 };
@@ -90,13 +89,13 @@ export class DuplicateEvents {
 }
 
 /**
- * Recognises a run that a server replays from its beginning when its stream of events is reopened. A replay repeats the
- * events in order, so the first event that differs ends it: a repeated RUN_STARTED alone drops nothing.
+ * Detects the replay of a run when its event stream is reopened. A replay repeats events in order, so the first
+ * different event ends it; a repeated RUN_STARTED alone drops nothing.
  */
 export class Replay {
   #runId: string | null = null;
   #events: string[] = [];
-  /** Index of the next event that a replay repeats; null outside of one. */
+  /** Index of the next expected event; null outside a replay. */
   #next: number | null = null;
 
   begin(runId: string | null): void {
@@ -105,7 +104,7 @@ export class Replay {
     this.#next = null;
   }
 
-  /** The first event of the run, if one was recorded. */
+  /** Digest of the run's first event. */
   get first(): string | null {
     return this.#events[0] ?? null;
   }
@@ -118,7 +117,7 @@ export class Replay {
     this.#next = 0;
   }
 
-  /** Records an event of the run. @returns whether it repeats one that was recorded before */
+  /** Records the event. @returns true for a repeat */
   repeats(event: Fields): boolean {
     const key = digestOf(event);
     if (this.#next !== null && this.#next < this.#events.length && this.#events[this.#next] === key) {
@@ -131,7 +130,7 @@ export class Replay {
   }
 }
 
-/** FNV-1a in two halves: frames of megabytes are compared, too. */
+/** FNV-1a with two accumulators, fast enough for frames of megabytes. */
 export function digestOf(event: Fields): string {
   const json = JSON.stringify(event);
   let [one, two] = [0x811c9dc5, 0x01000193];

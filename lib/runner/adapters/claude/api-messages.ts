@@ -6,18 +6,17 @@ import { hasStandIns, rawIfSmall, resultText, standIn } from './content';
 import { type CallResult, verdictOf } from './requests';
 import type { Tasks } from './tasks';
 
-/** Most subagents that are followed at once; the one that has been silent for longest goes first. */
+/** Subagents followed at once; the least recently active goes first. */
 const MAX_SUBAGENTS = 64;
-/** Most API messages of a speaker whose blocks are remembered, so that a late whole message matches its stream. */
+/** API messages kept per assembler, so that a late whole message matches its stream. */
 const MAX_MESSAGES = 16;
 
-/** The run of the task whose subagent speaks; null for the main thread. */
+/** Task run whose subagent is speaking; null for the main thread. */
 interface TaskRunRef {
   taskId: string | null;
   runId: string | null;
 }
 
-/** The result of a tool call. */
 export interface ToolResult extends CallResult {
   toolUseId: string;
 }
@@ -27,24 +26,24 @@ type BlockKind = TextKind | 'tool';
 
 interface Block<K extends BlockKind = BlockKind> {
   kind: K;
-  /** Its name for the speaker: of a text or thought by the message's base, of a call its id in the log. */
+  /** Part name of a text or thought; log id of a call. */
   name: string;
-  /** What is still to come: blocks are streamed, and each also comes as a whole message. */
+  /** Content still expected: each block is streamed and also comes as a whole message. */
   awaits: 'stream' | 'whole' | 'both' | null;
 }
 
 interface ApiMessage {
-  /** The prefix of its blocks' names. */
+  /** Prefix of the block names. */
   base: string;
-  /** In the order in which they began. */
+  /** In start order. */
   blocks: Block[];
-  /** Those that are streamed, by their indexes. */
+  /** By stream index. */
   streamed: Map<number, Block>;
 }
 
 /**
- * The model's messages, as SDK streams and whole messages bring them, for the speaker they belong to: the main thread
- * speaks in the open turn, each subagent under its task. The streams of subagents may be interleaved.
+ * Assembles the model's messages from SDK streams and whole messages: the main thread in the open turn, each subagent
+ * under its task. Streams of subagents may interleave.
  *
  * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
  */
@@ -53,7 +52,7 @@ export class ApiMessages {
   readonly #parts: (task: TaskRunRef) => PartAssembler;
   readonly #blocks = new WeakMap<PartAssembler, ContentBlockStream>();
   readonly #main: ContentBlockStream;
-  /** By the call that a subagent works for, silent for longest first. */
+  /** By the subagent's tool call, least recently active first. */
   readonly #subagents = new Map<string, ContentBlockStream>();
 
   constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, parts: (task: TaskRunRef) => PartAssembler) {
@@ -66,7 +65,7 @@ export class ApiMessages {
     this.#of(message).stream(fieldsOf(message.event));
   }
 
-  /** @returns the tool results among the blocks: those of tools that ran at the API */
+  /** @returns results of tools that ran at the API */
   assistant(message: Fields): ToolResult[] {
     const said = this.#of(message);
     const { id, content } = fieldsOf(message.message);
@@ -86,7 +85,6 @@ export class ApiMessages {
       .filter((result) => result !== null);
   }
 
-  /** The id in the log of a call of the model's. */
   shownCall(callId: string): string {
     for (const { parts } of [this.#main, ...this.#subagents.values()]) {
       const shown = parts.loggedCallId(callId);
@@ -95,7 +93,6 @@ export class ApiMessages {
     return callId;
   }
 
-  /** The turn ends; subagents go on talking. */
   closeMain(): void {
     this.#main.close();
   }
@@ -128,7 +125,7 @@ export class ApiMessages {
     return blocks;
   }
 
-  /** Whole messages name a subagent, streams only name its tool call. */
+  /** Whole messages name the subagent, streams only its tool call. */
   taskOf(message: Fields): TaskRunRef {
     const agentId = textOf(message.agent_id);
     const toolUseId = textOf(message.parent_tool_use_id);
@@ -145,30 +142,27 @@ export class ApiMessages {
 }
 
 /**
- * The content blocks of one speaker. Its stream brings one message at a time, and each content block also comes as a whole
- * message; each block is said once, however the two are interleaved.
+ * Content blocks of one speaker. A stream carries one message at a time and each block also arrives as a whole message;
+ * each block is written once, however the two interleave.
  *
- * A block ends when its whole message has come, or when nothing more can come, not at `content_block_stop`: a whole text
- * that differs from the deltas can then still correct them.
+ * A block ends with its whole message or when nothing more can come, not at `content_block_stop`: a whole text that
+ * differs from the deltas can still correct them.
  */
 class ContentBlockStream {
   readonly parts: PartAssembler;
   readonly #messages = new Map<string, ApiMessage>();
-  /** The message that is being streamed. */
   #current: ApiMessage | null = null;
-  /** Counts on through all turns, so that no name is used twice. */
+  /** Never reset, so names stay unique across turns. */
   #idCount = 0;
 
   constructor(parts: PartAssembler) {
     this.parts = parts;
   }
 
-  /** One `event` of a `stream_event`. */
   stream(event: Fields): void {
     const index = numberOf(event.index);
     switch (event.type) {
       case 'message_start':
-        // A new message continues nothing of the last one.
         this.parts.endAll();
         this.#current = this.#message(textOf(fieldsOf(event.message).id) ?? this.#nameless());
         return;
@@ -183,23 +177,22 @@ class ContentBlockStream {
         if (block?.awaits === 'both') block.awaits = 'whole';
         return;
       }
-      // message_delta, message_stop and ping are ignored: the result says it all.
+      // message_delta, message_stop and ping are ignored: the result covers them.
     }
   }
 
-  /** One content block of an `assistant` message. */
   whole(apiMessageId: string | null, content: unknown): void {
     const message = apiMessageId === null ? this.#streaming() : this.#message(apiMessageId);
     const fields = fieldsOf(content);
     const kind = BLOCK_KINDS.get(fields.type);
     if (kind === 'tool') this.#wholeCall(message, fields);
     else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[`${fields.type}`]) ?? '');
-    // Other blocks are not streamed.
+    // The remaining types are never streamed.
     else if (fields.type === 'redacted_thinking') this.#sayWhole(this.#add(message, 'thought', null), '[redacted]');
     else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
   }
 
-  /** What comes next belongs to another run, where a model may use the same ids. */
+  /** Closes all blocks: the next run may reuse the model's ids. */
   close(): void {
     this.parts.close();
     this.#current = null;
@@ -229,7 +222,7 @@ class ContentBlockStream {
     if (kind === undefined || field === undefined) return;
     let block = this.#current?.streamed.get(index);
     if (block === undefined && kind !== 'tool') {
-      // Its start was lost.
+      // The block's start was lost.
       const message = this.#streaming();
       block = this.#add(message, kind, 'both');
       message.streamed.set(index, block);
@@ -260,8 +253,8 @@ class ContentBlockStream {
   }
 
   /**
-   * @param args the arguments of a whole call; none for one that is being streamed
-   * @returns its id in the log
+   * @param args arguments of a whole call; undefined while streaming
+   * @returns log id
    */
   #call(message: ApiMessage, content: Fields, args?: string): string | null {
     const callId = textOf(content.id);
@@ -282,7 +275,7 @@ class ContentBlockStream {
     return name;
   }
 
-  /** Says the next part of the block, unless its whole message has said it. */
+  /** Appends to a block unless its whole message has arrived. */
   #say(block: Block, delta: string): void {
     const { kind, name } = block;
     if (!awaitsWhole(block)) return;
@@ -297,7 +290,7 @@ class ContentBlockStream {
     return block;
   }
 
-  /** The message that is being streamed; a nameless one if its start was lost. */
+  /** The streaming message; an anonymous one if its start was lost. */
   #streaming(): ApiMessage {
     this.#current ??= this.#message(this.#nameless());
     return this.#current;
@@ -316,7 +309,7 @@ class ContentBlockStream {
   }
 }
 
-/** The kind of a content block that is streamed; a type that is missing here gets a stand-in. */
+/** Streamed block types. Other types get a stand-in. */
 const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
   ['text', 'text'],
   ['thinking', 'thought'],
@@ -346,11 +339,11 @@ function toolResult(parts: PartAssembler, message: Fields, block: Fields): ToolR
 }
 
 /**
- * The streamed block that a whole text belongs to.
+ * Finds the streamed block that a whole text completes.
  *
- * Whole messages carry one block each and no index, in the order of the blocks; in SDK 0.3.329 each comes just before
- * its `content_block_stop`, but nothing guarantees that. So this takes the block that says exactly this text; else the
- * one being streamed that has said its beginning; else one that stopped short; else the first that still waits.
+ * Whole messages carry one block without an index, in block order. In SDK 0.3.329 each precedes its
+ * `content_block_stop`, but nothing guarantees that. So prefer the block with exactly this text, then the streaming
+ * block with a matching prefix, then any block with a matching prefix, then the first waiting block.
  */
 function matchWhole(waiting: readonly Block[], text: string, shownOf: (block: Block) => string): Block | undefined {
   const begins = (block: Block) => text.startsWith(shownOf(block));

@@ -13,25 +13,23 @@ import { Tasks } from './tasks';
 import { PERSONS, TurnAttribution } from './turn-attribution';
 
 export interface ClaudeAdapterOptions {
-  /** The session the events belong to: AG-UI's threadId. */
   sessionId: string;
   newRunId: () => string;
-  /** The source calls `told` to say which turn answers which task's end. Otherwise the adapter infers it. */
+  /** The source calls `taskEndsDelivered`; otherwise the adapter infers which turn answers which task end. */
   knowsDeliveries?: boolean;
 }
 
-/** How the agent's process ended. */
 export type ProcessExit = Partial<WireEnd>;
 
 /**
- * Claude Code's messages as AG-UI events. One reader serves a session through all its processes: feed it everything, in
- * order, between turns too, and call `ended` when a process is gone. A resumed session goes on with the same reader.
+ * Translates Claude Code's SDK messages to AG-UI events. One adapter serves a session through all its processes,
+ * resumed ones included.
  *
- * Pure: time and run ids are passed in. It never throws, and no message is lost without a trace: what it does not
- * understand comes out as RAW. Left out on purpose: keep-alives, thinking signatures, and all thinking_tokens estimates
- * but the last of each block.
+ * Ordering: feed every message in order, between turns too, and call `ended` when a process exits.
+ * Failure: never throws; an unknown message becomes RAW. Dropped on purpose: keep-alives, thinking signatures, and all
+ * `thinking_tokens` estimates but the last of each block.
  *
- * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), against which all of this was measured
+ * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), the version measured
  */
 export class ClaudeAdapter {
   readonly #writer: SessionWriter;
@@ -40,7 +38,7 @@ export class ClaudeAdapter {
   readonly #messages: ApiMessages;
   readonly #requests: Requests;
   readonly #seen = new MessageDedupe();
-  /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
+  /** Per process: results count from 0, and the socket's name contains the pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
@@ -67,7 +65,7 @@ export class ClaudeAdapter {
     return this.#writer.turn;
   }
 
-  /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
+  /** Reads one SDK message; drops a repeated uuid. */
   read(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
@@ -79,7 +77,7 @@ export class ClaudeAdapter {
     });
   }
 
-  /** A user message that we sent to the agent, with its `uuid`. It shows at once; the turn that answers it names it. */
+  /** Records a user message sent to the agent, with its `uuid`. It shows at once; the turn that answers it names it. */
   sent(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
@@ -90,22 +88,22 @@ export class ClaudeAdapter {
     });
   }
 
-  /** The agent has a user message that is already in the log: its turn can name it, and it is not written again. */
+  /** Records the delivery of a user message that the log already holds. */
   delivered(messageId: string): void {
     if (!this.#seen.has({ uuid: messageId })) this.#turns.sent(messageId);
   }
 
   /**
-   * A prompt reports the ends of these tasks to the agent; null means all that no prompt has reported yet.
-   * @param how whether the prompt opens a turn, or goes to the one that is open
+   * Records that a prompt delivered these task ends to the agent; null means all pending ones.
+   * @param how `wakes`: the prompt opens a turn; `received`: it joins the open turn
    */
   taskEndsDelivered(ends: readonly TaskRef[] | null, how: 'wakes' | 'received'): void {
     this.#turns.ends.delivered(ends, how);
   }
 
   /**
-   * `canUseTool` was called.
-   * @param request its arguments: `tool` or `toolName`, `input`, and the options; `expiresAt` if the wait is limited
+   * Opens a request for a `canUseTool` call.
+   * @param request `tool` or `toolName`, `input` and the call's options; `expiresAt` if the wait is limited
    */
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
@@ -115,19 +113,17 @@ export class ClaudeAdapter {
   }
 
   /**
-   * `canUseTool` answered.
-   * @param toolUseId which request; null if only one is open
-   * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` if it was not answered: `expired`, `cancelled`
+   * Resolves a request with the result of `canUseTool`.
+   * @param toolUseId null if only one request is open
+   * @param answer `{ behavior: 'allow' | 'deny', message? }`; `outcome` is `expired` or `cancelled` without an answer
    */
   permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
   }
 
   /**
-   * Another process has served the session since `at`: what its predecessor had open is interrupted or lost. What the
-   * new process began stays open.
-   *
-   * @param at epoch milliseconds
+   * Another process took over at `at` (epoch milliseconds): interrupts or loses the predecessor's open work. Later work
+   * stays open.
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
@@ -141,12 +137,12 @@ export class ClaudeAdapter {
     });
   }
 
-  /** The agent no longer lists these tasks, and nothing reported how they ended. */
+  /** Marks tasks the agent no longer lists as lost. */
   presumeLost(taskIds: readonly string[], now: number): TimedEvent[] {
     return this.#collect(now, () => this.#tasks.lost(taskIds));
   }
 
-  /** The process is gone: closes everything that is open, once per process. */
+  /** Closes everything with the process, once. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
     if (this.#writer.isOver) return [];
     return this.#collect(now, () => {
@@ -195,7 +191,7 @@ export class ClaudeAdapter {
     this.#socket = socket ?? this.#socket;
     this.#tasks.settle();
     this.#turns.init(message);
-    // Every init lists the tools and commands: they are passed on only when they change.
+    // Each init repeats the tools and commands; forward only changes.
     const { user_message_uuids, user_message_uuid, ...about } = withoutEnvelope(message);
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
@@ -219,7 +215,7 @@ export class ClaudeAdapter {
 
   #assistant(message: Fields): void {
     this.#flushThinking();
-    // A message that comes after the end of its turn opens no turn.
+    // A message after the end of its turn opens no turn.
     if (isMain(message) && message.late !== true) this.#turns.active('content', message);
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
@@ -243,7 +239,7 @@ export class ClaudeAdapter {
   #user(message: Fields): void {
     const results = this.#messages.toolResults(message);
     if (results.length > 0) {
-      // The result of a call that was left running may come between turns: it opens no turn.
+      // A late result of an abandoned call opens no turn.
       if (isMain(message) && this.#writer.turn !== null) {
         this.#turns.active('content', message);
         this.#turns.ends.boundary();
@@ -254,12 +250,11 @@ export class ClaudeAdapter {
     const { kind, name } = fieldsOf(message.origin);
     const byPerson = message.isReplay === true || PERSONS.has(kind);
     const id = textOf(message.uuid);
-    // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
+    // A subagent's prompt shows under its task. User messages written by the CLI are hidden.
     if (id !== null && (byPerson || !isMain(message))) this.#userMessage(message, id, textOf(name));
     else this.#writer.raw(message, 'claude');
   }
 
-  /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
   #userMessage(message: Fields, id: string, name: string | null): void {
     const { content } = fieldsOf(message.message);
     const raw = hasStandIns(content) ? rawIfSmall(content) : {};
@@ -285,7 +280,6 @@ export class ClaudeAdapter {
     }
   }
 
-  /** Ends all open requests, texts, calls and the turn with the process. */
   #interrupt(end: TurnEnd): void {
     this.#writer.interrupt(end);
     this.#turns.ends.clear();
@@ -299,7 +293,7 @@ export class ClaudeAdapter {
     this.#socket = null;
   }
 
-  /** One estimate per delta would double the stream, so only the last one of a block is passed on. */
+  /** Forwards only the last estimate of a block: one per delta would double the stream. */
   #flushThinking(): void {
     const message = this.#thinkingTokens;
     this.#thinkingTokens = null;
@@ -333,14 +327,14 @@ function isMain(message: Fields): boolean {
   return textOf(message.parent_tool_use_id) === null && textOf(message.agent_id) === null;
 }
 
-/** Most uuids remembered: a message that is repeated is repeated soon. */
+/** The SDK repeats messages only within a short window. */
 const MAX_UUIDS = 10_000;
 
-/** Recognises repeated messages: every message of the SDK carries a uuid. */
+/** Recognizes repeated messages by uuid. */
 class MessageDedupe {
   readonly #uuids = new Map<string, true>();
 
-  /** Whether the message was seen before; remembers it. A message without a uuid always counts as new. */
+  /** Remembers the message. @returns true for a repeat */
   has(message: Fields): boolean {
     const uuid = textOf(message.uuid);
     if (uuid === null) return false;
@@ -353,9 +347,8 @@ class MessageDedupe {
 const MAX_VERSION = 64;
 
 /**
- * `Claude Code` with its version, which comes in its `init` message (`claude_code_version`) and in the lines of its
- * transcripts (`version`).
- * @returns null if it is not a version
+ * @param version `claude_code_version` of an `init` message or `version` of a transcript line
+ * @returns `Claude Code <version>`; null if malformed
  */
 export function claudeVersion(version: unknown): string | null {
   return typeof version === 'string' && version.trim() !== '' ? `Claude Code ${cutText(version, MAX_VERSION)}` : null;

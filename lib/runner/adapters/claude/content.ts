@@ -1,12 +1,12 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 
-/** Most characters of a tool result that are sent. A whole record is limited to 1 MiB of JSON, escapes included. */
+/** Limit of a tool result. A whole record is limited to 1 MiB of JSON, escapes included. */
 const MAX_RESULT_CHARS = 200_000;
-/** A block up to this size is sent along as the `rawEvent` of its stand-in. */
+/** Largest block forwarded as the `rawEvent` of its stand-in. */
 const MAX_RAW_CHARS = 16_384;
 
-/** The text that stands for a block that is not text: `[image: image/png, about 12 kB]`. */
+/** Placeholder for a non-text block: `[image: image/png, about 12 kB]`. */
 export function standIn(block: unknown): string {
   const fields = fieldsOf(block);
   const type = textOf(fields.type) ?? 'content';
@@ -21,25 +21,22 @@ export function standIn(block: unknown): string {
   return details.length === 0 ? `[${type}]` : `[${type}: ${details.join(', ')}]`;
 }
 
-/** The block itself, if it is small enough to be sent along with its stand-in. */
 export function rawIfSmall(block: unknown): { rawEvent?: unknown } {
   const size = JSON.stringify(block)?.length ?? 0;
   return size > 0 && size <= MAX_RAW_CHARS ? { rawEvent: block } : {};
 }
 
-/** The content of a message or of a tool result as text: a string, or the blocks of a list, one below the other. */
+/** Joins the text of a message or tool result, one block a line. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return content === undefined || content === null ? '' : JSON.stringify(content);
   return content.map(blockText).join('\n');
 }
 
-/** Whether the content holds anything but text. */
 export function hasStandIns(content: unknown): boolean {
   return listOf(content).some((block) => typeof fieldsOf(block).text !== 'string');
 }
 
-/** A tool result as it is sent. If it is cut, the end says by how much. */
 export function resultText(content: unknown): string {
   const text = contentText(content);
   if (text.length <= MAX_RESULT_CHARS) return text;

@@ -1,22 +1,22 @@
 import { type Fields, textOf } from '@interlude/protocol/fields';
 import { lineText } from './transcript-line';
 
-/** A turn that a stop hook ended, while some of its lines may still come. */
+/** A turn closed by its stop hook; some of its lines may still arrive. */
 export interface ClosedTurn {
   /** When the hook ran. */
   at: number;
-  /** What was told in place of lines that had not come; null or empty if nothing was. */
+  /** Text written in place of missing lines; null or empty if none. */
   text: string | null;
-  /** Lines that have come since and say the beginning of that text, or all of it. */
+  /** Lines received since that match the beginning of the text. */
   taken: readonly Fields[];
 }
 
 /**
- * The last words of turns, which a stop hook brings before the transcript has them (seen: 3 s before). The hook's payload
- * and the transcript's lines have the same text, except for white space at its ends and between its blocks.
+ * Tracks the final text of a turn, which a stop hook delivers before the transcript does (up to 3 s measured). Both
+ * carry the same text except for white space at its ends and between blocks.
  */
 export class FinalText {
-  /** What the agent has said since it was last given something. */
+  /** Texts since the agent's last input. */
   #said: readonly string[] = [];
   #closed: ClosedTurn | null = null;
 
@@ -28,37 +28,37 @@ export class FinalText {
     return this.#closed;
   }
 
-  /** As another reader of the same transcript left it. */
+  /** Restores the state of an earlier reader of this transcript. */
   recall(closed: ClosedTurn | null): void {
     this.#closed = closed;
   }
 
-  /** The part of a hook's text that no line has said; null if there is nothing to wait for. */
+  /** Returns the part of a hook's text that no line contains; null if nothing is missing. */
   missingOf(text: string | null | undefined): string | null {
     return text === null || text === undefined || comparisonKey(text) === '' ? null : missingText(text, this.#said);
   }
 
-  /** The agent was given something: what it says from now on is said after that. */
+  /** New input reached the agent: later texts follow it. */
   given(): void {
     this.#said = [];
   }
 
-  /** A hook holds the agent: what it had said by then were not its last words. */
+  /** A hook blocked the stop: the text so far was not final. */
   held(): void {
     this.#said = [];
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
   }
 
-  /** Whether a line that was made then came before the hook that ended the turn. */
+  /** True if a line made at `at` precedes the hook that ended the turn. */
   isBeforeEnd(at: number): boolean {
     return this.#closed !== null && at < this.#closed.at;
   }
 
   /**
-   * A hook held the agent before the one that ended the turn: the lines so far came before the latter's text, which is
-   * still to come. If they have all of that text, it was said before as well, or the hook was heard late.
+   * An earlier hook blocked the stop before the one that ended the turn, so the lines so far precede the latter's text.
+   * If they contain all of it, it was repeated or the hook arrived late.
    *
-   * @returns the lines that now turn out not to have been told
+   * @returns lines that turn out to be unwritten
    */
   heldBefore(): readonly Fields[] {
     if (this.#closed === null) return [];
@@ -74,19 +74,19 @@ export class FinalText {
   }
 
   /**
-   * A turn opens. Lines after its first one that were made before it belong to the last turn (seen when the CLI was
-   * busy). What the agent has said is kept: it may be what opened the turn.
+   * A turn opens. Late lines older than it belong to the previous turn (measured with a busy CLI). Texts are kept: one
+   * may have opened the turn.
    */
   opened(at: number): void {
     if (this.#closed !== null && at <= this.#closed.at) this.#closed = { ...this.#closed, at: at - 1 };
   }
 
-  /** A turn is over while some of its lines are still to come. @param text what was told in their place */
+  /** Closes a turn with lines outstanding. @param text written in their place */
   leaves(at: number, text: string | null): void {
     this.#closed = { at, text, taken: [] };
   }
 
-  /** Whether a line of the agent that comes now belongs to the closed turn. */
+  /** True if a line arriving now belongs to the closed turn. */
   isLate(line: Fields, isOpen: boolean): boolean {
     if (this.#closed === null) return false;
     const at = Date.parse(textOf(line.timestamp) ?? '');
@@ -95,11 +95,11 @@ export class FinalText {
   }
 
   /**
-   * A line of a turn that is over. The last ones say what was told in their place. Which ones those are may become clear
-   * only from what follows, because the same words may have been said before.
+   * Takes a late line of a closed turn. The last lines repeat the text written in their place; later lines may show
+   * that an earlier line merely had the same words.
    *
-   * @param isLast whether it can be among the last
-   * @returns the lines that now turn out not to have been told
+   * @param isLast the line can be among the last
+   * @returns lines that turn out to be unwritten
    */
   late(line: Fields, isLast: boolean): readonly Fields[] {
     if (this.#closed === null || !this.#closed.text || (isLast && comparisonKey(lineText(line)) === '')) return [line];
@@ -114,17 +114,14 @@ export class FinalText {
   }
 }
 
-/**
- * Texts are compared without white space and without half surrogate pairs, in which the hook's text and the transcript's
- * lines differ.
- */
+/** Normalizes a text for comparison: hooks and transcripts differ in white space and lone surrogates. */
 export function comparisonKey(text: string): string {
   return text.replace(OMITTED, '');
 }
 
 const OMITTED = /[\s\ufffd]+|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** The part of a text that no block has said; null for nothing. The hook may have the last of several blocks, or all. */
+/** Returns the part of a text that no block contains; null if none. A hook may carry the last block or all of them. */
 function missingText(text: string, blocks: readonly string[]): string | null {
   const key = comparisonKey(text);
   let [said, rest] = ['', text];
@@ -137,15 +134,15 @@ function missingText(text: string, blocks: readonly string[]): string | null {
   return rest === '' ? null : rest;
 }
 
-/** Whether a turn whose last blocks are these has said a hook's text. */
+/** True if the blocks end with a hook's text. */
 export function containsText(blocks: readonly string[], text: string | null): boolean {
   return text !== null && comparisonKey(text) !== '' && missingText(text, blocks) === null;
 }
 
 /**
- * What follows the beginning of a text, except for white space.
- * @param key the key of the beginning: whole lines of the text, or all of it
- * @returns empty if the beginning is all of it; null if the text begins with something else
+ * Returns what follows a prefix, ignoring white space.
+ * @param key comparison key of the prefix, which must cover whole lines
+ * @returns '' if nothing follows; null if the prefix does not match
  */
 function textAfter(text: string, key: string): string | null {
   if (key === '' || !comparisonKey(text).startsWith(key)) return null;

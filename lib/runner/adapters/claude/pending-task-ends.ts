@@ -1,49 +1,47 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
 
-/** A run of a task. `runId` is null if the source knows of only one run. */
+/** A run of a task; `runId` is null if the source knows only one. */
 export interface TaskRef {
   taskId: string;
   runId: string | null;
 }
 
-/** A task's end that a prompt has reported, or will report, to the agent. */
+/** A task end that some prompt reports to the agent. */
 export interface TaskEnd extends TaskRef {
-  /** The run that started the task. */
   startedInRun: string | null;
-  /** It wakes no turn: the next one reports it, whatever opens that turn. */
+  /** Opens no turn: the next turn reports it. */
   quiet: boolean;
 }
 
 interface Waiting extends TaskEnd {
   /** Its own result was empty: the next turn answers it. */
   swallowed: boolean;
-  /** The open turn has received it. */
+  /** The open turn received it. */
   received: boolean;
-  /** It woke the turn that is open or about to open: the source says so, it is not a guess. */
+  /** Reported to have opened the current turn, not guessed. */
   wakes: boolean;
 }
 
-/** What the result of a turn says about its cause. */
 interface ResultCause {
   kind: 'user' | 'between-run';
-  /** `origin.runId`, if the result names one. */
+  /** `origin.runId` of the result. */
   runId: string | null;
-  /** What the turn seemed to answer when it opened. */
+  /** Ends the turn seemed to answer when it opened. */
   guess: readonly TaskEnd[];
-  /** The model was never reached: the notification goes out again with the next turn. */
+  /** The model was never reached: the notification is sent again with the next turn. */
   unanswered: boolean;
 }
 
 /**
- * Task ends that no turn has answered yet. The CLI queues a notification for each and delivers it in one of these ways,
- * without announcing which:
- * - a turn of its own, whose result names the run of the task (`origin.runId`);
- * - together with later ones: each but the last gets an init and an EMPTY result of its own, just before that turn;
- * - in the middle of a running turn, after a round of tools: no result names it then;
- * - with the next user turn, when it wakes nobody (a shell that was stopped) or its own turn failed at the API.
+ * Task ends that no turn has answered. The CLI queues a notification for each and delivers it unannounced in one of
+ * these ways:
+ * - in its own turn, whose result names the task's run (`origin.runId`);
+ * - together with later ones: each but the last gets an init and an EMPTY result just before that turn;
+ * - inside a running turn after a round of tools, named by no result;
+ * - with the next user turn, if it opens none (a stopped shell) or its own turn failed at the API.
  *
- * A source that shows the notifications of each prompt (a transcript does) calls `told`, and nothing is guessed: a task
- * that ends while a turn is being opened waits for the next one.
+ * A source that sees each prompt's notifications (a transcript) calls `delivered`, and nothing is guessed: a task that
+ * ends while a turn opens waits for the next one.
  *
  * Measured with Agent SDK 0.3.329.
  */
@@ -51,7 +49,7 @@ export class PendingTaskEnds {
   readonly #knowsDeliveries: boolean;
   #waiting: Waiting[] = [];
 
-  /** @param isSaid the source calls `told` to say which turn receives which end */
+  /** @param knowsDeliveries the source calls `delivered` */
   constructor(knowsDeliveries = false) {
     this.#knowsDeliveries = knowsDeliveries;
   }
@@ -62,45 +60,45 @@ export class PendingTaskEnds {
   }
 
   /**
-   * A prompt reports these ends; null means all that wait.
-   * @param how whether the prompt opens a turn, or goes to the one that is open
+   * Records that a prompt delivered these ends; null means all pending ones.
+   * @param how `wakes`: the prompt opens a turn; `received`: it joins the open turn
    */
   delivered(ends: readonly TaskRef[] | null, how: 'wakes' | 'received'): void {
-    // An earlier turn has had the same end from a call. It is the cause of this one all the same.
+    // An earlier turn learned of the same end through a call; it still causes this one.
     const again =
       how === 'received' ? [] : (ends ?? []).filter((end) => !this.#waiting.some((one) => isSame(one, end)));
     for (const end of again) this.add({ ...end, startedInRun: null, quiet: false });
     for (const end of this.#waiting) if (ends === null || ends.some((ref) => isSame(ref, end))) end[how] = true;
   }
 
-  /** The ends that may wake the agent. */
+  /** Returns the ends that may have opened the turn. */
   waking(): TaskEnd[] {
     if (this.#knowsDeliveries) return this.#waiting.filter((end) => end.wakes);
     return this.#waiting.filter((end) => !end.quiet || end.swallowed);
   }
 
-  /** An empty result came for the task with this run. A task of an earlier process has no run. */
+  /** An empty result arrived for this run; tasks of an earlier process have no run. */
   swallow(runId: string | null): void {
     for (const end of this.#waiting) if (end.runId === runId) end.swallowed = true;
   }
 
-  /** A turn opens: its prompt reports the quiet ends, and in a user turn the swallowed ones. */
+  /** A turn opens: its prompt reports quiet ends and, in a user turn, swallowed ones. */
   opened(kind: 'user' | 'between-run'): void {
     for (const end of this.#waiting) if (end.quiet || (kind === 'user' && end.swallowed)) end.received = true;
   }
 
-  /** A prompt joins the turn that these ends have opened, which then answers people. */
+  /** A user prompt joins the turn these ends opened. */
   joined(): void {
     for (const end of this.#waiting) if (end.wakes) [end.wakes, end.received] = [false, true];
   }
 
-  /** The open turn goes on after a tool result, with which it receives everything that waits. */
+  /** The open turn continues after a tool result, which delivers all pending ends. */
   boundary(): void {
     if (this.#knowsDeliveries) return;
     for (const end of this.#waiting) end.received = true;
   }
 
-  /** The open turn closes. @returns the ends that woke it, and the others it received */
+  /** Closes the open turn. @returns the ends that caused it and the others it received */
   settle(cause: ResultCause): { causes: TaskEnd[]; folded: TaskEnd[] } {
     const causes = cause.kind === 'user' ? [] : this.#waiting.filter((end) => isCause(end, cause));
     const folded = this.#waiting.filter((end) => (end.received || end.wakes) && !causes.includes(end));
@@ -111,7 +109,7 @@ export class PendingTaskEnds {
     return { causes, folded };
   }
 
-  /** The process is gone, and with it its queue. */
+  /** The queue is gone with the process. */
   clear(): void {
     this.#waiting = [];
   }

@@ -1,79 +1,76 @@
 import { containsText } from './final-text';
 
-/** What a hook says about itself. */
+/** What a hook reports about itself. */
 export interface HookClaim {
-  /** When it ran, by its own clock. Epoch milliseconds; null if it does not say. */
+  /** By the hook's own clock, epoch milliseconds; null if unknown. */
   at: number | null;
-  /** The CLI's id of the prompt that began its turn; null if it does not say. */
+  /** The CLI's id of the prompt that opened the turn; null if unknown. */
   promptId: string | null;
 }
 
-/** When a hook ran, and for which prompt. */
 export interface HookMoment {
-  /** Epoch milliseconds: by the hook's own clock, or when it was heard. */
+  /** By the hook's own clock, else its arrival. Epoch milliseconds. */
   at: number;
-  /** The hook itself said when it ran. */
+  /** `at` comes from the hook's own clock. */
   isClocked: boolean;
   promptId: string | null;
 }
 
-/** A stop hook as it was heard. It ran and let the turn end. */
+/** A stop hook that let its turn end. */
 export interface Stop extends HookMoment {
   heardAt: number;
-  /** The agent's last words according to the hook; null if it did not say. */
+  /** Final text according to the hook; null if unknown. */
   text: string | null;
-  /** Why the turn died, if it did. */
+  /** Error that ended the turn, if any. */
   failure: string | null;
 }
 
 export interface PendingStop extends Stop {
-  /** When the next prompt was heard of: the agent goes on. */
+  /** Arrival of the next prompt: the agent continues. */
   promptedAt: number | null;
 }
 
-/** What another reader of the same transcript could not read from it. JSON. */
+/** State that another reader of the transcript can't recover from it. JSON. */
 export interface StopHooksState {
-  /** Oldest first. */
   stops: readonly PendingStop[];
-  /** The last words of turns that are over and whose hooks were not heard. Oldest first. */
+  /** Final texts of ended turns whose hooks have not arrived. Oldest first. */
   unheard: readonly (readonly string[])[];
-  /** When prompts were heard of whose lines have not come yet: their turns are still to come. Oldest first. */
+  /** Times of prompts whose lines, and turns, are still to come. Oldest first. */
   prompts: readonly number[];
-  /** The hook of the prompt that opened the turn was heard. */
+  /** The hook of the prompt that opened the turn has arrived. */
   isPromptHeard: boolean;
 }
 
 type Place = 'before' | 'open' | 'ahead';
 
-/** The line of a prompt is made before its hook runs, and written after. The hook may take this long to start. */
+/** Delay between the timestamp of a prompt's line and its hook. The line is written after the hook. */
 const PROMPT_HOOK_MS = 2_000;
-/** Most stop hooks that are ahead of their transcript, and most turns that are ahead of their stop hooks. */
+/** Stop hooks ahead of the transcript, and ended turns waiting for their hooks. */
 const MAX_STOPS = 16;
-/** Most prompts whose ids are kept after their turn. */
+/** Prompt ids kept after their turn. */
 const MAX_PAST = 64;
-/** If a line is read later than this after it was made, by its own clock, the clocks disagree. */
+/** A larger difference between a line's timestamp and its reading means that the clocks disagree. */
 const CLOCKS_AGREE_MS = 3_600_000;
 
 /**
- * Which turn a stop hook ended, whenever it is heard and however far behind the transcript is. It goes by the best
- * evidence there is: the prompt that both the hook and the lines name; else the time the hook ran, on its own clock,
- * which the lines share; else, for foreign hooks, when it was heard and what it said.
+ * Matches stop hooks to turns, whenever they arrive and however far the transcript lags. Uses the best evidence
+ * available: the prompt id in both hook and lines; else the hook's timestamp, which shares the lines' clock; else, for
+ * third-party hooks, the arrival and the text.
  *
- * Ordering: a hook runs after the first line of its turn was made, and before the first line of the next.
+ * Ordering: a hook runs after the timestamp of its turn's first line and before that of the next turn's.
  */
 export class StopHooks {
   #stops: readonly PendingStop[] = [];
   #unclaimed: readonly (readonly string[])[] = [];
-  /** When prompts were heard of whose turns are still to come. */
+  /** Times of prompts whose turns are still to come. */
   #pendingPrompts: readonly number[] = [];
-  /** Prompts of the turn that is open, or was last. */
+  /** Prompts of the open or last turn. */
   #prompts: readonly string[] = [];
   #past: readonly string[] = [];
   #namesPrompts = false;
   #openedAt: number | null = null;
-  /** If not, only the agent's own words opened the turn: an earlier turn of the same prompt may have ended. */
+  /** False if agent content opened the turn: an earlier turn of the same prompt may have ended. */
   #isByPrompt = false;
-  /** The hook of the prompt that opened the turn was heard. */
   #isPromptHeard = false;
   #overAt = 0;
   #reachedAt = 0;
@@ -83,24 +80,24 @@ export class StopHooks {
     return { stops: this.#stops, unheard: this.#unclaimed, prompts: this.#pendingPrompts, isPromptHeard };
   }
 
-  /** The stop of the open turn. */
+  /** Stop of the open turn. */
   get own(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'open') ?? null;
   }
 
-  /** A stop of a turn that has not begun in the transcript: so the open one is over, though lines of it may still come. */
+  /** Stop of a turn not in the transcript yet: the open turn is over, though more of its lines may come. */
   get ahead(): PendingStop | null {
     return this.#stops.find((stop) => this.#place(stop) === 'ahead') ?? null;
   }
 
-  /** Whether a hook ran in a turn that is not in the transcript yet: a prompt was heard of whose line has not come. */
+  /** True for a hook of a turn not in the transcript yet. */
   isAhead(moment: HookMoment): boolean {
     const { at, promptId, isClocked } = moment;
     if (promptId !== null && this.#namesPrompts) return !this.#knows(promptId);
     return isClocked && this.#isBehindPrompt(at);
   }
 
-  /** As another reader of the same transcript left it. */
+  /** Restores the state of another reader of this transcript. */
   recall({ stops, unheard, prompts, isPromptHeard }: StopHooksState): void {
     this.#pendingPrompts = prompts;
     this.#isPromptHeard = isPromptHeard;
@@ -108,7 +105,7 @@ export class StopHooks {
     this.#unclaimed = unheard;
   }
 
-  /** @param saidLastWord whether the transcript has the open turn's last words */
+  /** @param saidLastWord the transcript has the open turn's final text */
   heard(stop: Stop, saidLastWord: boolean): void {
     if (this.#place(stop) === 'before') return;
     if (!this.#isReliable(stop) && this.#claimsEnded(stop, saidLastWord)) return;
@@ -121,7 +118,7 @@ export class StopHooks {
     this.#stops = this.#stops.map((one) => (one === last ? both : one));
   }
 
-  /** A prompt was heard of. What the agent is told in mid-turn is a prompt too, but begins no turn. */
+  /** A prompt's hook arrived. A prompt joining the open turn begins no turn. */
   prompted({ at, promptId }: HookMoment, heardAt: number): void {
     if (promptId !== null && this.#knows(promptId)) return;
     const isOfOpen = this.#isByPrompt && !this.#isPromptHeard && this.#isPromptOf(this.#openedAt, at);
@@ -133,21 +130,21 @@ export class StopHooks {
     );
   }
 
-  /** The main thread has come to this line. The time it was made counts, unless the clocks disagree. */
+  /** The main thread reached this line. Uses its timestamp unless the clocks disagree. */
   reached(madeAt: number, readAt: number): void {
     const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
     this.#reachedAt = Math.max(this.#reachedAt, at);
     this.#pendingPrompts = this.#pendingPrompts.filter((prompt) => prompt > at);
   }
 
-  /** A line of the main thread names the prompt it belongs to. One turn may be told several. */
+  /** A main-thread line names its prompt. A turn may have several. */
   named(promptId: string | null): void {
     if (promptId === null || this.#knows(promptId)) return;
     if (this.#openedAt === null) this.#beginPrompt(promptId);
     else this.#prompts = [...this.#prompts, promptId];
   }
 
-  /** A turn opens. @param prompt what asked for it; undefined if no such line was read */
+  /** @param prompt the prompt that opened the turn; undefined if no such line was read */
   opened(at: number, prompt?: { promptId: string | null }): void {
     this.#isByPrompt = prompt !== undefined;
     if (prompt !== undefined) {
@@ -162,19 +159,19 @@ export class StopHooks {
     );
   }
 
-  /** Another hook holds the agent: the hooks that ran before did not end its turn. */
+  /** A hook blocked the stop: earlier hooks did not end the turn. */
   held(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
   }
 
-  /** The hook of a turn that ended then, if it was heard. A hook that ran later belongs to a later turn. */
+  /** Stop of a turn that ended at `at`. A later hook belongs to a later turn. */
   ownAt(at: number): PendingStop | null {
     return (
       this.#stops.findLast((stop) => this.#place(stop) === 'open' && (this.#isNamed(stop) || stop.at <= at)) ?? null
     );
   }
 
-  /** The turn is over because its hook says so, or because nothing more came of it. */
+  /** The turn ended by its hook, or because nothing followed. */
   overByHook(): void {
     const own = this.own;
     this.#overAt = own?.at ?? this.#reachedAt;
@@ -183,13 +180,13 @@ export class StopHooks {
   }
 
   /**
-   * A line says that the turn is over.
-   * @param said the turn's last words
-   * @param hasHook whether a hook runs at such an end
+   * A line reports the end of the turn.
+   * @param said the turn's final texts
+   * @param hasHook a stop hook runs at this kind of end
    */
   overByLine(at: number, said: readonly string[], hasHook: boolean): void {
     const own = this.ownAt(at);
-    // its own hook may seem later than its end, depending on the clocks; those before it belong to earlier turns
+    // Clock skew may place its hook after the end; hooks before it belong to earlier turns.
     const bySaid =
       own === null ? this.#stops.findIndex((one) => !this.#isReliable(one) && containsText(said, one.text)) : -1;
     const left = this.#stops.slice(bySaid + 1);
@@ -204,7 +201,7 @@ export class StopHooks {
     this.#stops = this.#stops.filter((one) => one !== stop);
   }
 
-  /** The session begins anew: hooks that ran before end nothing. */
+  /** The session restarts: earlier hooks end nothing. */
   clearBefore(at: number): void {
     this.#stops = this.#stops.filter((stop) => stop.at >= at);
   }
@@ -219,12 +216,11 @@ export class StopHooks {
     return this.#prompts.includes(promptId) || this.#past.includes(promptId);
   }
 
-  /** Whether a prompt that was heard of at `at` is the one whose line was made at `madeAt`. */
+  /** True if a prompt hook at `at` belongs to the line made at `madeAt`. */
   #isPromptOf(madeAt: number | null, at: number | undefined): boolean {
     return madeAt !== null && at !== undefined && at >= madeAt && at <= madeAt + PROMPT_HOOK_MS;
   }
 
-  /** Whether a prompt that is still to come ran before this. */
   #isBehindPrompt(at: number): boolean {
     return this.#pendingPrompts.some((prompt) => prompt < at);
   }
@@ -251,20 +247,20 @@ export class StopHooks {
   }
 
   /**
-   * Whether a hook belongs to a turn that is over and still waits for its hook: because it has that turn's last words,
-   * or because it has none while the open turn has not come to its own.
+   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or it carries none
+   * and the open turn has not reached its own.
    */
   #claimsEnded({ text }: Stop, saidLastWord: boolean): boolean {
     const isMute = text === null && this.#openedAt !== null && !saidLastWord;
     const late = isMute ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((said) => containsText(said, text));
     if (late < 0) return false;
-    // the hooks of earlier turns will not come any more
+    // Hooks of earlier turns will not come any more.
     this.#unclaimed = this.#unclaimed.slice(late + 1);
     return true;
   }
 }
 
-/** Whether a hook calls once more for the same turn, which it may know less about. */
+/** True for a repeated hook of the same turn, which may carry less. */
 function isRepeat(one: PendingStop, stop: Stop): boolean {
   if (one.promptId !== stop.promptId || one.isClocked !== stop.isClocked) return false;
   if (stop.isClocked) return one.at === stop.at;

@@ -2,7 +2,7 @@ import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { custom, type Emit } from '../writer/part-events';
 
-/** By the name of a message: what reads it. A map, because the name may be anything. */
+/** Returns handlers by message type. A map, because a type may be any string. */
 export function messageHandlers<Result, More extends unknown[] = []>(
   readers: Record<string, (message: Fields, ...more: More) => Result>,
 ): ReadonlyMap<unknown, (message: Fields, ...more: More) => Result> {
@@ -14,7 +14,7 @@ interface Notice {
   tone: 'info' | 'warning' | 'error';
 }
 
-/** Messages that are worth a line in the transcript. Agent SDK 0.3.329. */
+/** Messages shown as notices. Agent SDK 0.3.329. */
 const NOTICES = messageHandlers<Notice | null>({
   api_retry: (message) => ({ text: retryText(message), tone: 'warning' }),
   compact_boundary: (message) => ({ text: compactText(fieldsOf(message.compact_metadata)), tone: 'info' }),
@@ -30,7 +30,7 @@ const NOTICES = messageHandlers<Notice | null>({
     priority === 'high' || priority === 'immediate' ? noticeOf(text, 'info') : null,
 });
 
-/** Messages known to be about the agent's workings. They are told as CUSTOM `claude:<name>` and not shown. */
+/** Known internal messages: stored as CUSTOM `claude:<name>`, not shown. */
 const INTERNAL_MESSAGES: ReadonlySet<unknown> = new Set([
   'active_goal',
   'auth_status',
@@ -64,8 +64,8 @@ const INTERNAL_MESSAGES: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Passes on a message that is neither conversation nor task: as a notice, as CUSTOM without its empty parts, or whole as
- * RAW if the SDK is newer than this adapter. Nothing is dropped here.
+ * Forwards a message that is neither conversation nor task: as a notice, as CUSTOM without empty fields, or as RAW if
+ * the SDK is newer than this adapter. Drops nothing.
  */
 export function forwardMessage(emit: Emit, message: unknown): void {
   const fields = fieldsOf(message);
@@ -76,7 +76,6 @@ export function forwardMessage(emit: Emit, message: unknown): void {
   else emit({ type: 'RAW', event: message, source: 'claude' });
 }
 
-/** The message without its envelope. */
 export function withoutEnvelope(message: Fields): Fields {
   const { type, subtype, uuid, session_id, ...rest } = message;
   return compact(rest);
@@ -101,7 +100,7 @@ function compactText(metadata: Fields): string {
   return `The conversation was compacted ${by}${tokens}.`;
 }
 
-/** `background_tasks_changed` without what `task:*` events have already said. */
+/** `background_tasks_changed` without the details that `task:*` events carry. */
 export function listedTaskIds(message: Fields): Fields {
   return { task_ids: listOf(message.tasks).map((task) => textOf(fieldsOf(task).task_id)) };
 }

@@ -11,27 +11,26 @@ const LONGEST_LAUNCH = 8_192;
 const UNREPORTED = 'It runs no longer, and the agent has not known how it ended.';
 
 /**
- * Reads Claude's messages about background tasks. A foreground task is its tool call, and an ambient one is housekeeping:
- * both are hidden.
+ * Tracks background tasks. Hides foreground tasks (shown as tool calls) and ambient ones (housekeeping).
  *
- * Only `task:completed` ends a task; `task_updated` comes a moment earlier and without the summary.
+ * Only `task:completed` ends a task; `task_updated` comes a moment earlier and lacks the summary.
  *
  * @see SDKTaskStartedMessage and its siblings, Agent SDK 0.3.329
  */
 export class Tasks {
   readonly #writer: SessionWriter;
-  /** Runs that `background_tasks_changed` has listed, and whether the last one did. */
+  /** Runs listed by `background_tasks_changed`; false once the list omits them. */
   readonly #isListed = new WeakMap<TaskRun, boolean>();
-  /** Ends that `task_updated` announced. The notification of one may still come. */
+  /** Ends announced by `task_updated`; the notification may follow. */
   readonly #announced = new WeakMap<TaskRun, Status>();
-  /** Entries of `background_tasks_changed` that were seen once, without a start of their task. */
+  /** Listed once without a start. */
   readonly #unstarted = new Set<string>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
   }
 
-  /** @returns whether the message became a task event: one about a task that is not shown does not */
+  /** @returns false if the task is hidden */
   started(message: Fields): boolean {
     const ids = idsOf(message);
     if (ids === null) return false;
@@ -42,10 +41,10 @@ export class Tasks {
     return isShown;
   }
 
-  /** The result of the call that started a shell says where its output goes. */
+  /** Reads the output file from the result of the launching call. */
   launched(toolUseId: string, result: string): void {
     const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
-    // The CLI names the file after the task. Any other file is the output of a command.
+    // The CLI names the file after the task; any other file is command output.
     if (id === undefined || !file?.endsWith(`/${id}.output`)) return;
     const run = this.#writer.tasks.find({ task_id: id });
     if (run?.toolUseId !== toolUseId || this.#writer.tasks.stateOf(run.key) !== 'running') return;
@@ -58,7 +57,7 @@ export class Tasks {
     return this.#writer.taskProgress({
       ...runIds(run),
       ...compact({
-        // `description` is what the task is doing right now, not what it is.
+        // `description` is the current activity, not the task.
         summary: textOf(message.summary) ?? textOf(message.description) ?? undefined,
         usage: usageOf(message.usage),
         last_tool_name: textOf(message.last_tool_name) ?? undefined,
@@ -87,8 +86,8 @@ export class Tasks {
   }
 
   /**
-   * A notification: the task ended.
-   * @returns the end, which some turn will answer; null if it is already known, or the task is not shown
+   * Handles a notification with a status.
+   * @returns the end, for a turn to answer; null if known or hidden
    */
   notified(message: Fields): TaskEnd | null {
     const status = STATUSES.get(message.status);
@@ -114,8 +113,8 @@ export class Tasks {
   }
 
   /**
-   * A notification without a status: an event of a task that goes on, such as a line that a monitor waits for.
-   * @returns the event, which some turn will answer; null if the task is not running, or not shown
+   * Handles a notification without a status: an event of a running task, such as a monitor's line.
+   * @returns the event, for a turn to answer; null if the task is not running or hidden
    */
   reported(message: Fields): TaskEnd | null {
     const run = this.#find(message);
@@ -128,8 +127,8 @@ export class Tasks {
   }
 
   /**
-   * `background_tasks_changed` replaces the whole set.
-   * The notification of a task that leaves it came before; a task listed twice without a start has lost its start.
+   * Reconciles with `background_tasks_changed`, which replaces the whole set. A task's notification precedes its
+   * removal; a task listed twice without a start has lost its start.
    */
   listed(message: Fields): void {
     const entries = listOf(message.tasks).map(fieldsOf);
@@ -147,15 +146,15 @@ export class Tasks {
     if (this.#unstarted.size > 256) this.#unstarted.clear();
   }
 
-  /** A turn begins: a task that has left the set without a notification will not get one any more. */
+  /** A turn begins: tasks that left the set without a notification won't get one. */
   settle(): void {
     for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, UNREPORTED);
   }
 
   /**
-   * The process is gone: nothing will report how its tasks ended.
-   * @param how `ended by SIGKILL`; null if that is not known
-   * @param before only tasks that started by then, epoch milliseconds
+   * Presumes the tasks of an ended process lost.
+   * @param how `ended by SIGKILL`; null if unknown
+   * @param before only tasks started by then, epoch milliseconds
    */
   processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
     const gone = `The agent’s process has gone${how === null ? '' : ` (${how})`}`;
@@ -164,7 +163,6 @@ export class Tasks {
     this.#unstarted.clear();
   }
 
-  /** Tasks that the agent no longer lists, without a report of how they ended. */
   lost(ids: readonly string[]): void {
     for (const run of this.#writer.tasks.running) if (ids.includes(run.id)) this.#presume(run, UNREPORTED);
   }
@@ -174,12 +172,10 @@ export class Tasks {
     return run !== undefined && this.#isShown(run) ? endOf(run, false) : null;
   }
 
-  /** The subagent behind a tool call: its task and run, if the task is known. */
   ofToolUse(toolUseId: string): { id: string; runId: string | null } | null {
     return this.#writer.tasks.newest((run) => run.toolUseId === toolUseId) ?? null;
   }
 
-  /** The newest run of a task. */
   latestRun(taskId: string): string | null {
     return this.#writer.tasks.find({ task_id: taskId })?.runId ?? null;
   }
@@ -188,7 +184,7 @@ export class Tasks {
     return this.#writer.tasks.stateOf(key) !== 'hidden';
   }
 
-  /** @param why it counts as lost, unless its end was announced */
+  /** @param why error of a lost task */
   #presume(run: TaskRun, why: string): void {
     const status = this.#announced.get(run) ?? 'lost';
     const exit_code = exitCode(run.type, status, null) ?? undefined;
@@ -211,7 +207,6 @@ export const STATUSES: ReadonlyMap<unknown, Status> = new Map([
 
 type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
 
-/** The task that a message is about; null if it names none. */
 function idsOf({ task_id, run_id, tool_use_id, task_type }: Fields): Ids | null {
   const id = textOf(task_id);
   if (id === null) return null;
@@ -219,7 +214,6 @@ function idsOf({ task_id, run_id, tool_use_id, task_type }: Fields): Ids | null 
   return compact({ ...ids, task_type: textOf(task_type) ?? undefined });
 }
 
-/** The ids that each event of a run bears. */
 function runIds({ id, runId, toolUseId }: TaskRun): Ids {
   return compact({ task_id: id, run_id: runId, tool_use_id: toolUseId ?? undefined });
 }

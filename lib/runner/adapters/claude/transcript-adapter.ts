@@ -13,18 +13,19 @@ import { type Notification, parseNotifications, TranscriptTasks } from './transc
 import { PERSONS } from './turn-attribution';
 
 /**
- * Claude Code's transcript file as AG-UI events: each line becomes the message that the Agent SDK would have sent, and
- * the same ClaudeAdapter reads both. So an interactive session looks like one that is driven.
+ * Translates Claude Code's transcript file to AG-UI events: each line becomes the message the Agent SDK would have
+ * sent, for the same ClaudeAdapter. So an interactive session looks like a driven one.
  *
- * A transcript does not hold deltas (text comes block by block), task progress, requests (a hook reports them) or
- * results. A turn opens with the line that asks for it. It closes with `turn_duration`, with the line that says it was
- * interrupted, or once its Stop hook has run and nothing more comes (`stopped`). That hook brings the turn's last text
- * (`announced`): a turn that closes without having said it gets it from there, and the line that comes too late is left
- * out. Without a terminal (`claude -p`, the Agent SDK) no `turn_duration` is written: there the first line of the next
- * turn closes a turn that had said its last words.
+ * A transcript lacks deltas (texts come by block), task progress, requests (reported by a hook) and results. The
+ * prompt's line opens a turn. `turn_duration`, an interruption line, or a Stop hook with no further lines (`stopped`)
+ * closes it. The hook carries the final text (`announced`): if the transcript lacks it at the close, it is written from
+ * the hook, and the late line is dropped. Without a terminal (`claude -p`, the Agent SDK) there is no `turn_duration`:
+ * the next turn's first line closes a turn that had its final text.
  *
- * Pure, and the same lines give the same events: a run is named after the line that opens it. After a restart, a new
- * reader reads everything again and goes on.
+ * Pure and deterministic: runs are named after their opening line, so a reader restarted from the beginning continues.
+ *
+ * Ordering: lines in file order; hooks may be ahead of or behind them.
+ * Failure: never throws; lines of unknown types are skipped.
  *
  * @see measured with CLI 2.1.329 (tests/fixtures/recordings/hooks) and 2.1.332 (tests/fixtures/cases/real-…)
  */
@@ -32,37 +33,35 @@ export class TranscriptAdapter {
   readonly #adapter: ClaudeAdapter;
   readonly #tasks = new TranscriptTasks();
   readonly #requests = new TranscriptRequests();
-  /** The user messages that the next result names. */
+  /** User messages the next result names. */
   #answers: string[] = [];
-  /** The ones that the assistant's next words answer. */
+  /** User messages the next assistant text answers. */
   #replyTo: string[] = [];
-  /** The cause of the open turn, if that is not a person. */
+  /** Cause of the open turn, if not a person. */
   #origin: Fields | null = null;
-  /** A slash command, until the next line says whether the model is asked or the CLI answers it. */
+  /** Slash command waiting for the next line, which shows whether the model or the CLI answers it. */
   #command: { line: Fields; id: string; text: string; at: number } | null = null;
-  /** The newest line of a person is a command, and no answer of the model has come since. */
+  /** A person's last line is a command without a model answer so far. */
   #isCommandLast = false;
-  /** The session that this one was forked from, once known. */
   #forkOf: string | null = null;
-  /** Tasks that the CLI's list of `at` does not name. */
+  /** Tasks missing from the CLI's list at `at`. */
   #unlisted: { ids: string[]; at: number } | null = null;
-  /** Tasks that were given up for that reason. */
   #presumedLost: string[] = [];
-  /** The newest line of the main thread ends its turn, unless a hook holds it. */
+  /** The last main-thread line ends its turn unless a hook blocks the stop. */
   #hasFinished = false;
-  /** The agent has said or done something since the turn opened. */
+  /** The turn has agent content. */
   #hasActed = false;
-  /** Stop hooks that let their turns end, while the events do not show those turns as over. */
+  /** Stop hooks whose turns are still open in the events. */
   readonly stops = new StopHooks();
   readonly #finalText = new FinalText();
   readonly #turns = new LineTurns();
-  /** The line belongs to a turn before the open one, though it comes after the open one's first line. */
+  /** The current line belongs to an earlier turn. */
   #isBehind = false;
-  /** The prompt for the turn that the line opens. */
+  /** Prompt of the turn that the current line opens. */
   #prompt: { promptId: string | null } | undefined;
-  /** Run of the newest RUN_STARTED: the same again means that a prompt has joined it. */
+  /** A repeated RUN_STARTED means that a prompt joined the run. */
   #newestRunId: string | null = null;
-  /** Outputs that have been through `#tell`: a line may give its outputs in steps. */
+  /** Outputs that have been through `#process`: a line may produce them in steps. */
   readonly #processed = new WeakSet<TimedEvent>();
   #apiError: string | null = null;
   #key = '';
@@ -75,40 +74,40 @@ export class TranscriptAdapter {
     return this.#adapter.turn?.runId ?? null;
   }
 
-  /** The agent or the model API has ended the turn: only its stop hook is still to come. */
+  /** The turn has ended; only its stop hook is outstanding. */
   get hasSaidLastWord(): boolean {
     return this.openRunId !== null && this.#hasFinished;
   }
 
-  /** The stop hook has the agent's last words, and no line has said them yet. */
+  /** The stop hook carries a final text that no line has. */
   get lacksLastWords(): boolean {
     return this.#finalText.missingOf(this.stops.own?.text) !== null;
   }
 
-  /** The last turn that a hook closed: some of its lines may still come. */
+  /** The last turn closed by a hook; some of its lines may still come. */
   get closed(): ClosedTurn | null {
     return this.#finalText.closed;
   }
 
-  /** As the reader before this one left it. */
+  /** Restores the state of the previous reader. */
   recallStops(before: StopHooksState & { closed: ClosedTurn | null }): void {
     this.stops.recall(before);
     this.#finalText.recall(before.closed);
   }
 
-  /** A stop hook let the turn end. `stopped` closes the turn once the transcript has the agent's last words. */
+  /** A stop hook let the turn end. Call `stopped` once the transcript has the final text. */
   announced(stop: Stop): void {
     this.stops.heard(stop, this.hasSaidLastWord);
   }
 
-  /** Background subagents, running or ended: their own transcripts are worth reading. */
+  /** Background subagents, running or ended, whose own transcripts should be read. */
   get subagents(): string[] {
     return this.#tasks.subagents;
   }
 
   /**
-   * @param line one parsed line of the session's file or of a subagent's
-   * @param key names the line within the session
+   * @param line parsed line of the session's or a subagent's file
+   * @param key identifies the line within the session
    */
   read(line: unknown, key: string, now: number): TimedEvent[] {
     const fields = fieldsOf(line);
@@ -119,7 +118,7 @@ export class TranscriptAdapter {
     const madeAt = Number.isFinite(at) ? at : now;
     this.#prompt = undefined;
     const isMain = textOf(fields.agentId) === null;
-    // Older CLIs wrote what subagents say into the session's own file. It is kept, but is not the agent's word.
+    // Older CLIs wrote subagent lines into the session's file: stored, but not agent content.
     if (isMain && fields.isSidechain === true) return this.#process(this.#sidechain(fields, madeAt));
     if (isMain) this.#advance(fields, madeAt, now);
     return this.#process([...this.#forked(fields, madeAt), ...reader(fields, madeAt)]);
@@ -130,14 +129,14 @@ export class TranscriptAdapter {
     const blocks = listOf(fieldsOf(message).content).map(fieldsOf);
     for (const { type, id, input } of blocks) if (type === 'tool_use') this.#tasks.called(`${id}`, fieldsOf(input));
     const results = blocks.filter(({ type }) => type === 'tool_result');
-    // The work that it leaves in the background is shown all the same.
+    // Its background work is still shown.
     const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
     const ended = results.length === 0 ? [] : this.#tasks.endedByCall(line, results);
     const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
     return messages.flatMap((one) => (one === null ? [] : this.#adapter.read(one, at)));
   }
 
-  /** Says once that the session is a fork, and of what: lines that were copied into it name the original. */
+  /** Notes once that the session is a fork: copied lines name the original. */
   #forked(line: Fields, at: number): TimedEvent[] {
     const of = textOf(fieldsOf(line.forkedFrom).sessionId) ?? textOf(line.requestSessionId);
     const own = textOf(line.sessionId);
@@ -147,22 +146,18 @@ export class TranscriptAdapter {
     return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
   }
 
-  /**
-   * Another process has served the session since `at`: what its predecessor had open is interrupted or lost.
-   *
-   * @param at epoch milliseconds
-   */
+  /** Another process took over at `at` (epoch milliseconds): interrupts or loses the predecessor's open work. */
   replaced(at: number, now: number): TimedEvent[] {
     const before = this.#adapter.turn;
     const isOver = this.#hasFinished || this.stops.ownAt(at) !== null;
     const last = before !== null && isOver && before.startedAt <= at ? this.stopped(now) : [];
     this.#tasks.processReplaced(at);
-    // By now the hook of a turn that was over has had its say.
+    // The hook of an ended turn has arrived by now.
     this.stops.clearBefore(at);
     const events = [...last, ...this.#process(this.#adapter.replaced(at, now))];
     if (before !== null && this.#adapter.turn === null) {
       this.#requests.sessionEnded();
-      // A line that the old process made opens no turn when it comes.
+      // Late lines of the old process open no turn.
       if (last.length === 0) this.#finalText.leaves(at, null);
       this.#finalText.given();
       this.#answers = [];
@@ -171,13 +166,13 @@ export class TranscriptAdapter {
     return events;
   }
 
-  /** A stop hook lists the background work that goes on. What is missing may have been reported by a line to come. */
+  /** A stop hook lists the running tasks. A line still to come may report the missing ones. */
   listed(ids: readonly string[], at: number): void {
     const unlisted = this.#tasks.unlisted(ids, at);
     this.#unlisted = unlisted.length === 0 ? null : { ids: unlisted, at };
   }
 
-  /** Gives up tasks that the CLI has not listed for `UNLISTED_MS`, and did not report. */
+  /** Presumes tasks lost that stay unlisted and unreported for `UNLISTED_MS`. */
   unlisted(now: number): TimedEvent[] {
     if (this.#unlisted === null || now - this.#unlisted.at < UNLISTED_MS) return [];
     const ids = this.#unlisted.ids.filter((id) => this.#tasks.isRunning(id));
@@ -188,12 +183,12 @@ export class TranscriptAdapter {
     return this.#process(this.#adapter.presumeLost(ids, now));
   }
 
-  /** What another reader of the same transcript could not read from it. */
+  /** State that another reader of this transcript can't recover from it. */
   get unlistedState(): { unlisted: { ids: string[]; at: number } | null; lost: string[] } {
     return { unlisted: this.#unlisted, lost: this.#presumedLost };
   }
 
-  /** As the reader before this one left it, which has emitted the events about these tasks. */
+  /** Restores the state of the previous reader, which has already emitted these events. */
   recallUnlisted({ unlisted, lost }: TranscriptAdapter['unlistedState'], now: number): void {
     this.#unlisted = unlisted;
     this.#presumedLost = lost;
@@ -201,39 +196,39 @@ export class TranscriptAdapter {
     this.#adapter.presumeLost(lost, now);
   }
 
-  /** A line of the main thread. Lines of the CLI itself come at any time and count for nothing. */
+  /** Tracks a main-thread line. The CLI's own lines come at any time and don't count. */
   #advance(line: Fields, madeAt: number, now: number): void {
     this.#isBehind = this.#turns.isBehind(line);
     if (this.#isBehind || (line.type !== 'user' && line.type !== 'assistant')) return;
     this.stops.reached(madeAt, now);
   }
 
-  /** The terminal shows a request. It is written as soon as the transcript has its tool call. */
+  /** Records a request shown in the terminal; it is written once the transcript has its tool call. */
   permissionAsked(tool: string, input: unknown, about: Fields, now: number): TimedEvent[] {
     this.#requests.asked({ tool, input, about, at: now });
     return this.#process(this.#matchRequests(now));
   }
 
-  /** It was answered elsewhere than in the terminal. @param answer `{ behavior: 'allow' | 'deny', message? }` */
+  /** Resolves a request answered outside the terminal. @param answer `{ behavior: 'allow' | 'deny', message? }` */
   permissionAnswered(requestId: string, answer: Fields, now: number): TimedEvent[] {
     return this.#process(this.#adapter.permissionAnswered(requestId, answer, now));
   }
 
-  /** Somebody's messages were put before the agent: the open turn answers them. */
+  /** Records messages delivered to the agent: the open turn answers them. */
   handedOver(messageIds: readonly string[]): void {
     for (const id of messageIds) this.#adapter.delivered(id);
     this.#answers.push(...messageIds);
     this.#replyTo.push(...messageIds);
   }
 
-  /** The turn's last hook has run, and the transcript has nothing more to say about the turn. */
+  /** Closes the turn after its last hook, once the transcript has nothing more for it. */
   stopped(now: number): TimedEvent[] {
     if (this.openRunId === null) return [];
     return this.#process(this.#close(`${this.#key}/stopped`, {}, now, true));
   }
 
   ended(now: number, exit: ProcessExit): TimedEvent[] {
-    // A turn that had said its last words was over, though no hook came to say so.
+    // A turn with its final text was over even without a hook.
     const isOver = this.#hasFinished || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#requests.sessionEnded();
@@ -242,16 +237,16 @@ export class TranscriptAdapter {
     return [...last, ...this.#process(this.#adapter.ended(now, exit))];
   }
 
-  /** Other lines are the CLI's own bookkeeping: what it wrote for the model, and what it needs to resume. */
+  /** Other lines are the CLI's bookkeeping. */
   readonly #readers = messageHandlers<TimedEvent[], [at: number]>({
     user: (line, at) => this.#user(line, at),
     assistant: (line, at) => this.#assistant(line, at),
     system: (line, at) => this.#system(line, at),
-    // An entry of the queue does not say who wrote it; one that was handed to a subagent is the harness's.
+    // Queue entries don't name their author; those delivered to a subagent are the harness's.
     'queue-operation': (line, at) =>
       line.reason === 'delivered_to_agent' ? this.#taskNotifications(parseNotifications(`${line.content}`), at) : [],
     attachment: (line, at) => this.#attachment(line, at),
-    // Written by the reader of the file, in place of what it could not read.
+    // Written by the file reader in place of unreadable lines.
     unreadable: (line, at) =>
       this.#adapter.read({ type: 'system', subtype: 'mirror_error', error: textOf(line.reason) }, at),
   });
@@ -274,7 +269,7 @@ export class TranscriptAdapter {
     }
     const author = authorOf(line, text);
     const typed = author === 'person' ? parseCommand(text) : null;
-    // The CLI signs what a person typed, but not what a command printed.
+    // The CLI signs what a person typed, but not command output.
     const command = typed?.kind !== 'output' || isUnsigned || this.#isCommandLast ? typed : null;
     const isAnswer = this.#isCommandLast;
     if (author === 'person') this.#isCommandLast = command !== null && command.kind !== 'output';
@@ -298,19 +293,19 @@ export class TranscriptAdapter {
     return before;
   }
 
-  /** A slash command whose answer is here. @param asks whether the model answers, rather than the CLI */
+  /** Completes the waiting slash command. @param asks the model answers it, not the CLI */
   #settleCommand(asks: boolean): TimedEvent[] {
     const command = this.#command;
     if (command === null) return [];
     this.#command = null;
     const { line, id, text, at } = command;
     const said = { ...line, message: { role: 'user', content: text } };
-    // Said to the CLI while the agent works: it begins no turn.
+    // Typed while the agent works: opens no turn.
     if (this.#isBusy(at) && !asks) {
       this.#answers.push(id);
       return this.#adapter.sent({ type: 'user', uuid: id, message: said.message }, at);
     }
-    // Its turn is named after its own line, as the turn that the line at hand may open is after that.
+    // The turn is named after the command's own line.
     const key = this.#key;
     this.#key = id;
     const asked = this.#process(this.#userPrompt(said, id, at));
@@ -318,25 +313,24 @@ export class TranscriptAdapter {
     return asks ? asked : [...asked, ...this.#close(`${id}/command`, LOCAL, at)];
   }
 
-  /** The command that waits for what the next line says about it. */
+  /** Command waiting for the next line. */
   get pendingCommand(): string | null {
     return this.#command?.id ?? null;
   }
 
-  /** Nothing follows the command that waits: the CLI answered it, without a word. */
+  /** The CLI answered the waiting command silently. */
   commandSettled(): TimedEvent[] {
     return this.#process(this.#settleCommand(false));
   }
 
-  /** A turn is open, and nothing says that it is over. */
   #isBusy(at: number): boolean {
     return this.openRunId !== null && !this.#hasFinished && this.stops.ownAt(at) === null;
   }
 
   /**
-   * Output of a command that a person typed. Without `turnOrigin` the model is not asked, and the turn is over.
+   * Shows a command's output. Without `turnOrigin` the model is not asked, and the turn ends.
    *
-   * @param isAnswer whether the command was the newest that a person said
+   * @param isAnswer the command was the person's last line
    */
   #commandOutput(line: Fields, text: string, at: number, isAnswer: boolean): TimedEvent[] {
     const isMidTurn = this.#command !== null && this.#isBusy(at);
@@ -351,7 +345,7 @@ export class TranscriptAdapter {
     return this.#adapter.read(message, at);
   }
 
-  /** A stop hook holds the agent: the turn goes on. */
+  /** A stop hook blocked the stop: the turn continues. */
   #stopBlocked(at: number): TimedEvent[] {
     this.stops.held(at);
     if (this.#finalText.isBeforeEnd(at)) return this.#emitLate(this.#finalText.heldBefore(), at);
@@ -371,12 +365,12 @@ export class TranscriptAdapter {
       this.#tasks.called(id, fieldsOf(block.input));
     }
     const isMain = textOf(line.agentId) === null;
-    // The CLI's own "No response requested." bridges a turn that was broken off: the agent did not say it.
+    // The CLI's synthetic "No response requested." follows an interrupted turn; the agent did not write it.
     if (isMain && fieldsOf(line.message).model === SYNTHETIC && line.isApiErrorMessage !== true) return [];
     const before = isMain ? this.#process(this.#settleCommand(true)) : [];
     if (contentText(content) === '' && listOf(content).length === 0) return before;
     const { stop_reason } = fieldsOf(line.message);
-    // text before a tool call is not the last, though the same text may be said again after it
+    // Text before a tool call is not final; the same text may follow the call.
     const isLast = stop_reason !== 'tool_use' && !callsTool;
     if (isMain && (this.#isBehind || this.#finalText.isLate(line, this.openRunId !== null))) {
       return this.#emitLate(this.#finalText.late(line, isLast), at);
@@ -417,7 +411,7 @@ export class TranscriptAdapter {
     }
   }
 
-  /** What was said to a running turn, which answers it. */
+  /** Handles input to a running turn, which answers it. */
   #attachment(line: Fields, at: number): TimedEvent[] {
     const { type, prompt, commandMode, source_uuid, origin, isMeta } = fieldsOf(line.attachment);
     if (stopFeedbackOf(line) !== null) return this.#stopBlocked(at);
@@ -426,7 +420,7 @@ export class TranscriptAdapter {
     if (commandMode === 'task-notification') {
       const notifications = parseNotifications(text);
       const out = this.#taskNotifications(notifications, at);
-      // the main thread does not see a subagent's notifications
+      // The main thread does not receive a subagent's notifications.
       if (textOf(line.agentId) === null) this.#deliver(notifications, 'received');
       return out;
     }
@@ -456,7 +450,7 @@ export class TranscriptAdapter {
 
   #opens(line: Fields): void {
     this.#turns.opened(line);
-    // a turn that was broken off has not been closed
+    // An interrupted turn may still be open.
     this.#finalText.given();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
@@ -464,7 +458,7 @@ export class TranscriptAdapter {
   #wokenByTask(line: Fields, text: string, at: number): TimedEvent[] {
     const notifications = parseNotifications(text);
     const joins = this.openRunId !== null && !this.#hasActed;
-    // Drained together with what opened the turn, or without a turn of its own: one turn answers it all.
+    // Drained with the opening prompt or without a turn of its own: one turn answers both.
     if (joins || line.queueTranscriptOnly === true) {
       const more = this.#taskNotifications(notifications, at);
       this.stops.named(textOf(line.promptId));
@@ -474,7 +468,7 @@ export class TranscriptAdapter {
     return this.#beginTurn(line, BY_TASK, at, notifications);
   }
 
-  /** A wake-up that the agent scheduled has fired. */
+  /** A wake-up scheduled by the agent fired. */
   #wokenByTimer(line: Fields, text: string, at: number): TimedEvent[] {
     if (this.openRunId !== null && !this.#hasActed) return [];
     const { reason, setAt } = this.#tasks.timerOf(text) ?? { reason: null, setAt: null };
@@ -482,25 +476,25 @@ export class TranscriptAdapter {
     return this.#beginTurn(line, origin, at);
   }
 
-  /** Begins a turn that no person asked for. */
+  /** Begins a turn without a person's prompt. */
   #beginTurn(line: Fields, origin: Fields, at: number, notifications: readonly Notification[] = []): TimedEvent[] {
     const before = this.#closeBefore(at);
     this.#opens(line);
     this.#origin = origin;
     this.#hasActed = false;
     const events = this.#taskNotifications(notifications, at);
-    // Two messages, as from the SDK: the second one opens the turn before the model has answered.
+    // Two messages as from the SDK: `status` opens the turn before the model answers.
     const init = this.#adapter.read({ type: 'system', subtype: 'init', uuid: `${line.uuid}/init` }, at);
-    // by now a turn that was broken off is closed, so the notifications go to the new one
+    // An interrupted turn is closed by now, so the notifications go to the new turn.
     if (notifications.length > 0) this.#deliver(notifications, 'wakes');
     const asks = { type: 'system', subtype: 'status', status: 'requesting', uuid: `${line.uuid}/status`, origin };
     return [...before, ...events, ...init, ...this.#adapter.read(asks, at)];
   }
 
-  /** The agent reads the notifications here, perhaps long after the ends, and after later ends. */
+  /** The agent reads notifications here, possibly after later ends. */
   #deliver(notifications: readonly Notification[], how: 'wakes' | 'received'): void {
     const ends = notifications.flatMap((notification) => this.#tasks.taskOf(notification) ?? []);
-    // An older CLI may not name the task.
+    // An older CLI may omit the task id.
     const namesNone = notifications.every(({ fields }) => fields.task_id === undefined);
     if (ends.length > 0 || namesNone) this.#adapter.taskEndsDelivered(namesNone ? null : ends, how);
   }
@@ -522,7 +516,7 @@ export class TranscriptAdapter {
     const launched = started === null ? [] : this.#adapter.read(started, at);
     const returned = this.#readAs(line, at);
     const ended = ends.flatMap(({ message }) => this.#adapter.read(message, at));
-    // The agent knows from its own call. A notification follows the end of a subagent, and wakes it.
+    // The agent learned of the end through its own call. A subagent's end is also notified, and opens a turn.
     const heard = ends.flatMap(({ ref, isSubagent }) => (isSubagent || agentId !== null ? [] : ref));
     if (heard.length > 0) this.#adapter.taskEndsDelivered(heard, 'received');
     return [...launched, ...returned, ...ended];
@@ -532,16 +526,16 @@ export class TranscriptAdapter {
     return this.#adapter.read(sdkMessage(line), at);
   }
 
-  /** Tells lines outside any turn, because theirs is over. */
+  /** Emits late lines of a closed turn outside any turn. */
   #emitLate(lines: readonly Fields[], at: number): TimedEvent[] {
     return lines.flatMap((line) => this.#adapter.read({ ...sdkMessage(line), late: true }, at));
   }
 
-  /** What is said in mid-turn comes as an attachment, so a line that opens a turn comes after the end of the last one. */
+  /** Input to a running turn comes as an attachment, so an opening line follows the end of the last turn. */
   #closeBefore(at: number): TimedEvent[] {
     if (this.#hasFinished || this.#apiError !== null || this.stops.ownAt(at) !== null)
       return this.#close(`${this.#key}/before`, {}, at);
-    // It was broken off: messages that it did not answer, the next turn does not answer either.
+    // The next turn does not answer an interrupted turn's messages.
     if (this.openRunId === null || this.#hasActed) this.#answers = [];
     return [];
   }
@@ -569,7 +563,7 @@ export class TranscriptAdapter {
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
   }
 
-  /** Says the stop hook's text, which no line has said. A line that says it later is recognised by its text. */
+  /** Writes the stop hook's text; a later line with it is recognized by the text. */
   #emitFinalText(text: string, at: number): TimedEvent[] {
     const id = `${this.openRunId}/last-words`;
     const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
@@ -581,7 +575,7 @@ export class TranscriptAdapter {
   }
 
   #process(outputs: TimedEvent[]): TimedEvent[] {
-    // The inits are made up here and say nothing about the agent's workings.
+    // The inits are synthetic.
     const events = outputs.filter(({ event }) => event.name !== 'claude:init');
     return events.map((output) => {
       const { event } = output;
@@ -604,15 +598,14 @@ export class TranscriptAdapter {
   }
 }
 
-/** The CLI answered a command itself: no model was asked and no stop hook runs. */
+/** Answered by the CLI: no model request, no stop hook. */
 const LOCAL = { terminal_reason: 'local_command' };
 const SYNTHETIC = '<synthetic>';
 const BY_TASK = { kind: 'task-notification' };
-/** Most tasks that are remembered as given up. */
 const MAX_LOST = 256;
 /** UTF-16 units. */
 const MAX_REASON = 200;
-/** A notification of what a stop hook no longer lists comes within this time. */
+/** How long a notification may lag behind the stop hook's list. */
 const UNLISTED_MS = 5_000;
 
 const LOCAL_OUTPUT = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/;

@@ -2,29 +2,28 @@ import { compact, type Fields, fieldsOf, listOf, textOf, textsOf } from '@interl
 import { setBounded } from '../bounded-map';
 import { PERSONS } from './turn-attribution';
 
-/** A line as the SDK would have sent it. */
+/** Converts a transcript line to the SDK's message. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
   const results = listOf(fieldsOf(message).content)
     .map(fieldsOf)
     .filter((block) => block.type === 'tool_result');
-  // The line is about its only result. The SDK says the same by the id of the tool call.
+  // A line concerns its only result; the SDK names the tool call.
   const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
   const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
   return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
 /**
- * The author of a line that the CLI writes to the model as the user. `other`: a plugin, an observer, another session of
- * the same person, an event from outside.
+ * Author of a user-role line. `other`: a plugin, an observer, another session of the same person, an external event.
  */
 export type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** The CLI sets at least one of these fields on each prompt since 2.1.329. */
+/** Since 2.1.329 the CLI sets at least one of these on each prompt. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**
- * The author by the line's own fields, never by how its text looks: people paste what the harness writes. Only a line of
- * an older CLI, which has none of those fields, is read as a notification if it is nothing else.
+ * Determines the author from the line's fields, never from its text: people paste harness output. Only lines of older
+ * CLIs, which lack those fields, are matched against the notification format.
  *
  * @see user lines of CLI 2.1.332: `origin.kind`, `promptSource`, `turnOrigin`, `isMeta`
  */
@@ -41,11 +40,11 @@ export function authorOf(line: Fields, text: string): LineAuthor {
   return isOld && OLD_NOTICE.test(text) ? 'task' : 'person';
 }
 
-/** Nothing but notifications. Some CLIs add a line that names the output file. */
+/** Only notifications; some CLIs add a line naming the output file. */
 const OLD_NOTICE =
   /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+(?:\s*Read the output file to retrieve the result: \S+)?\s*$/;
 
-/** A command that a person typed, as the CLI wraps it; `output` is what a command printed without asking the model. */
+/** A command a person typed, as the CLI wraps it. `output`: printed by a command that did not ask the model. */
 export interface TypedCommand {
   kind: 'slash' | 'shell' | 'output';
   text: string;
@@ -54,7 +53,7 @@ export interface TypedCommand {
 const TAGGED =
   /<(command-message|command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>([\s\S]*?)<\/\1>/g;
 
-/** @returns null unless the whole text consists of the CLI's command tags */
+/** @returns null unless the text consists only of command tags */
 export function parseCommand(text: string): TypedCommand | null {
   if (!text.startsWith('<')) return null;
   const parts = new Map<string, string>();
@@ -80,7 +79,7 @@ export function parseCommand(text: string): TypedCommand | null {
   };
 }
 
-/** The text with which a stop hook held the agent, so that its turn goes on. Null for every other line. */
+/** Returns the text with which a stop hook blocked the stop; null for other lines. */
 export function stopFeedbackOf(line: Fields): string | null {
   const { content } = fieldsOf(line.message);
   const isBlock = line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
@@ -90,7 +89,6 @@ export function stopFeedbackOf(line: Fields): string | null {
   return isContext && textOf(line.agentId) === null ? textsOf(added).join('\n') : null;
 }
 
-/** The text blocks of a transcript line. */
 export function lineText(line: Fields): string {
   const { content } = fieldsOf(line.message);
   if (typeof content === 'string') return content;
@@ -99,19 +97,19 @@ export function lineText(line: Fields): string {
     .join('');
 }
 
-/** Most lines that are remembered: a line in the wrong place is near the right one. */
+/** Misplaced lines are near their place. */
 const MAX_LINES = 1_024;
 
 /**
- * Which turn each line of the main thread belongs to: that of its parent in the conversation, wherever in the file it
- * is. A line without a known parent belongs to the newest turn.
+ * Assigns each main-thread line to a turn: its parent's, wherever it is in the file; the newest turn if the parent is
+ * unknown.
  */
 export class LineTurns {
   readonly #turnOf = new Map<string, number>();
   #newest = 0;
   #opener: string | null = null;
 
-  /** The line asks for a new turn. Said again of the same line, it changes nothing. */
+  /** The line opens a turn; idempotent. */
   opened(line: Fields): void {
     const uuid = textOf(line.uuid);
     if (uuid !== null && uuid === this.#opener) return;
@@ -120,7 +118,7 @@ export class LineTurns {
     this.#keep(line, this.#newest);
   }
 
-  /** Whether the line belongs to a turn before the newest one. */
+  /** True if the line belongs to an earlier turn. */
   isBehind(line: Fields): boolean {
     const turn = this.#turnOf.get(textOf(line.parentUuid) ?? '') ?? this.#newest;
     this.#keep(line, turn);

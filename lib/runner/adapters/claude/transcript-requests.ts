@@ -1,22 +1,19 @@
 import { type Fields, isObject, textOf } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 
-/** Longest delay of a question's hook behind the answer, in milliseconds. Ours takes 2 s at most. */
+/** Longest delay of a request's hook behind the result, milliseconds. Ours takes at most 2 s. */
 const LATE_HOOK_MS = 3_000;
-/** Most calls with a result that are kept for that long. */
 const CALL_LIMITS = { mostOpen: Number.POSITIVE_INFINITY, mostEnded: 64 };
-/** A question whose call is not in the transcript by then is not about this transcript. */
+/** A request unmatched for this long concerns another transcript. */
 const STALE_MS = 60_000;
-/** Most questions that wait for their calls. */
 const MAX_REQUESTS = 64;
-/** Deepest value that is compared. */
 const MAX_DEPTH = 64;
 
 interface Call {
   name: string;
   input: unknown;
   isMatched: boolean;
-  /** Time of its result, epoch milliseconds; null while it has none. */
+  /** Time of the result, epoch milliseconds; null while open. */
   returnedAt: number | null;
 }
 
@@ -28,13 +25,13 @@ interface Request {
 }
 
 /**
- * Finds the tool call of a transcript that a question in the terminal is about. The question's hook names the tool and
- * its input, not the call, and may run before the call is in the transcript or after the call's result. The
- * transcript has the input as the model wrote it, the hook as the tool's schema reads it: keys in another order,
- * defaults filled in, unknown keys left out, `"5"` as 5. Seen with Edit, WebFetch and AskUserQuestion, CLI 2.1.332.
+ * Matches permission requests in the terminal to tool calls in the transcript. A request's hook names the tool and
+ * input, not the call, and may run before the call is written or after its result. The transcript holds the input as
+ * the model wrote it, the hook as the tool's schema parses it: reordered keys, defaults filled in, unknown keys
+ * dropped, `"5"` as 5. Seen with Edit, WebFetch and AskUserQuestion, CLI 2.1.332.
  */
 export class TranscriptRequests {
-  /** Calls without a result, and calls of the open turn that have one. */
+  /** Open calls, and completed calls of the open turn. */
   #calls = new Entities<'call', Call>('call', CALL_LIMITS);
   #requests: Request[] = [];
 
@@ -54,10 +51,10 @@ export class TranscriptRequests {
     if (this.#requests.length > MAX_REQUESTS) this.#requests.shift();
   }
 
-  /** @returns the questions whose calls are known by now, each once, as `canUseTool` would have been called */
+  /** @returns each newly matched request once, in the form of `canUseTool` arguments */
   matched(at: number): Fields[] {
     const out: Fields[] = [];
-    // A question that matches no call must not match the same call made much later.
+    // An unmatched request must not match an identical later call.
     this.#requests = this.#requests.filter((ask) => {
       if (at - ask.at > STALE_MS) return false;
       const toolUseID = this.#callOf(ask, at);
@@ -75,7 +72,6 @@ export class TranscriptRequests {
     this.#calls = new Entities('call', CALL_LIMITS);
   }
 
-  /** The call that a question is about, which may have its result already. */
   #callOf({ tool, input }: Request, at: number): string | null {
     const alike = [...this.#calls.open, ...this.#calls.ended.reverse()].flatMap((id) => {
       const call = this.#calls.about(id);
@@ -91,7 +87,7 @@ export class TranscriptRequests {
 
 const [OTHER, ALIKE, SAME] = [0, 1, 2];
 
-/** SAME: equal, in any order of keys. ALIKE: equal in every key that both have. Calls no method of a hostile value. */
+/** SAME: equal in any key order. ALIKE: equal in shared keys. Calls no methods of untrusted values. */
 function likenessOf(written: unknown, read: unknown, depth = 0): number {
   if (depth > MAX_DEPTH) return OTHER;
   if (Array.isArray(written) && Array.isArray(read)) {

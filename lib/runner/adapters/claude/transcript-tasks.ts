@@ -14,16 +14,15 @@ import { contentText } from './content';
 import type { TaskRef } from './pending-task-ends';
 import { STATUSES } from './tasks';
 
-/** Most tool calls whose input is remembered until their result says that they go on as a task. */
+/** Calls whose input is kept until the result shows that they continue as a task. */
 const MAX_CALLS = 512;
-/** Most ends that are remembered, to recognise them when they are reported again. */
+/** Ends kept to recognize repeated reports. */
 const MAX_ENDS = 1_024;
-/** Most scheduled wake-ups that are remembered until they fire. */
 const MAX_TIMERS = 128;
 
-/** Longest text of a call's input that may be the id of a task. UTF-16 units. */
+/** Longest input text that may be a task id, UTF-16 units. */
 const MAX_ID = 256;
-/** A monitor reports its own expiry this early at most, in milliseconds. */
+/** How early a monitor may report its own expiry, milliseconds. */
 const EXPIRY_MS = 1_000;
 
 interface Launch extends LaunchedWork {
@@ -31,11 +30,10 @@ interface Launch extends LaunchedWork {
   parentId: string | null;
   /** Epoch milliseconds. */
   startedAt: number;
-  /** When a monitor gives up, epoch milliseconds. */
+  /** Monitor deadline, epoch milliseconds. */
   expiresAt?: number | undefined;
 }
 
-/** A wake-up that the agent scheduled. */
 export interface Timer {
   reason: string | null;
   /** Epoch milliseconds. */
@@ -43,23 +41,23 @@ export interface Timer {
 }
 
 /**
- * Background tasks as a transcript has them: the result of a tool call names work that goes on in the background, and a
- * notification or the result of a later call says that it ended. Each becomes the SDK's own message.
+ * Extracts background tasks from a transcript as SDK messages: a tool result names work that continues, and a
+ * notification or a later result reports its end.
  *
- * A transcript names no runs. A resumed subagent ends a second time, so that end gets a run of its own.
+ * Transcripts name no runs. A resumed subagent ends again, so that end gets a new run.
  */
 export class TranscriptTasks {
   readonly #calls = new Map<string, Fields>();
   readonly #tasks = new Entities<'task', Launch>('task', { mostOpen: Number.POSITIVE_INFINITY, mostEnded: MAX_ENDS });
   readonly #runs = new Map<string, number>();
-  /** Descriptions of subagents, by id: a message that starts one again does not repeat it. */
+  /** By subagent id: a resuming message does not repeat the description. */
   readonly #descriptions = new Map<string, string>();
-  /** Ends by their notification's text. */
+  /** By notification text. */
   readonly #reportedEnds = new Map<string, TaskRef>();
-  /** Tasks that the agent stopped itself; a notification about the same end may follow. */
+  /** Tasks the agent stopped itself; a notification of the same end may follow. */
   readonly #stopped = new Map<string, TaskRef>();
   readonly #subagents = new Set<string>();
-  /** Wake-ups by the prompt that they bring; and those with an id by that, too. */
+  /** Wake-ups by prompt and by id. */
   readonly #timers = new Map<string, Timer>();
   #fired: string | null = null;
 
@@ -74,13 +72,13 @@ export class TranscriptTasks {
     setBounded(this.#calls, toolUseId, call, MAX_CALLS);
   }
 
-  /** @returns `task_started` if the result names work that goes on in the background */
+  /** @returns `task_started` if the result names background work */
   launched(line: Fields, results: readonly Fields[], at: number): Fields | null {
     const toolUseId = textOf(results[0]?.tool_use_id);
     const call = this.#calls.get(toolUseId ?? '') ?? {};
     const details = fieldsOf(line.toolUseResult);
     const foreground = details.status === 'completed' || details.status === 'forked' ? textOf(details.agentId) : null;
-    // A subagent that has answered may have left a command running: only its own transcript says so.
+    // A finished subagent may leave a command running; only its own transcript says so.
     if (foreground !== null) this.#subagents.add(foreground);
     this.#addTimer(details, call, at);
     const found = results[0]?.is_error === true ? null : parseLaunch(line, results[0] ?? {}, call);
@@ -118,12 +116,12 @@ export class TranscriptTasks {
     });
   }
 
-  /** @returns `task_notification` for each running task that the results of other calls say has ended */
+  /** @returns `task_notification` for each running task that other results report as ended */
   endedByCall(line: Fields, results: readonly Fields[]): { message: Fields; ref: TaskRef; isSubagent: boolean }[] {
     const [only] = results;
     if (results.length !== 1 || only?.is_error === true) return [];
     const asked = listOf(this.#calls.get(textOf(only?.tool_use_id) ?? '')?.texts);
-    // Where the fields are not written, only the text says it: that of any command, so its call has to name the task.
+    // Without structured fields only the text remains, which any command may print: its call must name the task.
     const isText = line.toolUseResult === undefined;
     const whole = isText ? textFields(contentText(only?.content)) : fieldsOf(line.toolUseResult);
     return [whole, fieldsOf(whole.task)].flatMap((details) => {
@@ -144,9 +142,9 @@ export class TranscriptTasks {
   }
 
   /**
+   * Converts a notification.
    * @param at epoch milliseconds
-   * @returns the SDK's messages for a notification; none if the same end was reported before. One without a status is an
-   *   event of a task that goes on
+   * @returns SDK messages; empty for a repeated end. Without a status it is an event of a running task
    */
   ended({ text, fields }: Notification, at: number): Fields[] {
     const id = textOf(fields.task_id);
@@ -167,7 +165,7 @@ export class TranscriptTasks {
       setBounded(this.#reportedEnds, text, stopped, MAX_ENDS);
       return [];
     }
-    // One that was given up may still report how it ended.
+    // A presumed-lost task may still report its end.
     const known = this.#tasks.verdict(id, 'end') === 'repeats' ? undefined : this.#tasks.about(id);
     const isAgain = known === undefined && this.#runs.has(id);
     const runId = known === undefined ? this.#nextRun(id) : known.runId;
@@ -176,13 +174,12 @@ export class TranscriptTasks {
     const summary = textOf(fields.summary) ?? '';
     return [
       ...(isAgain ? [compact({ ...started, task_id: id, run_id: runId, description: summary })] : []),
-      // The last event of a monitor comes with its end.
+      // A monitor's last event arrives with its end.
       ...(running === undefined || fields.event === undefined ? [] : [compact({ ...notification, status: undefined })]),
       compact({ ...notification, run_id: runId }),
     ];
   }
 
-  /** The task whose end, or event, a notification is about. */
   taskOf({ text, fields }: Notification): TaskRef | null {
     const running = this.#running(textOf(fields.task_id));
     return (
@@ -191,7 +188,7 @@ export class TranscriptTasks {
     );
   }
 
-  /** Tasks of the main thread that ran at `at` and are not in the CLI's own list of then. */
+  /** Main-thread tasks running at `at` that the CLI's list omits. */
   unlisted(ids: readonly string[], at: number): string[] {
     const isUnlisted = ([id, { parentId, startedAt }]: [string, Launch]) =>
       parentId === null && startedAt <= at && !ids.includes(id);
@@ -202,12 +199,12 @@ export class TranscriptTasks {
     return this.#tasks.isOpen(id);
   }
 
-  /** Another process has served the session since `at`: what ran before is lost. */
+  /** Another process took over at `at`: earlier tasks are lost. */
   processReplaced(at: number): void {
     this.lost(this.#tasks.entries().flatMap(([id, { startedAt }]) => (startedAt <= at ? id : [])));
   }
 
-  /** Nothing has reported how these ended, and something may do so yet. */
+  /** Presumes tasks lost; a report may still correct that. */
   lost(ids: readonly string[]): void {
     for (const id of ids) this.#tasks.take(id, 'presume');
   }
@@ -216,12 +213,12 @@ export class TranscriptTasks {
     return id !== null && this.isRunning(id) ? this.#tasks.about(id) : undefined;
   }
 
-  /** A job that the CLI says it has started: the next scheduled prompt comes from it. */
+  /** The next scheduled prompt comes from this job. */
   fired(id: string | null): void {
     this.#fired = id;
   }
 
-  /** The wake-up that a scheduled prompt comes from. Several may bring the same prompt. */
+  /** Finds the wake-up behind a scheduled prompt; several may share a prompt. */
   timerOf(prompt: string): Timer | null {
     const fired = this.#fired === null ? undefined : this.#timers.get(this.#fired);
     this.#fired = null;
@@ -241,7 +238,7 @@ export class TranscriptTasks {
       if (key !== null) setBounded(this.#timers, key, { reason, setAt: at }, MAX_TIMERS);
   }
 
-  /** Undefined for the first run: only later ones need a name. */
+  /** Undefined for the first run: only later ones need an id. */
   #nextRun(id: string): string | undefined {
     const count = (this.#runs.get(id) ?? 0) + 1;
     this.#runs.set(id, count);
@@ -249,7 +246,7 @@ export class TranscriptTasks {
   }
 }
 
-/** The fields of a result that only has its text: JSON, or an element for each. */
+/** Parses a text-only result: JSON or one element per field. */
 function textFields(text: string): Fields {
   const json = parseJson(text);
   if (isObject(json)) return json;
@@ -258,7 +255,9 @@ function textFields(text: string): Fields {
   return compact({ status: element('status'), exitCode: Number.isFinite(exitCode) ? exitCode : undefined });
 }
 
-/** How a monitor ended that reports it as its last event. Its command may print the same words: not before its time. */
+/**
+ * Outcome of a monitor that reports it as its last event. Its command may print the same words, so the time must fit.
+ */
 function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): string | null {
   if (type !== 'monitor') return null;
   if (/^\[Monitor stopped\b/.test(event)) return 'stopped';
@@ -266,18 +265,17 @@ function giveUpOf({ type, expiresAt }: Launch, event: string, at: number): strin
   return isTime && /^\[Monitor (?:expired|timed out)\b/.test(event) ? 'completed' : null;
 }
 
-/** Background work that the result of a tool call names. */
 interface LaunchedWork {
   id: string;
-  /** Null if the result does not say, as of tools of a later CLI. */
+  /** Null if unspecified (tools of later CLIs). */
   type: string | null;
 }
 
-/** Names under which the CLI's tools give the id of background work. */
+/** Fields that hold a background task id. */
 const TASK_IDS = ['backgroundTaskId', 'taskId', 'task_id', 'agentId', 'shellId', 'shell_id', 'bash_id'] as const;
-/** Names of a subagent that a message has started again. */
+/** Fields that hold the id of a resumed subagent. */
 const RESUMED_IDS = ['resumedAgentId', 'revivedAgentId'] as const;
-/** Sentences with which the CLI's tools begin a result that names background work, where its fields are not written. */
+/** First sentences of results that launch background work, for results without structured fields. */
 const LAUNCHES = [
   { type: 'local_bash', text: /^Command running in background with ID: ([\w-]{1,256})\b/, asks: true },
   { type: 'local_agent', text: /^Async agent launched successfully[\s\S]{0,500}?\bagentId: ([\w-]{1,256})\b/ },
@@ -285,7 +283,7 @@ const LAUNCHES = [
   { type: 'monitor', text: /^Monitor started \(task ([\w-]{1,256})\b/ },
 ] as const;
 
-/** Background work that a result names: by the shape of its fields, whatever the tool. */
+/** Detects launched work by the result's shape, for any tool. */
 function parseLaunch(line: Fields, result: Fields, call: Fields): LaunchedWork | null {
   const details = fieldsOf(line.toolUseResult);
   const resumed = details.success === true ? named(details, RESUMED_IDS) : null;
@@ -296,13 +294,13 @@ function parseLaunch(line: Fields, result: Fields, call: Fields): LaunchedWork |
     /launched$/.test(`${details.status}`) ||
     typeof details.persistent === 'boolean';
   const id = named(details, ['backgroundTaskId']) ?? (isLaunched ? launchedId(details) : null);
-  // A workflow that does not compile is launched in name only.
+  // A workflow that fails to compile never started.
   if (id !== null) return textOf(details.error) === null ? { id, type: launchedType(details, id) } : null;
   if (line.toolUseResult !== undefined) return null;
   const text = contentText(result.content).slice(0, 8_192);
   for (const { type, text: sentence, ...more } of LAUNCHES) {
     const found = sentence.exec(text)?.[1];
-    // A command in the foreground may print the same sentence.
+    // A foreground command may print the same sentence.
     if (found !== undefined && (!('asks' in more) || call.run_in_background === true)) return { id: found, type };
   }
   return null;
@@ -312,7 +310,7 @@ function named(details: Fields, names: readonly string[]): string | null {
   return names.map((name) => textOf(details[name])).find((value) => value !== null) ?? null;
 }
 
-/** Tools of a later CLI may name the id in another way. */
+/** Later CLIs may name the id differently. */
 function launchedId(details: Fields): string | null {
   const others = Object.keys(details).filter(
     (name) => /(?:^id|Id|_id)$/.test(name) && !/tool_?use|parent|session|run/i.test(name),
@@ -330,19 +328,18 @@ function launchedType(details: Fields, id: string): string | null {
 }
 
 export interface Notification {
-  /** As in the transcript; the same text is the same notification. */
+  /** As in the transcript; identifies the notification. */
   text: string;
   fields: Fields;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&' };
 
-/** Ids in a notification that are markers of the CLI's own, not tasks. */
+/** The CLI's internal markers. */
 const MARKER = /^__/;
 
 /**
- * The `<task-notification>` elements of a prompt; one that names several tasks counts for each of them. Inside, the CLI
- * writes `<`, `>` and `&` of others as entities.
+ * Parses the `<task-notification>` elements of a prompt, one per task id. The CLI escapes `<`, `>` and `&` inside them.
  */
 export function parseNotifications(text: string): Notification[] {
   return [...text.matchAll(/<task-notification>([\s\S]*?)<\/task-notification>/g)].flatMap(([whole, body = '']) => {

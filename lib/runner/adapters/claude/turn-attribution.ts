@@ -14,27 +14,27 @@ import type { SessionWriter, TurnCause, TurnDetails, TurnEnd } from '../writer/s
 import { PendingTaskEnds, type TaskEnd, taskTrigger } from './pending-task-ends';
 
 /**
- * Reads Claude's messages about turns, and which user messages and ends of tasks each turn answers. A turn goes from
- * `init` to `result` (Agent SDK 0.3.332), and only the result says for certain what it answered.
+ * Attributes user messages and task ends to turns. A turn runs from `init` to `result` (Agent SDK 0.3.332), and only
+ * the result states for certain what it answered.
  */
 export class TurnAttribution {
   readonly ends: PendingTaskEnds;
   readonly #writer: SessionWriter;
   readonly #endOfRun: (taskRunId: string) => TaskEnd | null;
-  /** User messages that no turn has answered, oldest first. */
+  /** Oldest first. */
   readonly #unanswered = new Set<string>();
-  /** Older CLIs name no user messages; once one init has, an init that names none does not open a user turn. */
+  /** Older CLIs name no user messages. Once one init has, an init without names opens no user turn. */
   #initsNameMessages = false;
-  /** Ends that the newest turn seemed to answer when it began. */
+  /** Ends the newest turn seemed to answer when it began. */
   #guess: readonly TaskEnd[] = [];
-  /** The newest turn has said or done something: what comes late from the one before does not count. */
+  /** The newest turn has content: late messages of the previous turn no longer count. */
   #hasActed = false;
-  /** The newest turn has said a text, which its result only repeats. */
+  /** The newest turn has a text, which its result repeats. */
   #hasText = false;
 
   /**
-   * @param endOfRun a task's end by the run of the task, even if a turn has already answered it
-   * @param saysWhatIsTold the source says which turn answers which end
+   * @param endOfRun looks up a task end by run, answered or not
+   * @param knowsDeliveries the source calls `ends.delivered`
    */
   constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, knowsDeliveries?: boolean) {
     this.ends = new PendingTaskEnds(knowsDeliveries);
@@ -52,14 +52,14 @@ export class TurnAttribution {
     const { turn } = this.#writer;
     const isRepeated = turn !== null && ids.length > 0 && ids.every((id) => turn.answers.has(id));
     if (isRepeated) return;
-    // A prompt that is drained together with a notification, or another prompt, is answered with it.
+    // A prompt drained together with another one is answered with it.
     if (ids.length > 0 && message.joins === true && turn !== null && !this.#hasActed) {
       this.ends.joined();
       this.#writer.joinTurn(this.#answered(ids));
     } else this.#apply(ids.length > 0 ? 'begin' : 'announce', message);
   }
 
-  /** The main thread asks the model (`request`), or says or does something (`content`). */
+  /** The main thread asks the model (`request`) or produces content. */
   active(input: 'request' | 'content', message: Fields): void {
     this.#apply(input, message);
     if (input === 'content') this.#hasActed = true;
@@ -87,7 +87,7 @@ export class TurnAttribution {
     this.#writer.finish(end, { result: message });
   }
 
-  /** The cause and the answers of the open turn, which ends, as finally known. @param result the agent's, if any */
+  /** Returns the final cause and answers of the turn about to end. @param result the agent's, if any */
   settle(end: TurnEnd, { result }: TurnDetails): TurnDetails {
     const said = fieldsOf(result);
     const runId = originRun(said);
@@ -96,7 +96,7 @@ export class TurnAttribution {
     const unanswered = end.kind === 'failed' && end.code === 'api_error';
     const { causes, folded } = this.ends.settle({ kind, runId, guess: this.#guess, unanswered });
     if (kind === 'between-run' && runId !== null && !causes.some((one) => one.runId === runId)) {
-      // A notification that an earlier turn seemed to answer got a turn of its own after all.
+      // A notification attributed to an earlier turn got its own turn after all.
       const late = this.#endOfRun(runId);
       if (late !== null) causes.push(late);
     }
@@ -111,7 +111,6 @@ export class TurnAttribution {
     return this.#writer.applyTurnInput(input, () => this.#causeOf(message));
   }
 
-  /** The cause of a turn that begins with a message. */
   #causeOf(message: Fields): TurnCause {
     const named = userMessageIds(message);
     const guess = this.ends.waking();
@@ -127,7 +126,7 @@ export class TurnAttribution {
     return { kind, trigger: guess.length > 0 ? taskTrigger(guess) : otherTrigger(message), parentRunId };
   }
 
-  /** A result that is empty, or names another cause than the open turn's, ends nothing. */
+  /** An empty result, or one naming another cause, does not end the open turn. */
   #isForeign(result: Fields): boolean {
     const empty = result.num_turns === 0 && result.result === '' && result.is_error !== true;
     const { turn } = this.#writer;
@@ -137,7 +136,6 @@ export class TurnAttribution {
     return turn.kind === 'user' || (empty && this.#hasActed);
   }
 
-  /** The open turn answers the user messages that a message of the agent names. */
   #answers(message: Fields): void {
     if (this.#writer.turn !== null) this.#writer.addAnswered(this.#answered(userMessageIds(message)));
   }
@@ -148,23 +146,22 @@ export class TurnAttribution {
   }
 }
 
-/** Origins of user messages that are shown as such. @see SDKMessageOrigin */
+/** Origins of user messages to show. @see SDKMessageOrigin */
 export const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
 
-/** The user messages that a message of the agent names. */
 function userMessageIds(message: Fields): string[] {
   const ids = textsOf(message.user_message_uuids);
   const last = textOf(message.user_message_uuid);
   return ids.length > 0 || last === null ? ids : [last];
 }
 
-/** The run of the task whose end caused the turn. */
+/** Run of the task whose end caused the turn. */
 function originRun(result: Fields): string | null {
   return textOf(fieldsOf(result.origin).runId);
 }
 
 /**
- * What started a turn that neither a person nor a task started.
+ * Cause of a turn started by neither a person nor a task.
  * @see SDKMessageOrigin, Agent SDK 0.3.329
  */
 function otherTrigger(result: Fields): TurnTrigger {
@@ -180,7 +177,7 @@ function otherTrigger(result: Fields): TurnTrigger {
   return { kind: byAgent ? 'agent' : 'unknown', taskIds: [] };
 }
 
-/** Sentences for result subtypes and terminal reasons whose own text says less. */
+/** Texts for result subtypes and terminal reasons more specific than the result's own. */
 const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
   ['error_max_turns', 'The turn stopped at its limit of steps.'],
   ['max_turns', 'The turn stopped at its limit of steps.'],
@@ -193,8 +190,8 @@ const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * How a turn ended, according to its result. An interrupted turn has `is_error` and subtype `error_during_execution`, and
- * only its `terminal_reason` says that it was stopped; a turn that the model API refused has subtype `success`.
+ * Derives the outcome from a result. An interrupted turn has `is_error` and subtype `error_during_execution`; only
+ * `terminal_reason` tells it from a failure. A turn refused by the model API has subtype `success`.
  *
  * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
  */
@@ -208,7 +205,7 @@ function outcomeOf(result: Fields): TurnEnd {
   return { kind: 'failed', message: errorText(result, apiRefused), code };
 }
 
-/** What is kept of a result with its turn. Times in milliseconds; cost in US dollars, summed over the process. */
+/** The part of a result stored with its turn. Times in milliseconds; cost in US dollars, cumulative per process. */
 function resultSummary(result: Fields): Fields {
   const usage = fieldsOf(result.usage);
   const denials = listOf(result.permission_denials).length;
@@ -247,12 +244,12 @@ function errorText(result: Fields, apiRefused: boolean): string {
   return said === '' ? 'The agent failed while it was working on this turn.' : said;
 }
 
-/** `[ede_diagnostic] …` is meant for the developers of the CLI. */
+/** `[ede_diagnostic] …` is for developers of the CLI. */
 function isDiagnostic(text: string): boolean {
   return /^\[\w*diagnostic\]/.test(text);
 }
 
-/** The message inside `API Error: 400 {"error":{"message":…}}`, or a text without its stack trace. */
+/** Extracts the message from `API Error: 400 {"error":{"message":…}}`, or strips the stack trace. */
 function readable(text: string): string {
   const json = text.indexOf('{');
   if (json >= 0) {

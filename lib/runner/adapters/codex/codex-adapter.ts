@@ -8,7 +8,7 @@ import { History } from './history';
 import { type CodexRequest, PendingRequests, type RpcId, rpcIdOf } from './requests';
 import { CodexThread, handleNotification, type ThreadProgress } from './thread';
 
-/** What a process before this one had told of a thread, and what is open by that. */
+/** State of a thread as written by an earlier process. */
 export interface ThreadSnapshot {
   place: ThreadProgress;
   parentThreadId: string | null;
@@ -22,8 +22,8 @@ const MAX_KNOWN = 2_000;
 const ID_REUSED = 'Codex asks for something else under the same id.';
 
 /**
- * One connection to an app-server of Codex, with all its threads → AG-UI events. Each thread that is no subagent's is a
- * session; those that are only for the server's own use (`ephemeral`: titles, predictions) are not told of.
+ * Translates one connection to a Codex app-server, with all its threads. Each top-level thread is a session;
+ * `ephemeral` threads (titles, predictions) are ignored.
  *
  * @see `codex app-server generate-ts --experimental`, @openai/codex 0.171.0: JSON-RPC without the `jsonrpc` member
  */
@@ -32,10 +32,10 @@ export class CodexAdapter implements WireAdapter {
   readonly #threads = new Map<string, CodexThread>();
   readonly #ignored = new Map<string, true>();
   readonly #writers = new Map<string, SessionWriter>();
-  /** What Interlude asked of the server, by the id of the request. */
+  /** Interlude's requests to the server, by id. */
   readonly #calls = new Map<RpcId, { method: string; params: Fields }>();
   readonly #requests = new PendingRequests();
-  /** Which thread a turn is of. */
+  /** Thread of each turn. */
   readonly #turns = new Map<string, string>();
   readonly #histories = new Map<string, History>();
   readonly #isActive = new Map<string, boolean>();
@@ -82,14 +82,14 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  /** The connection is gone and the server is not: what is open goes on, and is caught up with. */
+  /** The connection is lost but the server runs: open work continues and is caught up with later. */
   disconnected(): void {
     this.#calls.clear();
     this.#histories.clear();
     for (const thread of this.#threads.values()) thread.items.reconnected();
   }
 
-  /** A thread that a process before this one has told of. Parents come before their children. */
+  /** Resumes a thread of an earlier process. Parents come before their children. */
   takeUp(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
     this.#now = now;
     const { place, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
@@ -100,7 +100,7 @@ export class CodexAdapter implements WireAdapter {
       const turn = openTurnRunId === null || place.cause === null ? null : { runId: openTurnRunId, cause: place.cause };
       const said = { texts: [], thoughts: [], calls: [] };
       thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...said });
-      // Codex asks anew for what still waits.
+      // Codex repeats requests that still wait.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner was started again.');
     }
     thread.takeUp(
@@ -112,7 +112,7 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  /** The session that a thread belongs to; null if it is not told of. */
+  /** Session of a thread; null if it has none. */
   sessionOf(threadId: string): string | null {
     return this.#threads.get(threadId)?.writer.sessionId ?? null;
   }
@@ -129,7 +129,7 @@ export class CodexAdapter implements WireAdapter {
     return this.#ignored.has(threadId);
   }
 
-  /** What the server asks under this id, and waits for. */
+  /** Open server request with this id. */
   asked(rpcId: RpcId): CodexRequest | null {
     return this.#requests.get(rpcId);
   }
@@ -230,7 +230,7 @@ export class CodexAdapter implements WireAdapter {
     const thread = isOfTurn
       ? this.#thread(threadId, this.#parentOf(threadId, turnId, textOf(turn.rootTurnId)))
       : this.#threads.get(threadId);
-    // Of a thread that nobody follows there is nothing to tell but that it is there.
+    // Ignore threads that nobody follows.
     if (thread === undefined || thread === null) return;
     this.#at(thread, this.#now);
     switch (method) {
@@ -262,7 +262,7 @@ export class CodexAdapter implements WireAdapter {
     if (method === 'item/completed') this.#requests.itemEnded(textOf(fieldsOf(params.item).id) ?? '');
   }
 
-  /** What an item says about threads, and about requests to come. */
+  /** Records relations between threads and details of upcoming requests. */
   #noteItem(thread: CodexThread, item: Fields): void {
     const id = textOf(item.id) ?? '';
     if (item.type === 'fileChange') this.#requests.changes(id, item.changes);
@@ -280,7 +280,7 @@ export class CodexAdapter implements WireAdapter {
     if (item.kind === 'completed') child?.turns.finished();
   }
 
-  /** Nothing says of a subagent's thread whose it is but the turn that its first turn goes back to. */
+  /** Only the root turn of its first turn tells whose subagent a thread is. */
   #parentOf(threadId: string, turnId: string | null, rootTurnId: string | null): string | null {
     if (rootTurnId === null || rootTurnId === turnId || this.#threads.has(threadId)) return null;
     const parent = this.#turns.get(rootTurnId) ?? null;
@@ -335,7 +335,7 @@ export class CodexAdapter implements WireAdapter {
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);
   }
 
-  /** What a subagent has asked outlives the turn of the session; what the turn itself has asked ends with it. */
+  /** A subagent's requests outlive the session's turn; the turn's own end with it. */
   #closeRequests(thread: CodexThread, turnId: string): void {
     for (const rpcId of this.#requests.of(thread.id, turnId)) {
       if (thread.parent !== null) this.#resolved(rpcId);
@@ -348,7 +348,7 @@ export class CodexAdapter implements WireAdapter {
     if (thread.parent === null) thread.writer.end({ reason: `the thread was ${how} in Codex`, isAsked: true });
   }
 
-  /** @param parentId whose subagent it is, where it is not known yet */
+  /** @param parentId parent of a subagent's thread, if unknown so far */
   #thread(id: string, parentId: string | null): CodexThread | null {
     if (this.#ignored.has(id) || id.length > MAX_ID_LENGTH) return null;
     const known = this.#threads.get(id);
@@ -367,7 +367,7 @@ export class CodexAdapter implements WireAdapter {
     return writer;
   }
 
-  /** What a thread's history tells has its own time, which is never before what was told last. */
+  /** History entries keep their own time, but never precede the last written event. */
   #at({ writer }: CodexThread, time: number): void {
     const at = Math.max(this.#lastWriteAt.get(writer) ?? 0, Math.min(time, this.#now));
     this.#lastWriteAt.delete(writer);
@@ -380,7 +380,7 @@ export class CodexAdapter implements WireAdapter {
   }
 }
 
-/** @param userAgent of the answer to `initialize`: `interlude/0.171.0 (Debian 12.0.0; x86_64) …` */
+/** @param userAgent from the response to `initialize`: `interlude/0.171.0 (Debian 12.0.0; x86_64) …` */
 export function codexVersion(userAgent: unknown): string | null {
   const [, version] = /^[^/]*\/(\d[\w.+-]{0,63})/.exec(textOf(userAgent) ?? '') ?? [];
   return version === undefined ? null : `codex ${version}`;

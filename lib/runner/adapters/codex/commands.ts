@@ -6,42 +6,41 @@ import type { SessionWriter } from '../writer/session-writer';
 import { splitText } from '../writer/size-limits';
 import { typedCommand } from './items';
 
-/** A command that runs. */
 interface Command {
   turnId: string;
   processId: string | null;
   description: string;
   startedAt: number | null;
-  /** What it wrote as far as that was told, or will be once it is a task; null once it is too long to compare. */
+  /** Output written so far, or to write once it is a task; null once too long to compare. */
   output: string | null;
 }
 
 const MAX_KNOWN = 1_000;
-/** UTF-16 units of an output: what is remembered to compare it with the whole, and what is told of the whole. */
+/** UTF-16 units of output kept for comparison, and written of the full output. */
 const MAX_OUTPUT = 128 * 1024;
 const MAX_DESCRIPTION = 2_000;
-/** How long a command that Codex does not list any more may still tell how it ended. */
+/** How long an unlisted command may still report its end. */
 const GONE_MS = 2_000;
 
 /**
- * The commands of one thread. One that has not ended with its turn goes on as a background task; that is nowhere said,
- * but its end comes behind the turn's.
+ * The commands of one thread. A command still running when its turn ends continues as a background task; Codex does not
+ * announce that, but its end follows the turn's.
  *
  * @see commandExecution and thread/backgroundTerminals, `codex app-server` 0.171.0
  */
 export class Commands {
   readonly #writer: SessionWriter;
   readonly #known = new Map<string, Command>();
-  /** Processes that a person has ended through Interlude. */
+  /** Processes a person terminated through Interlude. */
   readonly #stopped = new Map<string, true>();
-  /** By id: since when Codex does not list it. */
+  /** Unlisted commands, with the time they count as lost. */
   readonly #gone = new Map<string, number>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
   }
 
-  /** Takes up tasks that a process before this one has told of. */
+  /** Resumes tasks of an earlier process. */
   takeUp(taskIds: readonly string[]): void {
     for (const id of taskIds) {
       setBounded(
@@ -73,7 +72,7 @@ export class Commands {
     if (this.#writer.isRunning(id)) this.#writeOutput(id, delta);
   }
 
-  /** Those that are background tasks. */
+  /** Commands running as background tasks. */
   get running(): string[] {
     return [...this.#known.keys()].filter((id) => this.#writer.isRunning(id));
   }
@@ -82,13 +81,13 @@ export class Commands {
     return this.#known.has(id);
   }
 
-  /** @param processId which a person ends */
+  /** @param processId terminated by a person */
   stopping(processId: string): void {
     setBounded(this.#stopped, processId, true, MAX_KNOWN);
   }
 
   /**
-   * The turn is over: what still runs of it goes on in the background.
+   * Turns running commands of an ended turn into tasks.
    * @param parentTaskId the subagent whose turn it was
    * @returns their ids
    */
@@ -98,14 +97,14 @@ export class Commands {
     return going.map(([id]) => id);
   }
 
-  /** One that started before anything was heard of the thread. */
+  /** Starts a task for a command that predates the connection. */
   found(id: string, item: Fields, parentTaskId: string | null): void {
     this.started(id, '', item);
     const command = this.#known.get(id);
     if (command !== undefined && !this.#writer.isRunning(id)) this.#startTask(id, command, parentTaskId);
   }
 
-  /** A task has ended, and so it is told. */
+  /** Ends a task. */
   ended(id: string, item: Fields): void {
     const { processId, aggregatedOutput, exitCode, startedAtMs, completedAtMs } = item;
     const command = this.#known.get(id);
@@ -115,7 +114,7 @@ export class Commands {
     const whole = textOf(aggregatedOutput) ?? '';
     this.#writeWhole(id, command?.output ?? null, whole);
     const process = textOf(processId) ?? command?.processId ?? '';
-    // A command that is terminated has no exit code of its own.
+    // A terminated command has no exit code of its own.
     const isStopped = this.#stopped.delete(process) || code === -1;
     this.#writer.taskCompleted({
       task_id: id,
@@ -126,12 +125,12 @@ export class Commands {
     });
   }
 
-  /** It ended within its turn, as the result of its call says. */
+  /** The command ended within its turn. */
   answered(id: string): void {
     this.#known.delete(id);
   }
 
-  /** What Codex says that runs in the background now. */
+  /** Reconciles with Codex's list of background commands. */
   listed(ids: ReadonlySet<string>, now: number): void {
     for (const [id] of this.#known) {
       if (!this.#writer.isRunning(id) || ids.has(id)) this.#gone.delete(id);
@@ -154,7 +153,7 @@ export class Commands {
     }
   }
 
-  /** The server is gone; the writer says what became of the tasks. */
+  /** Forgets everything; the writer ends the tasks. */
   clear(): void {
     this.#known.clear();
     this.#gone.clear();
@@ -173,7 +172,7 @@ export class Commands {
     if (output !== null) this.#writeOutput(id, output);
   }
 
-  /** What its end says that it wrote, where that is other than was told. */
+  /** Writes the full output if it differs from what was written. */
   #writeWhole(id: string, entry: string | null, whole: string): void {
     if (whole !== '' && entry !== whole) {
       const parts = splitText(tailOf(whole, MAX_OUTPUT));
@@ -189,10 +188,10 @@ export class Commands {
   }
 }
 
-/** The result of a command that its turn did not wait for. */
+/** Result of a command that outlives its turn. */
 export const CONTINUES_IN_BACKGROUND = 'It goes on in the background.';
 
-/** At most so many UTF-16 units of a text, its end. */
+/** Returns the end of a text, at most `most` UTF-16 units. */
 export function tailOf(text: string, most: number): string {
   return text.length <= most ? text : text.slice(-most).replace(/^[\uDC00-\uDFFF]/, '');
 }

@@ -6,7 +6,7 @@ import { boundFrame } from '../writer/size-limits';
 import { callOf, errorText, type ItemCall, keptValue } from './items';
 
 /**
- * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
+ * Translates the output of `codex exec --json`: the turns of one thread. A command that outlives its turn is never
  * mentioned again, so its end is unknown.
  *
  * @see `codex exec --json`, @openai/codex 0.171.0
@@ -20,7 +20,7 @@ export class ExecAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  /** Its first line names the thread: only what has none is a session without a name. */
+  /** The first line names the thread; output without one gets a default session. */
   get #writer(): SessionWriter {
     this.#known ??= this.#writerOf('exec');
     return this.#known;
@@ -51,7 +51,7 @@ export class ExecAdapter implements WireAdapter {
       case 'thread.started':
         return;
       case 'turn.started':
-        // What it was asked stands on its command line.
+        // The prompt is on the command line.
         this.#writer.begin({ kind: 'user', userMessageIds: [] });
         return;
       case 'turn.completed':
@@ -77,7 +77,7 @@ export class ExecAdapter implements WireAdapter {
   #item(item: Fields, isComplete: boolean): void {
     const id = textOf(item.id);
     if (id === null) return;
-    // Ids count from 0 in each process.
+    // Ids restart from 0 in each process.
     const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
     const parts = this.#writer.parts();
     if (item.type === 'todo_list') {
@@ -108,7 +108,7 @@ const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never
 
 const WORDS: ReadonlySet<unknown> = new Set(['agent_message', 'reasoning', 'error']);
 
-/** An item of a newer Codex is work of some kind: it is shown as a call, with all that it says of itself. */
+/** An item of a newer Codex is shown as a call with all its fields. */
 function unknownCall({ id: _, type, tool, status, result, error, ...args }: Fields): ItemCall {
   const isError = status === 'failed' || isObject(error);
   const output = isError
@@ -124,7 +124,7 @@ function planOf({ items }: Fields): PlanEntry[] {
   });
 }
 
-/** The same items in the app-server's words. */
+/** Converts an item to the app-server's format. */
 function asAppServerItem(item: Fields): Fields {
   const type = KINDS.get(item.type);
   if (type === undefined) return {};

@@ -2,11 +2,11 @@ import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { jsonBytes, truncateText } from '../writer/size-limits';
 
-/** What Codex's own tools are called here. */
+/** Names of Codex's own tools. */
 export const SHELL = 'shell';
 export const APPLY_PATCH = 'apply_patch';
 
-/** An item that is the call of a tool, as far as it has come. */
+/** A tool call so far. */
 export interface ItemCall {
   name: string;
   args: object;
@@ -15,7 +15,7 @@ export interface ItemCall {
   edits: FileEdit[];
 }
 
-/** @returns null for an item that is no call */
+/** @returns null if the item is no call */
 export function callOf(item: Fields): ItemCall | null {
   const call = (name: string, args: object, result = '', more: Partial<ItemCall> = {}): ItemCall => ({
     ...{ name, args: compact(args), result, isError: item.status === 'failed', edits: [] },
@@ -69,14 +69,14 @@ export function callOf(item: Fields): ItemCall | null {
   }
 }
 
-/** The command as somebody would type it, rather than as it is run. */
+/** The command as typed, without the shell wrapper. */
 export function typedCommand(item: Fields): string {
   const [first, ...others] = listOf(item.commandActions);
   const typed = others.length === 0 ? textOf(fieldsOf(first).command) : null;
   return typed ?? textOf(item.command) ?? 'a command';
 }
 
-/** What a person wrote, with a word for what is no text. */
+/** A person's input as text, with placeholders for other content. */
 export function inputText(content: unknown): string {
   return listOf(content)
     .map((entry) => {
@@ -87,13 +87,13 @@ export function inputText(content: unknown): string {
     .join('\n');
 }
 
-/** `summary` where there is one; else the thought itself, which few models tell. */
+/** The summary, else the raw reasoning, which few models expose. */
 export function thoughtOf(item: Fields): string {
   const summary = textsOf(item.summary);
   return (summary.length > 0 ? summary : textsOf(item.content)).join('\n\n');
 }
 
-/** For people. The model's own server may have sent its error as JSON. */
+/** Error for people. The model's server may nest its message in JSON. */
 export function errorText(error: unknown): { message: string; code?: string } {
   const { message, codexErrorInfo: info } = fieldsOf(error);
   const text = textOf(message) ?? 'Codex does not say why.';
@@ -143,8 +143,8 @@ function jsonText(value: unknown): string {
 }
 
 /**
- * What a `fileChange` item changes. A new or deleted file comes with its content, a changed one with the hunks of a
- * unified diff: each of them is an edit.
+ * Edits of a `fileChange` item: new and deleted files carry their content, changed ones a unified diff with one edit
+ * per hunk.
  */
 export function editsOf(changes: unknown): FileEdit[] {
   return listOf(changes).flatMap((entry) => {
@@ -159,7 +159,6 @@ export function editsOf(changes: unknown): FileEdit[] {
   });
 }
 
-/** The changes as text: what was done to which file, and its diff. */
 function changesText(changes: unknown): string {
   return listOf(changes)
     .map((entry) => {

@@ -7,29 +7,27 @@ import { displayInput } from '../writer/size-limits';
 import { APPLY_PATCH, SHELL } from './items';
 
 /**
- * A request of the app-server that a person answers. The others (`item/tool/call`, `currentTime/read`, …) are meant for
- * programs, and perhaps for another client.
+ * An app-server request that a person answers. Others (`item/tool/call`, `currentTime/read`, …) are for programs.
  *
  * @see ServerRequest, `codex app-server generate-ts`, 0.171.0
  */
 export interface CodexRequest {
-  /** The request's own id on the wire. */
+  /** JSON-RPC id. */
   rpcId: string | number;
   threadId: string;
   turnId: string | null;
   value: RequestOpenedValue;
-  /** By option; none of a question. */
+  /** One per option; empty for a question. */
   decisions: readonly Decision[];
-  /** Of a question. */
+  /** Only for questions. */
   fields: readonly QuestionField[];
-  /** What a question's answers, and its refusal, are to Codex. */
+  /** Answered and declined as an MCP elicitation form. */
   isForm: boolean;
 }
 
-/** Above the request; the input below it says all. */
+/** Title length; the input below it is complete. */
 const MAX_CAPTION = 4_000;
 
-/** One question of several. */
 export interface QuestionField {
   id: string;
   question: string;
@@ -37,7 +35,7 @@ export interface QuestionField {
   type: 'text' | 'number' | 'boolean' | 'texts';
 }
 
-/** @param changes of the `fileChange` item that is asked for */
+/** @param changes of the `fileChange` item it is about */
 export function parseRequest(message: Fields, changes: unknown = undefined): CodexRequest | null {
   const { id: rpcId, method } = message;
   if ((typeof rpcId !== 'string' && typeof rpcId !== 'number') || typeof method !== 'string') return null;
@@ -92,7 +90,7 @@ export function parseRequest(message: Fields, changes: unknown = undefined): Cod
   }
 }
 
-/** How a request was answered, by the `result` that Interlude sent. */
+/** Outcome of the `result` that Interlude sent. */
 export function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
   const { decision, permissions, answers, action } = fieldsOf(result);
   if (answers !== undefined) return Object.keys(fieldsOf(answers)).length > 0 ? 'answered' : 'denied';
@@ -148,7 +146,7 @@ function choicesOf(property: unknown): string[] {
   return textsOf(choices ?? fieldsOf(items).enum);
 }
 
-/** What people see of it: all that Codex says, but for what only programs read. */
+/** Input shown to people: everything but fields for programs. */
 function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, commandActions: ____, ...said }: Fields) {
   return compact(said);
 }
@@ -174,19 +172,19 @@ export type RpcId = string | number;
 
 interface Pending {
   request: CodexRequest;
-  /** How Interlude answered it, if it did. */
+  /** Outcome of Interlude's answer, if any. */
   outcome: RequestResolvedValue['outcome'] | null;
 }
 
 const MAX_KNOWN = 2_000;
 
-/** What an app-server waits for, by its own ids, which count from 0 in each process. */
+/** Requests an app-server waits for, by JSON-RPC id (restarting from 0 in each process). */
 export class PendingRequests {
   readonly #pending = new Map<RpcId, Pending>();
-  /** `changes` of the `fileChange` items that run, by id: the request to make them does not say what they are. */
+  /** `changes` of running `fileChange` items: their approval requests omit them. */
   readonly #changes = new Map<string, unknown>();
 
-  /** @returns null for what is not meant for people */
+  /** @returns null if the request is not for people */
   asked(rpcId: RpcId, message: Fields): CodexRequest | null {
     const request = parseRequest(message, this.#changes.get(textOf(fieldsOf(message.params).itemId) ?? ''));
     if (request !== null) setBounded(this.#pending, rpcId, { request, outcome: null }, MAX_KNOWN);
@@ -197,20 +195,20 @@ export class PendingRequests {
     return this.#pending.get(rpcId)?.request ?? null;
   }
 
-  /** Interlude has answered; another client may have been faster. */
+  /** Interlude answered; another client may have been faster. */
   answered(rpcId: RpcId, result: unknown): void {
     const asked = this.#pending.get(rpcId);
     if (asked !== undefined && result !== undefined) asked.outcome = outcomeOf(result);
   }
 
-  /** Nobody is waited for any more. */
+  /** Removes a settled request. */
   take(rpcId: RpcId): Pending | null {
     const asked = this.#pending.get(rpcId) ?? null;
     this.#pending.delete(rpcId);
     return asked;
   }
 
-  /** @param turnId those of this turn only */
+  /** @param turnId limits to this turn */
   of(threadId: string, turnId?: string): RpcId[] {
     return [...this.#pending].flatMap(([rpcId, { request }]) =>
       request.threadId === threadId && (turnId === undefined || request.turnId === turnId) ? [rpcId] : [],
@@ -234,21 +232,21 @@ export function rpcIdOf(id: unknown): RpcId | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
-/** An answer that Codex takes, and as what people are offered it. */
+/** An answer Codex accepts, with the option that offers it. */
 interface Decision {
   option: RequestOption;
-  /** `result` of the answer. */
+  /** `result` of the response. */
   result: object;
 }
 
-/** Of a request that does not list any, by older versions. */
+/** Decisions of older versions, which list none. */
 const USUAL = ['accept', 'acceptForSession', 'cancel'];
 
-/** What may be answered to `item/commandExecution/requestApproval` and `item/fileChange/requestApproval`. */
+/** Answers to `item/commandExecution/requestApproval` and `item/fileChange/requestApproval`. */
 export function decisionsOf(available: unknown): Decision[] {
   const listed = listOf(available);
   const offered = listed.length > 0 ? listed : USUAL;
-  // It is not listed and always taken: the turn goes on without what was asked for.
+  // Always accepted though not listed: the turn continues without the action.
   const all = offered.includes('decline') ? offered : [...offered, 'decline'];
   const options: Decision[] = [];
   for (const decision of all.slice(-MAX_OPTIONS)) {
@@ -260,7 +258,7 @@ export function decisionsOf(available: unknown): Decision[] {
   return options;
 }
 
-/** What may be answered to `item/permissions/requestApproval`. */
+/** Answers to `item/permissions/requestApproval`. */
 function grantsOf(permissions: unknown): Decision[] {
   return [
     { option: { id: 'turn', label: 'Allow in this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
@@ -272,7 +270,7 @@ function grantsOf(permissions: unknown): Decision[] {
   ];
 }
 
-/** What may be answered to an MCP server that wants a person's yes, and nothing else. */
+/** Answers to an MCP server that only wants approval. */
 const ELICITATION_DECISIONS: readonly Decision[] = [
   { option: { id: 'accept', label: 'Accept', kind: 'allow' }, result: { action: 'accept', content: {}, _meta: null } },
   {
@@ -286,7 +284,7 @@ function optionOf(decision: unknown, at: number): RequestOption | null {
   if (!isObject(decision)) return null;
   const [[name, entry] = []] = Object.entries(decision);
   if (name === undefined) return null;
-  // Two of a name differ in what they hold: the place tells them apart, in every telling of the request.
+  // Equal names can differ in content; the index makes the id unique and stable.
   const id = cutText(`${name}:${at}`, 128);
   if (name === 'acceptWithExecpolicyAmendment') {
     const prefix = textsOf(fieldsOf(entry).execpolicy_amendment).join(' ');

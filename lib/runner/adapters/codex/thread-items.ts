@@ -8,21 +8,21 @@ import type { Turns } from './turns';
 
 type Kind = 'text' | 'thought' | 'call';
 
-/** What has been told of the items of the turn that is open. */
+/** Items of the open turn that are in the log. */
 export interface ItemsProgress {
   begun: { id: string; kind: Kind }[];
   completed: string[];
 }
 
 const MAX_KNOWN = 4_000;
-/** Most complete items of one turn that its place names. */
+/** Completed items of one turn kept in its progress. */
 const MAX_DONE = 512;
-/** Calls whose arguments don't change any more once they have begun. */
+/** Their arguments are complete at the start. */
 const COMPLETE_AT_START = new Set(['commandExecution', 'mcpToolCall', 'dynamicToolCall', 'sleep']);
 
 /**
- * The items of one thread. Deltas may be missing, or told twice; the completed item is the truth, and is told once,
- * whether it comes live or from the thread's history.
+ * Writes the items of one thread. Deltas may be missing or repeated; the completed item is authoritative and written
+ * once, live or from history.
  */
 export class ThreadItems {
   readonly #writer: SessionWriter;
@@ -30,9 +30,9 @@ export class ThreadItems {
   readonly #commands: Commands;
   readonly #completed = new Map<string, true>();
   readonly #open = new Map<string, Kind>();
-  /** Begun by another process: how far is not known. */
+  /** Started by another process; how much was written is unknown. */
   readonly #openBefore = new Map<string, true>();
-  /** Items whose beginning this connection has heard: only of those do deltas say all there is. */
+  /** Items whose start came on this connection: only their deltas are complete. */
   readonly #started = new Map<string, true>();
   #completedInTurn: string[] = [];
   #revision = 0;
@@ -47,12 +47,12 @@ export class ThreadItems {
     return { begun: [...this.#open].map(([id, kind]) => ({ id, kind })), completed: this.#completedInTurn };
   }
 
-  /** Another one whenever `place` has changed. */
+  /** Changes whenever `place` does. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Goes on in the turn that is open. */
+  /** Resumes the open turn. */
   takeUp({ begun, completed }: ItemsProgress): void {
     this.#completedInTurn = completed;
     for (const id of completed) setBounded(this.#completed, id, true, MAX_KNOWN);
@@ -117,7 +117,7 @@ export class ThreadItems {
     }
   }
 
-  /** The commands that Codex says run in the background. */
+  /** Reconciles with Codex's list of background commands. */
   listed(terminals: readonly Fields[], now: number): void {
     const ids = new Set(terminals.flatMap(({ itemId }) => textOf(itemId) ?? []));
     this.#commands.listed(ids, now);
@@ -126,13 +126,13 @@ export class ThreadItems {
       const id = textOf(terminal.itemId);
       if (id === null || this.#commands.has(id) || this.#completed.has(id)) continue;
       setBounded(this.#started, id, true, MAX_KNOWN);
-      // In a turn it may be the turn's own command, which may yet end in it.
+      // It may be the turn's own command and end within it.
       if (open !== null) this.started(open.turnId, { ...terminal, id, type: 'commandExecution' });
       else this.#commands.found(id, terminal, this.#turns.taskOf(null));
     }
   }
 
-  /** The turn is about to end: what still runs of it goes on. */
+  /** Continues running commands as tasks before the turn ends. */
   turnEnding(turnId: string): void {
     const parts = this.#parts(turnId);
     for (const id of this.#commands.turnEnded(turnId, this.#turns.taskOf(turnId)))
@@ -147,7 +147,7 @@ export class ThreadItems {
     this.#revision += 1;
   }
 
-  /** The connection is another one: what was said meanwhile was missed. */
+  /** A new connection may have missed items. */
   reconnected(): void {
     this.#started.clear();
   }
@@ -184,7 +184,7 @@ export class ThreadItems {
     parts.endText();
   }
 
-  /** @returns whether it was a background task, or nothing is known of it */
+  /** @returns true for a background task or an unknown command */
   #commandEnded(turnId: string | null, id: string, item: Fields): boolean {
     if (!this.#writer.isRunning(id)) {
       if (!this.#turns.isOver(turnId) || this.#commands.has(id)) {

@@ -7,29 +7,27 @@ import { errorText, keptValue } from './items';
 import { type ItemsProgress, ThreadItems } from './thread-items';
 import { Turns } from './turns';
 
-/** Where the telling of a thread stands: with it, another process goes on without a gap and without doubling. */
+/** Progress of a thread: another process continues from it without gaps or duplicates. */
 export interface ThreadProgress extends HistoryProgress, ItemsProgress {
-  /** Why the open turn began. */
   cause: TurnCause | null;
-  /** Commands that run in the background. */
+  /** Commands running in the background. */
   tasks: string[];
 }
 
 export interface ThreadOptions {
   id: string;
   writer: SessionWriter;
-  /** Whose subagent it is. */
+  /** Parent of a subagent's thread. */
   parent: CodexThread | null;
-  /** Nobody has told of the messages that Interlude sent. */
+  /** The log lacks the messages Interlude sent. */
   isReplay: boolean;
 }
 
-/** Most steps of a plan that are shown. */
 const MAX_STEPS = 64;
 
 /**
- * One thread of Codex: what the app-server says of it, as the events of a session. The thread of a subagent speaks in
- * the session of the thread that began it, and each turn of it is a task there.
+ * Writes one Codex thread as a session. A subagent's thread writes into its parent's session, each of its turns as a
+ * task.
  *
  * @see `codex app-server`, @openai/codex 0.171.0
  */
@@ -70,12 +68,12 @@ export class CodexThread {
     };
   }
 
-  /** Another one whenever `place` has changed. */
+  /** Changes whenever `place` does. */
   get revision(): number {
     return this.#revision + this.turns.revision + this.items.revision;
   }
 
-  /** It began under Interlude's eyes: its history is all news. */
+  /** Created while connected: its history is complete. */
   isNew(): void {
     if (this.#isWhole || this.turns.last !== null || this.turns.open !== null) return;
     this.#isWhole = true;
@@ -83,8 +81,8 @@ export class CodexThread {
   }
 
   /**
-   * Goes on where the process before this one stood.
-   * @param turnRunId the run that is open, of the turn that is
+   * Resumes from an earlier process.
+   * @param turnRunId run left open by the turn
    */
   takeUp(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
     const { lastTurn, openTurn, cause } = place;
@@ -100,7 +98,7 @@ export class CodexThread {
     this.#commands.stopping(processId);
   }
 
-  /** An entry of its history that is new. */
+  /** Handles a new history entry. */
   happened({ kind, turnId, fields, isOld }: HistoryEntry, now: number): void {
     if (kind === 'turnStarted') this.turns.started(turnId, now);
     else if (kind === 'turnCompleted') this.turns.completed(turnId, fields);
@@ -138,7 +136,7 @@ export class CodexThread {
     else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
   }
 
-  /** The thread of a subagent has begun in this one's turn. */
+  /** A subagent's thread started in this turn. */
   spawns(item: Fields): void {
     const id = textOf(item.id) ?? '';
     const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
@@ -147,7 +145,7 @@ export class CodexThread {
     parts.setResult(id, 'It works beside this turn.');
   }
 
-  /** What the open turn has changed so far; it is told again whenever anything happens. */
+  /** Diff of the open turn; Codex repeats it with every event. */
   diff(entry: Fields): void {
     const diff = textOf(entry.diff);
     if (diff === this.#diff) return;
@@ -155,7 +153,7 @@ export class CodexThread {
     this.keep('turn/diff/updated', entry);
   }
 
-  /** About its workings: kept, and not shown. */
+  /** Stores an internal message, not shown. */
   keep(name: string, value: object): void {
     this.writer.custom(`codex:${name}`, keptValue(value));
   }
@@ -170,7 +168,7 @@ export class CodexThread {
     this.turns.elapsed(now);
   }
 
-  /** The server is gone: the writer has to say how everything ended. */
+  /** The server is gone; the writer ends open work. */
   isGone(): void {
     this.turns.gone();
     this.items.turnGone();
@@ -194,7 +192,7 @@ const GOAL_WORDS = new Map([
   ['complete', 'The goal is reached'],
 ]);
 
-/** What a notification of the app-server means to the thread that it is about, where it concerns nothing else. */
+/** Dispatches an app-server notification that concerns only its thread. */
 export function handleNotification(thread: CodexThread, method: string, params: Fields, now: number): void {
   const { items, turns, writer } = thread;
   const turn = fieldsOf(params.turn);

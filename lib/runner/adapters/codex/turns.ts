@@ -5,39 +5,39 @@ import { errorText, inputText } from './items';
 
 export interface TurnsOptions {
   writer: SessionWriter;
-  /** Those of the thread whose subagent this one is. */
+  /** Turns of the parent thread, for a subagent. */
   parent: Turns | null;
-  /** Nobody has told of the messages that Interlude sent. */
+  /** The log lacks the messages Interlude sent. */
   isReplay: boolean;
-  /** The turn is about to end: what it left open is told now. */
+  /** Called before a turn ends, to write its open work. */
   onEnding: (turnId: string) => void;
 }
 
 const MAX_TURNS = 500;
 const MAX_SUMMARY = 4_000;
-/** How long a turn may leave open who began it, without and with a goal that it may be for. */
+/** How long a turn's cause may stay unknown; shorter while a goal is active. */
 const UNKNOWN_MS = 3_000;
 const FOR_GOAL_MS = 1_000;
-/** How long after its thread has become idle, or failed, a turn may still say how it ended. */
+/** How long a turn may report its end after its thread became idle or failed. */
 const IDLE_MS = 5_000;
 const FAILED_MS = 2_000;
-/** How long a turn may give no sign of life that runs by its history, and not by its thread's status. */
+/** How long a turn known only from history may stay silent while the thread's status is inactive. */
 const DIED_MS = 2_000;
 
 type Timer = 'begin' | 'idle' | 'failed' | 'died';
 
 /**
- * The turns of one thread: who began them, and how they end. Codex says that a turn has begun before it says by whom, so
- * that is told with its first item. A turn of a subagent's thread is a task of the session.
+ * The turns of one thread. Codex announces a turn before its cause, so its start is written with its first item. A turn
+ * of a subagent's thread is a task.
  */
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #writer: SessionWriter;
   readonly #timers = new Map<Timer, number>();
-  /** By turn: what Interlude called the message that began it. */
+  /** Client id of the message that opened each turn. */
   readonly #expected = new Map<string, string>();
   readonly #over = new Map<string, true>();
-  /** It has begun, and nobody has said by whom. */
+  /** Started, cause unknown. */
   #pending: string | null = null;
   #open: { turnId: string; cause: TurnCause | null } | null = null;
   #last: string | null = null;
@@ -53,17 +53,17 @@ export class Turns {
     this.#writer = options.writer;
   }
 
-  /** The turn that runs. */
+  /** The running turn. */
   get running(): string | null {
     return this.#open?.turnId ?? this.#pending;
   }
 
-  /** The turn that runs, once it is told. */
+  /** The running turn, once written. */
   get open(): { readonly turnId: string; readonly cause: TurnCause | null } | null {
     return this.#open;
   }
 
-  /** The last one whose end is told. */
+  /** The last ended turn. */
   get last(): string | null {
     return this.#last;
   }
@@ -72,7 +72,7 @@ export class Turns {
     return this.#options.parent !== null;
   }
 
-  /** Another one whenever `open` or `last` has changed. */
+  /** Changes whenever `open` or `last` does. */
   get revision(): number {
     return this.#revision;
   }
@@ -81,36 +81,36 @@ export class Turns {
     return turnId === null || this.#over.has(turnId);
   }
 
-  /** The task that a turn of a subagent's thread is; null for any other. */
+  /** Task of a subagent's turn; null for other threads. */
   taskOf(turnId: string | null): string | null {
     return this.isSubagents ? (turnId ?? this.running ?? this.#last) : null;
   }
 
-  /** Goes on where the process before this one stood. @param open of the turn: it still is */
+  /** Resumes from an earlier process. @param open the turn still open */
   takeUp(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
     this.#last = last;
     this.#open = open;
     if (last !== null) setBounded(this.#over, last, true, MAX_TURNS);
   }
 
-  /** What Interlude called the message that a turn is for, told before the turn itself. */
+  /** Records the client id of a turn's message before the turn starts. */
   expect(turnId: string, clientId: string): void {
     setBounded(this.#expected, turnId, clientId, MAX_TURNS);
     if (this.#pending === turnId && !this.#options.isReplay) this.#begin(turnId, null);
   }
 
-  /** @param item the call that began it, in its parent's thread */
+  /** @param item call in the parent thread that started the subagent */
   spawned(item: string | null, name: string | null): void {
     this.#spawnedBy ??= item;
     this.#name ??= name;
   }
 
-  /** Whether Codex may begin turns by itself. */
+  /** While a goal is active, Codex begins turns by itself. */
   forGoal(isActive: boolean): void {
     this.#isForGoal = isActive;
   }
 
-  /** What the agent said last. */
+  /** Latest text, for the task's summary. */
   said(text: string): void {
     this.#lastText = text;
   }
@@ -136,7 +136,7 @@ export class Turns {
     }
   }
 
-  /** Something happens in a turn: one that is not known to be open is opened by it. */
+  /** Content of an unknown turn opens it. */
   enter(turnId: string | null, item: Fields): void {
     if (this.#open?.turnId === turnId) this.#timers.delete('died');
     if (turnId === null || this.isOver(turnId) || this.#open?.turnId === turnId) return;
@@ -144,7 +144,7 @@ export class Turns {
     this.#begin(turnId, item);
   }
 
-  /** A message that began or steers a turn. @param isNew it has not been told of */
+  /** Writes a message that starts or steers a turn. @param isNew not in the log */
   userMessage(turnId: string | null, id: string, item: Fields, isNew: boolean): void {
     if (parseClientId(textOf(item.clientId))?.kind !== 'wake') {
       const messageId = this.#writeUser(turnId, id, item);
@@ -170,13 +170,13 @@ export class Turns {
     else this.#writer.notice(said.message, 'error');
   }
 
-  /** The history is told up to now. @param isActive Codex says that a turn runs */
+  /** The history is complete. @param isActive the thread's status is active */
   caughtUp(isActive: boolean, now: number): void {
-    // It may have begun since that was said.
+    // The turn may have started after that status.
     if (!isActive && this.running !== null) this.#timers.set('died', now + DIED_MS);
   }
 
-  /** Its parent says that a subagent has done what it was asked. */
+  /** The parent reports that the subagent finished. */
   finished(): void {
     if (this.#open !== null && this.isSubagents) this.#end({ kind: 'success' });
   }
@@ -196,7 +196,7 @@ export class Turns {
     }
   }
 
-  /** The server is gone: the writer says how what was open ended. */
+  /** The server is gone; the writer ends the open turn. */
   gone(): void {
     if (this.#pending !== null) this.#begin(this.#pending, null);
     if (this.#open !== null) this.#forget(this.#open.turnId);
@@ -239,7 +239,7 @@ export class Turns {
     return { kind: 'between-run', trigger: { kind: this.#isForGoal ? 'goal' : 'unknown', taskIds: [] } };
   }
 
-  /** @returns the id of the message */
+  /** @returns message id */
   #writeUser(turnId: string | null, id: string, item: Fields): string {
     const sent = parseClientId(textOf(item.clientId));
     const messageId = sent?.kind === 'message' ? sent.messageId : id;
@@ -285,29 +285,27 @@ function endOf({ status, error }: Fields, said: { message: string; code?: string
 }
 
 /**
- * What Interlude writes into `clientUserMessageId`, and Codex gives back in `userMessage.clientId`, live and in its
- * history: which message of the dashboard a turn answers, or which tasks it was woken for. It is all that is known of
- * that after both have been started anew.
+ * `clientUserMessageId`, which Codex returns as `userMessage.clientId`, live and in history: names the dashboard
+ * message a turn answers, or the tasks it was woken for. It survives a restart of both sides.
  *
  * @see `codex app-server`, @openai/codex 0.171.0
  */
 const PREFIX = 'interlude:';
 const WAKE = `${PREFIX}wake:`;
-/** Most tasks that one wake names. */
 export const MAX_WOKEN_FOR = 16;
 
 export function clientIdOfMessage(messageId: string): string {
   return `${PREFIX}${messageId}`;
 }
 
-/** @param name the same for the same wake, told again */
+/** @param name the same for retries of a wake */
 export function clientIdOfWake(name: string, taskIds: readonly string[]): string {
   return `${WAKE}${[name, ...taskIds.slice(0, MAX_WOKEN_FOR)].map(encodeURIComponent).join(',')}`;
 }
 
 type MessageOrigin = { kind: 'message'; messageId: string } | { kind: 'wake'; taskIds: string[] };
 
-/** @returns null for what came in another way: from a terminal, say */
+/** @returns null for other origins, such as a terminal */
 export function parseClientId(clientId: string | null): MessageOrigin | null {
   if (clientId === null || !clientId.startsWith(PREFIX)) return null;
   if (!clientId.startsWith(WAKE)) return { kind: 'message', messageId: clientId.slice(PREFIX.length) };

@@ -12,22 +12,21 @@ import { Subagents } from './subagents';
 import { isDone, type Message, Turns } from './turns';
 import { parsePromptPart, parseTaskNotices } from './user-message';
 
-/** Most messages of one session, and its subagents', that are remembered for later events. */
 const MAX_MESSAGES = 2_000;
 const REJECTED = 'The user rejected permission to use this specific tool call.';
-/** What says nothing that is not said otherwise. */
+/** Events that only repeat others. */
 const SILENT = /^(session\.(created|idle|diff)|todo\.updated|session\.next\..*delta)$/;
 
-/** Open work that an earlier process wrote, and that the session's history does not show. */
+/** Open work of an earlier process that the session's history does not show. */
 export interface EarlierState {
-  /** The run that it left open. */
+  /** Run left open. */
   runId: string | null;
   requests: readonly string[];
-  /** By session of OpenCode, the part that was being said. */
+  /** Open part, by OpenCode session. */
   said: ReadonlyMap<string, string>;
 }
 
-/** One root session of OpenCode with the sessions below it, its subagents: a session of the dashboard. */
+/** A root session of OpenCode with its subagents' sessions: one session of the dashboard. */
 export class Conversation {
   readonly root: string;
   readonly writer: SessionWriter;
@@ -37,7 +36,7 @@ export class Conversation {
   readonly #subagents: Subagents;
   readonly #writers = new Map<string, PartWriter>();
   readonly #messages = new Map<string, Message>();
-  /** Calls as the log names them, by the names that requests have for them. */
+  /** Log ids of calls, by message and call id. */
   readonly #calls = new Map<string, string>();
   readonly #firstParts = new Map<string, string>();
   #title: string | null = null;
@@ -80,7 +79,7 @@ export class Conversation {
     'question.rejected': (data) => this.#answered(data.requestID, 'reject'),
   };
 
-  /** @param asked as it is told when it is asked, and as it is listed while it is open */
+  /** @param asked from its event or from the list of open requests */
   ask(kind: RequestKind, asked: Fields): void {
     const session = idOf(asked.sessionID) ?? this.root;
     const { messageID, callID } = fieldsOf(asked.tool);
@@ -90,7 +89,7 @@ export class Conversation {
     this.asks.asked(kind, asked, { toolUseId, by, isMain });
   }
 
-  /** What the server says that a session does now. */
+  /** Handles the server's status of a session. */
   status({ type, message, attempt }: Fields, session: string): void {
     const why = textOf(message);
     if (type === 'retry' && why !== null) {
@@ -105,8 +104,8 @@ export class Conversation {
   }
 
   /**
-   * The process of idle sessions has ended: their open work gets no further events.
-   * @param isIdle of each session of this conversation
+   * The server process restarted: idle sessions get no further events for their open work.
+   * @param isIdle for each session of this conversation
    */
   atRest(isIdle: (session: string) => boolean): void {
     if (isIdle(this.root)) this.#turns.atRest();
@@ -117,7 +116,7 @@ export class Conversation {
     }
   }
 
-  /** Something is under way, so that idleness would mean its end. */
+  /** Work is open, so idleness would end it. */
   get isAtWork(): boolean {
     return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.asks.hasOpen;
   }
@@ -132,7 +131,7 @@ export class Conversation {
     this.#turns.toldBefore(runId);
   }
 
-  /** The session, or the connection to it, has gone. */
+  /** The session or the connection is gone. */
   end(end: WireEnd): void {
     this.#turns.over();
     this.writer.end(end);
@@ -185,7 +184,7 @@ export class Conversation {
 
   #part(part: Fields, session: string): void {
     const message = this.#messages.get(idOf(part.messageID) ?? '');
-    // What is told again of long ago, as when old outputs are taken from the model's view, is in the log.
+    // Late repeats, such as pruned outputs, are in the log.
     if (message?.isOver) return;
     if (message === undefined) this.#custom('part', { type: part.type, id: part.id, message: part.messageID }, session);
     else if (message.role === 'user') this.#parsePromptPart(part, session);
@@ -244,7 +243,7 @@ export class Conversation {
     }
   }
 
-  /** The first text of a message has its id, a further one its own. */
+  /** The first text of a message takes the message's id, further ones their own. */
   #firstPart(messageId: string, partId: string): string {
     const first = this.#firstParts.get(messageId) ?? partId;
     setBounded(this.#firstParts, messageId, first, MAX_MESSAGES);
@@ -271,7 +270,6 @@ export class Conversation {
     return partWriter;
   }
 
-  /** What is not shown, under its own name. */
   #custom(type: string, value: Fields, session: string): void {
     const by = session === this.root ? {} : { task_id: session };
     this.writer.custom(`opencode:${cutText(type, 100)}`, { ...(fittingValue(value) as object), ...by });

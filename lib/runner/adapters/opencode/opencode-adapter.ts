@@ -17,15 +17,15 @@ import {
 import type { RequestKind } from './requests';
 import { SessionTree } from './subagents';
 
-/** Most events that are known by their ids: what two streams, or a stream and the history, tell alike comes close together. */
+/** Events remembered by id: duplicates across streams and history come close together. */
 const MAX_SEEN = 20_000;
 const MAX_CONVERSATIONS = 2_000;
 
 /**
- * OpenCode's HTTP interface → AG-UI events. Its frames are the events of its streams, and our requests with their
- * answers: an answer is that to the request before it.
+ * Translates OpenCode's HTTP interface. Frames are stream events and Interlude's requests with their responses; a
+ * response belongs to the request before it.
  *
- * Each root session is a session of the dashboard, the sessions below it are its subagents.
+ * Each root session is a session of the dashboard; the sessions below it are its subagents.
  *
  * @see opencode-ai 1.18.33
  */
@@ -35,10 +35,10 @@ export class OpencodeAdapter implements WireAdapter {
   readonly #options: WireAdapterOptions;
   readonly #conversations = new Map<string, Conversation>();
   readonly #seen = new Map<string, true>();
-  /** By native session, the newest place that was read. */
+  /** Last read position of each native session. */
   readonly #places = new Map<string, number>();
   #request: NativeRequest | null = null;
-  /** The server tells lasting events with their place. */
+  /** The server repeats durable events with their position. */
   #hasPositions = false;
 
   constructor(options: WireAdapterOptions) {
@@ -60,7 +60,7 @@ export class OpencodeAdapter implements WireAdapter {
 
   ended(end: WireEnd, now: number): EmittedEvent[] {
     for (const conversation of this.#conversations.values()) {
-      // What is at rest goes on being so.
+      // Idle sessions stay as they are.
       if (end.goesOn !== undefined && !conversation.isAtWork) continue;
       conversation.writer.at(now);
       conversation.end(end);
@@ -69,7 +69,7 @@ export class OpencodeAdapter implements WireAdapter {
   }
 
   /**
-   * What an earlier process has read and told of a session: read again, so that what follows is understood, and not told.
+   * Restores a session of an earlier process by reading its history again, without output.
    * @param frames the beginning of its history
    */
   recall(root: string, frames: readonly WireFrame[], before: EarlierState, now: number): void {
@@ -78,17 +78,16 @@ export class OpencodeAdapter implements WireAdapter {
     this.#take();
   }
 
-  /** Whether anything was read of a session. */
   knows(root: string): boolean {
     return this.#conversations.has(root);
   }
 
-  /** Whether the next frame tells it again, with its place: only that counts, for what is stored with it. */
+  /** True if the next frame repeats the event with its position; only the repeat counts. */
   isToldAgain(event: NativeEvent): boolean {
     return event.isWrapped && this.#hasPositions && isLasting(event);
   }
 
-  /** The run that is open in a session. */
+  /** Open run of a session. */
   runOf(root: string): string | null {
     return this.#conversations.get(root)?.writer.turn?.runId ?? null;
   }
@@ -97,7 +96,7 @@ export class OpencodeAdapter implements WireAdapter {
     return this.#conversations.get(root)?.hasMessage(messageId) ?? false;
   }
 
-  /** Whether it would mean an end if nothing ran in the session. */
+  /** True if idleness would end open work of the session. */
   isAtWork(root: string): boolean {
     return this.#conversations.get(root)?.isAtWork ?? false;
   }
@@ -150,12 +149,12 @@ export class OpencodeAdapter implements WireAdapter {
     }
   }
 
-  /** What is told afterwards has its own time. */
+  /** Applies a past event with its own time. */
   #past(event: NativeEvent, now: number): void {
     this.#apply(event, Math.min(now, timeOf(event) ?? now));
   }
 
-  /** Of one directory: sessions at work are named, the others are at rest. */
+  /** Applies the status list of one directory: unlisted sessions are idle. */
   #statuses(statuses: Record<string, unknown>, directory: string | null, now: number): void {
     for (const conversation of this.#of(directory, now)) {
       const statusOf = (session: string) => fieldsOf(Object.hasOwn(statuses, session) ? statuses[session] : undefined);
@@ -178,7 +177,7 @@ export class OpencodeAdapter implements WireAdapter {
     for (const conversation of this.#of(directory, now)) conversation.asks.listed(kind, body);
   }
 
-  /** Without a directory the server answers for one that is not named: nothing follows for any session. */
+  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it says nothing. */
   *#of(directory: string | null, now: number): Iterable<Conversation> {
     if (directory === null) return;
     for (const conversation of this.#conversations.values()) {

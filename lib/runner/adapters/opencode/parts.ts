@@ -5,13 +5,13 @@ import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
 import { idOf } from './native-event';
 
-/** Most parts of one session whose deltas are still of use. */
+/** Open parts per session. */
 const MAX_PARTS = 500;
 const KINDS = new Map<unknown, 'text' | 'thought'>([
   ['text', 'text'],
   ['reasoning', 'thought'],
 ]);
-/** Stands for what was said of a part before: no agent says it, so the whole text takes its place. */
+/** Placeholder for text written by an earlier process. No agent emits it, so the full text replaces it. */
 const EARLIER_TEXT = '\uffff';
 
 export interface ToolPart {
@@ -21,23 +21,23 @@ export interface ToolPart {
   status: string;
   input: Fields;
   metadata: Fields;
-  /** The output, or why it failed. */
+  /** Output or error. */
   result: string;
   isOver: boolean;
   plan: PlanEntry[] | null;
 }
 
-/** What one session of OpenCode says, part by part: the agent itself, or one subagent. */
+/** Writes the parts of one session: the agent's or a subagent's. */
 export class PartWriter {
   readonly #parts: () => PartAssembler;
-  /** The kinds of texts and thoughts whose deltas are still of use. */
+  /** Kinds of the open texts and thoughts. */
   readonly #kinds = new Map<string, 'text' | 'thought'>();
 
   constructor(parts: () => PartAssembler) {
     this.#parts = parts;
   }
 
-  /** @returns whether it was a text or a thought */
+  /** @returns false if the part is neither text nor thought */
   text(part: Fields): boolean {
     const kind = KINDS.get(part.type);
     const id = idOf(part.id);
@@ -52,14 +52,14 @@ export class PartWriter {
     return true;
   }
 
-  /** Adds to a part. A part that another one cut off waits for its whole text. */
+  /** Appends to a part. An interrupted part waits for its full text. */
   delta(partId: string, field: string, delta: string): void {
     const kind = this.#kinds.get(partId);
     if (field !== 'text' || kind === undefined || this.#parts().textState(kind, partId) === 'ended') return;
     this.#parts().appendText(kind, partId, delta);
   }
 
-  /** Continues a part that a process before this one began. */
+  /** Continues a part of an earlier process. */
   resume(partId: string): void {
     this.delta(partId, 'text', EARLIER_TEXT);
   }
@@ -97,7 +97,7 @@ export class PartWriter {
   }
 }
 
-/** What a completed call changed in files. @see opencode-ai 1.18.33: the tools edit, write, apply_patch */
+/** Edits of a completed call. @see opencode-ai 1.18.33: the tools edit, write, apply_patch */
 function editsOf(tool: string, state: Fields): FileEdit[] {
   const input = fieldsOf(state.input);
   const metadata = fieldsOf(state.metadata);
@@ -106,7 +106,7 @@ function editsOf(tool: string, state: Fields): FileEdit[] {
   if (tool === 'edit' && typeof input.oldString === 'string' && typeof input.newString === 'string') {
     return [{ path, before: input.oldString, after: input.newString }];
   }
-  // Of a file that was there before, nothing says what it held.
+  // The former content of an overwritten file is unknown.
   if (tool === 'write') {
     return metadata.exists === false && typeof input.content === 'string'
       ? [{ path, before: '', after: input.content }]
@@ -139,7 +139,7 @@ function editOfPatch(path: string, patch: string): FileEdit {
 const STATUSES = ['pending', 'in_progress', 'completed'] as const;
 const MAX_ENTRIES = 200;
 
-/** What `todowrite` says the agent means to do; null where it says nothing of the kind. */
+/** Plan of a `todowrite` call; null for other calls. */
 function planOf(tool: string, state: Fields): PlanEntry[] | null {
   const todos = fieldsOf(state.input).todos;
   if (tool !== 'todowrite' || !Array.isArray(todos)) return null;

@@ -11,7 +11,7 @@ const MAX_ASKS = 500;
 
 export type RequestKind = 'permission' | 'question';
 
-/** By the answer that was given. */
+/** By the answer given. */
 const OUTCOMES: Record<string, RequestResolvedValue['outcome']> = {
   once: 'allowed',
   always: 'allowed',
@@ -19,11 +19,11 @@ const OUTCOMES: Record<string, RequestResolvedValue['outcome']> = {
   answers: 'answered',
 };
 
-/** What one root session and its subagents wait for people to say. */
+/** Open requests of a root session and its subagents. */
 export class OpenRequests {
   readonly #writer: SessionWriter;
   readonly #open = new Map<string, { kind: RequestKind; session: string; callId: string | null }>();
-  /** Those that an earlier process has told of. */
+  /** Requests opened by an earlier process. */
   readonly #before = new Map<string, RequestKind>();
 
   constructor(writer: SessionWriter) {
@@ -34,9 +34,7 @@ export class OpenRequests {
     return this.#open.size > 0 || this.#before.size > 0;
   }
 
-  /**
-   * @param about the call it belongs to as the log calls it, and the subagent that asks
-   */
+  /** @param about the call's log id and the asking subagent */
   asked(
     kind: RequestKind,
     asked: Fields,
@@ -50,35 +48,35 @@ export class OpenRequests {
     this.#before.delete(id);
     const named = { id, callId: about.toolUseId, by: about.by };
     const value = kind === 'permission' ? permissionOf(asked, named) : questionOf(asked, named);
-    // That of a subagent stays open when the turn ends.
+    // A subagent's request outlives the turn.
     if (about.isMain) this.#writer.requested(value);
     else this.#writer.requested(value, true);
   }
 
-  /** @param answer `once`, `always`, `reject`; `answers` where a question got them */
+  /** @param answer `once`, `always` or `reject`; `answers` for a question */
   answered(id: string, answer: string | null): void {
     const outcome = answer !== null && Object.hasOwn(OUTCOMES, answer) ? OUTCOMES[answer] : undefined;
     this.#end(id, outcome ?? 'unknown');
   }
 
-  /** The call has ended without an answer that was heard of. */
+  /** The call ended without a known answer. */
   callEnded(session: string, callId: string | null): void {
     if (callId !== null) this.#drop((ask) => ask.session === session && ask.callId === callId, 'unknown');
   }
 
-  /** What asked is gone. */
+  /** The asking session is gone. */
   gone(session: string): void {
     this.#drop((ask) => ask.session === session, 'cancelled');
   }
 
-  /** What the server lists is all that is open: the rest has been answered where nobody here heard of it. */
+  /** Reconciles with the server's list: missing requests were answered elsewhere. */
   listed(kind: RequestKind, list: unknown): void {
     const ids = new Set(listOf(list).map((one) => idOf(fieldsOf(one).id)));
     for (const [id, ask] of this.#open) if (ask.kind === kind && !ids.has(id)) this.#end(id, 'unknown');
     for (const [id, of] of this.#before) if (of === kind && !ids.has(id)) this.#end(id, 'unknown');
   }
 
-  /** They were told of, by a process that is gone; what is still open will be listed. */
+  /** Restores requests of an earlier process; the server will list those still open. */
   toldBefore(ids: readonly string[]): void {
     for (const id of ids) {
       const kind = id.startsWith('que') ? 'question' : 'permission';
@@ -98,12 +96,12 @@ export class OpenRequests {
   }
 }
 
-/** How a permission can be answered: what `POST /permission/:id/reply` takes as `reply`. */
+/** Values of `reply` in `POST /permission/:id/reply`. */
 type PermissionReply = 'once' | 'always' | 'reject';
 
 const MAX_TITLE = 500;
 
-/** @param asked as `permission.asked` and `GET /permission` tell it */
+/** @param asked from `permission.asked` or `GET /permission` */
 function permissionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
   const permission = cutText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
   const { command, title, filepath, description } = fieldsOf(asked.metadata);
@@ -130,7 +128,7 @@ function optionsOf(always: string[]): RequestOption[] {
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }
 
-/** @param asked as `question.asked` and `GET /question` tell it */
+/** @param asked from `question.asked` or `GET /question` */
 function questionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
   const questions = listOf(asked.questions).map((one) => {
     const { multiple, ...rest } = fieldsOf(one);

@@ -8,18 +8,18 @@ import type { TaskNotice } from './user-message';
 const MAX_SUBAGENTS = 1_000;
 const MAX_DESCRIPTION = 500;
 
-/** The call of the tool `task` that set a subagent to work. */
+/** The `task` call that started a subagent. */
 export interface Start {
-  /** As it is called in the log. */
+  /** Log id. */
   toolUseId: string;
   input: Fields;
 }
 
-/** The subagents of one root session: the sessions below it, each of them a task. */
+/** Subagents of one root session: each session below it is a task. */
 export class Subagents {
   readonly #writer: SessionWriter;
   readonly #tree: SessionTree;
-  /** By session, the call that began its newest run. */
+  /** Call that started the newest run, by session. */
   readonly #startedBy = new Map<string, string>();
 
   constructor(writer: SessionWriter, tree: SessionTree) {
@@ -27,7 +27,7 @@ export class Subagents {
     this.#tree = tree;
   }
 
-  /** @param start null where it begins to speak before anything says who called it */
+  /** @param start null if the subagent's output came before its call */
   begin(session: string, start: Start | null): void {
     const before = this.#startedBy.get(session);
     if (this.#writer.isRunning(session) || (before !== undefined && (start === null || start.toolUseId === before)))
@@ -39,7 +39,7 @@ export class Subagents {
     const isNested = parentId !== null && parentId !== this.#tree.rootOf(session);
     this.#writer.taskStarted({
       task_id: session,
-      // Set to work again under the same id, it is another run.
+      // Restarted under the same id: a new run.
       ...(before === undefined || start === null ? {} : { run_id: start.toolUseId }),
       ...(start === null ? {} : { tool_use_id: start.toolUseId }),
       description: cutText(named, MAX_DESCRIPTION),
@@ -55,7 +55,7 @@ export class Subagents {
 
   ended({ taskId, status, result }: TaskNotice): void {
     if (status === 'running') return;
-    // One that was never heard of: begun before anything was followed.
+    // Unknown: it started before the connection.
     if (!this.#startedBy.has(taskId) && this.#tree.get(taskId) === undefined) return;
     const said = result === '' ? {} : status === 'failed' ? { error: result } : { summary: result };
     this.#writer.taskCompleted({ task_id: taskId, status, ...said });
@@ -66,29 +66,29 @@ export class Subagents {
   }
 }
 
-/** A session of OpenCode. Those with a parent are its subagents. */
+/** A session of OpenCode; one with a parent is a subagent. */
 interface NativeSession {
   id: string;
   parentId: string | null;
   directory: string | null;
   title: string | null;
-  /** The agent that works in it: `build`, `general`. */
+  /** Name of the agent: `build`, `general`. */
   agent: string | null;
-  /** Epoch milliseconds, by the server's clock; 0: not known. */
+  /** Epoch milliseconds by the server's clock; 0 if unknown. */
   createdAt: number;
   updatedAt: number;
 }
 
-/** Most sessions that are known; a server may have the sessions of years. */
+/** A server may hold the sessions of years. */
 const MAX_SESSIONS = 20_000;
-/** Subagents of subagents; a longer line of parents is a circle. */
+/** Nesting limit; a deeper chain of parents is a cycle. */
 const MAX_DEPTH = 32;
 
-/** Which sessions there are, and whose subagents they are. */
+/** Known sessions and their parents. */
 export class SessionTree {
   readonly #sessions = new Map<string, NativeSession>();
 
-  /** @param info as events and routes tell a session */
+  /** @param info a session as in events and routes */
   learn(info: unknown): NativeSession | null {
     const fields = fieldsOf(info);
     const id = idOf(fields.id);
@@ -120,7 +120,7 @@ export class SessionTree {
     this.#sessions.delete(id);
   }
 
-  /** The session that a person talks to; of one that is not known, itself. */
+  /** Root of a session's tree; the session itself if unknown. */
   rootOf(id: string): string {
     let root = id;
     for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
@@ -131,7 +131,7 @@ export class SessionTree {
     return root;
   }
 
-  /** Whether the line of its parents is known to the end. */
+  /** True if the root of its tree is known. */
   isKnown(id: string): boolean {
     return this.#sessions.has(this.rootOf(id));
   }

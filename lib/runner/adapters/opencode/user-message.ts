@@ -2,16 +2,16 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { idOf } from './native-event';
 
-/** What a part says that stands in a message to the agent. */
+/** A part of a message to the agent. */
 export type PromptPart =
-  /** `messageId`: it was sent by the dashboard, and is in the log under this id. */
+  /** `messageId`: log id of a message sent by the dashboard. */
   | { kind: 'person'; messageId: string | null; text: string }
   | { kind: 'task'; notices: TaskNotice[] }
-  /** OpenCode's own words: the content of a file, a reminder, that it should go on. */
+  /** OpenCode's own text: file content, a reminder, a continuation prompt. */
   | { kind: 'own' }
   | { kind: 'compaction'; isAuto: boolean };
 
-/** Where a message of the dashboard has its id: in the `metadata` of its part, which the server keeps and no model sees. */
+/** A dashboard message with its id in the part's `metadata`, which the server keeps and hides from the model. */
 export function partOfMessage(messageId: string, text: string) {
   return { type: 'text', text, metadata: { interlude: { messageId } } };
 }
@@ -36,16 +36,16 @@ export function parsePromptPart(part: Fields): PromptPart {
   }
 }
 
-/** @returns the id of the dashboard's message that a part is of */
+/** @returns dashboard id of the part's message */
 export function messageIdIn(part: Fields): string | null {
   return idOf(fieldsOf(fieldsOf(part.metadata).interlude).messageId);
 }
 
-/** How a background subagent ended, as OpenCode writes it into the parent's conversation. */
+/** The end of a background subagent, as OpenCode writes it into the parent's conversation. */
 export interface TaskNotice {
   taskId: string;
   status: 'completed' | 'failed' | 'stopped' | 'running';
-  /** What it said last, or why it failed. */
+  /** Final text or error. */
   result: string;
 }
 
@@ -58,7 +58,7 @@ const STATES: Record<string, TaskNotice['status']> = {
 };
 const MAX_RESULT = 2_000;
 
-/** @param text of a synthetic message, or the output of the tool `task` */
+/** @param text of a synthetic message, or output of the `task` tool */
 export function parseTaskNotices(text: string): TaskNotice[] {
   const heads = [...text.matchAll(HEAD)];
   return heads.map(({ 0: head, 1: taskId = '', 2: state = '', index }, at) => {

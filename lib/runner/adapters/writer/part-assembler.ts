@@ -15,43 +15,46 @@ import {
   textStart,
 } from './part-events';
 
-/** Most ended texts, and most calls, that are remembered for later corrections and results. */
+/** Ended texts and calls kept for later corrections and results. */
 const MAX_REMEMBERED = 512;
-/** Most texts and thoughts that stay open at once; beyond it the oldest ends. */
+/** Texts and thoughts open at once; beyond it the oldest ends. */
 const MAX_OPEN = 64;
-/** Of a longer text only the length is known while it is said, and after its end nothing it says can change it. */
+/**
+ * Maximum length of a text kept for comparison. For longer texts only the length is known, and they can't be corrected
+ * after their end.
+ */
 const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
-/** Most calls that are distinguished under one id of the agent's. */
+/** Calls distinguished under one reused id. */
 const MAX_REUSES = 64;
 
 export interface CallOptions {
-  /** By default the text that is being said. */
+  /** Defaults to the open text. */
   parentMessageId?: string;
-  /** The agent says that a call begins: one that has its result, or whose turn is over, is another one. */
+  /** A known call that has a result or whose turn has ended is a new call under the same id. */
   isStart?: boolean;
-  /** All arguments: a call that runs with others is another one. */
+  /** Complete arguments. Different arguments mean a new call under the same id. */
   args?: string | undefined;
 }
 
 interface Part {
   kind: 'text' | 'thought';
-  /** What the agent calls it. */
+  /** The agent's id. */
   name: string;
-  /** What it is called in the log: a message that was broken in on goes on under another id. */
+  /** Id in the log. An interrupted message continues under a new id. */
   id: string;
-  /** The written part; null once it is too long to keep. */
+  /** Text written so far; null once it is too long to keep. */
   shown: string | null;
   length: number;
-  /** Others may come between. */
+  /** Other parts may interleave. */
   staysOpen: boolean;
 }
 
 /**
- * One voice of a session, the agent's own or a subagent's. It says one thing at a time: a new text or call ends the text
- * before it, so agents that send no ends or no message ids are read correctly. Texts that `staysOpen` may interleave.
+ * Assembles the texts, thoughts and tool calls of one speaker, the agent or a subagent. A new part ends the open text,
+ * so agents that send no ends or no message ids read correctly; parts with `staysOpen` may interleave.
  *
- * Some agents use the id of a call again. Each call then has an id of its own in the log, and a result belongs to the
- * oldest call without one, of this turn if there is one.
+ * Some agents reuse call ids. Each call then gets its own id in the log, and a result goes to the oldest call without
+ * one, in this turn if possible.
  */
 export class PartAssembler {
   readonly #emit: Emit;
@@ -59,20 +62,20 @@ export class PartAssembler {
   readonly taskId: string | null;
   readonly #runId: string | null;
   readonly #texts = new Entities<'text', Part>('text', { mostOpen: MAX_OPEN, mostEnded: MAX_REMEMBERED });
-  /** Calls by their ids in the log, with their arguments so far; null: only the result has come. */
+  /** Arguments so far by log id; null if only the result has come. */
   readonly #calls = new Entities<'call', string | null>('call', {
     mostOpen: MAX_REMEMBERED,
     mostEnded: MAX_REMEMBERED,
   });
-  /** Ids that the agent used more than once, with those in the log, oldest first. */
+  /** Log ids of each reused id, oldest first. */
   readonly #reusedIds = new Map<string, string[]>();
-  /** The text or thought that goes on. */
   #open: Part | null = null;
   #idCount = 0;
 
   /**
-   * @param prefix start of generated ids, where the agent names none: the open run
-   * @param taskId the task whose subagent this is, and its run if the agent names one
+   * @param prefix start of generated ids for parts the agent does not name
+   * @param taskId task whose subagent this is
+   * @param runId run of that task, if the agent names it
    */
   constructor(emit: Emit, prefix: () => string, taskId: string | null = null, runId: string | null = null) {
     this.#emit = emit;
@@ -81,7 +84,7 @@ export class PartAssembler {
     this.#runId = runId;
   }
 
-  /** Takes over what another process began: its final text replaces what was shown. */
+  /** Continues parts of an earlier process: their final text replaces what was written. */
   resume(said: { texts: readonly string[]; thoughts: readonly string[]; calls: readonly string[] }): void {
     const add = (kind: Part['kind'], name: string) => {
       const part = { kind, name, id: name, shown: '', length: 0, staysOpen: false };
@@ -93,13 +96,13 @@ export class PartAssembler {
     for (const id of said.calls) this.#calls.take(id, 'start', '');
   }
 
-  /** Goes on with a text or thought. @param name the agent's id for it; null: it goes on until something else begins */
+  /** Appends to a text or thought. @param name the agent's id; null continues the open part */
   appendText(kind: Part['kind'], name: string | null, delta: string, about: TextOptions = {}): void {
     if (delta === '') return;
     this.#appendDelta(this.#part(kind, name, about), delta, about);
   }
 
-  /** The whole of a text or thought so far, or at last: only what is new is said, and what differs is replaced. */
+  /** Sets the full text: appends if it extends the written text, else replaces it. */
   setText(kind: Part['kind'], name: string, whole: string, about: TextOptions = {}): void {
     if (whole === '') return;
     const key = keyOf({ kind, name });
@@ -114,7 +117,7 @@ export class PartAssembler {
     else this.#replace(part, whole);
   }
 
-  /** The whole of a text that has ended: it replaces one that something else broke in on. */
+  /** Corrects a text that ended before its full text arrived. */
   #correct(ended: Part, whole: string, about: TextOptions): void {
     const { shown } = ended;
     if (shown === whole) return;
@@ -124,7 +127,7 @@ export class PartAssembler {
       keep(ended, whole, MAX_COMPARED.ended);
       return;
     }
-    // The rest becomes a text of its own: late, but not lost.
+    // Write the rest as a new part: late, but not lost.
     const length = shown === null || whole.startsWith(shown) ? ended.length : 0;
     if (whole.length <= length) return;
     const rest = this.#part(ended.kind, ended.name, about);
@@ -133,9 +136,9 @@ export class PartAssembler {
   }
 
   /**
-   * Adds to a text or thought that has ended with its turn, by a snapshot, which stands where the message does.
+   * Appends to a part that ended with its turn, through a snapshot at its original place.
    *
-   * @returns false if the message is not known as a whole, or has not ended
+   * @returns false if the full text is unknown or the part has not ended
    */
   appendLate(kind: Part['kind'], name: string, delta: string): boolean {
     const key = keyOf({ kind, name });
@@ -150,7 +153,7 @@ export class PartAssembler {
     return true;
   }
 
-  /** Ends what is open. @param name, kind end only this; by default everything */
+  /** Ends the open parts with this name and kind; all by default. */
   endText(name?: string, kind?: Part['kind']): void {
     for (const [, open] of this.#texts.entries()) {
       if ((name === undefined || open.name === name) && (kind === undefined || open.kind === kind)) this.#end(open);
@@ -164,20 +167,19 @@ export class PartAssembler {
     keep(part, part.shown, MAX_COMPARED.ended);
   }
 
-  /** Ends what was being said when something else begins. */
+  /** Ends the open text because another part starts. */
   #interrupt(): void {
     if (this.#open !== null && !this.#open.staysOpen) this.#end(this.#open);
   }
 
-  /** Begins a call, unless it is known. @returns its id in the log */
+  /** Starts a call unless it is known. @returns its id in the log */
   startCall(id: string, name: string, { parentMessageId, isStart = false, args }: CallOptions = {}): string {
     const known = this.#newest(id);
-    // Its result came first.
+    // The result arrived first.
     if (this.#calls.about(known) === null) this.#calls.forget(known);
     const verdict = this.#calls.verdict(known, 'start');
     const isAnother = (isStart && verdict === 'late') || (args !== undefined && this.#runsWithOther(known, args));
     if (verdict !== 'begins' && !isAnother) return known;
-    // An id of its own as well where the calls of before are not known any more.
     const shown = isAnother || known !== id ? this.#newId(id) : id;
     const parent = parentMessageId ?? (this.#open?.kind === 'text' ? this.#open.id : null);
     this.#interrupt();
@@ -209,14 +211,14 @@ export class PartAssembler {
     return this.#reusedIds.get(id)?.at(-1) ?? id;
   }
 
-  /** The call that a result is about. */
+  /** Log id of the call that a result belongs to. */
   #awaitingResult(id: string): string {
     const ids = this.#reusedIds.get(id) ?? [id];
     const left = () => ids.findLast((one) => this.#calls.stateOf(one) === 'left');
     return ids.find((one) => this.#calls.isOpen(one)) ?? left() ?? this.#newest(id);
   }
 
-  /** The shown part of a text; null if that is not known, or too long to keep. */
+  /** Text written so far; null if unknown or too long to keep. */
   textOf(kind: Part['kind'], name: string): string | null {
     return this.#texts.about(keyOf({ kind, name }))?.shown ?? null;
   }
@@ -225,18 +227,17 @@ export class PartAssembler {
     return this.#texts.stateOf(keyOf({ kind, name }));
   }
 
-  /** The arguments of a call so far. */
   argsOf(id: string): string {
     return this.#calls.about(id) ?? '';
   }
 
-  /** The id in the log of the newest call under an id of the agent's; null if there is none. */
+  /** Log id of the newest call with the agent's id; null if none. */
   loggedCallId(id: string): string | null {
     const newest = this.#newest(id);
     return this.#calls.about(newest) == null ? null : newest;
   }
 
-  /** @param id its id in the log */
+  /** @param id log id */
   callState(id: string): CallState {
     return this.#calls.stateOf(id);
   }
@@ -246,7 +247,7 @@ export class PartAssembler {
     return this.#calls.open;
   }
 
-  /** The arguments of a call as they are by now; given again, they change only if they differ. */
+  /** Sets the arguments so far; writes nothing if they are unchanged. */
   setArgs(id: string, value: unknown): void {
     if (value === undefined || this.#calls.verdict(id, 'args') !== 'continues') return;
     const before = this.#calls.about(id) ?? '';
@@ -257,45 +258,44 @@ export class PartAssembler {
     this.#calls.take(id, 'args', args);
   }
 
-  /** More of the arguments of a call, of an agent that gives them piece by piece. */
   appendArgs(id: string, delta: string): void {
     if (this.#calls.verdict(id, 'args') !== 'continues') return;
     this.#write(...callArgs(id, delta, false));
     this.#calls.take(id, 'args', (this.#calls.about(id) ?? '') + delta);
   }
 
-  /** The call runs: its arguments are complete. @param args final arguments: others mean another call */
+  /** Completes the arguments. @param args final arguments, to tell reuses of the id apart */
   endCall(id: string, args = ''): void {
     const ends = this.#calls.verdict(id, 'end') === 'ends';
     if (ends || args !== '') this.#calls.take(id, 'end', args.length > MAX_COMPARED.ended ? '' : args);
     if (ends) this.#write({ type: 'TOOL_CALL_END', toolCallId: id });
   }
 
-  /** What the call gave; the first word counts. */
+  /** Writes the result of a call, once. */
   setResult(id: string, content: string, about: ResultOptions = {}): void {
     const shown = this.#awaitingResult(id);
     this.endCall(shown);
-    // The call began before this process listened, so its start may be in the log already.
+    // The call started before this process; the log may hold its start.
     if (this.#calls.verdict(shown, 'result') === 'stray') this.#calls.take(shown, 'start', null);
     if (this.#calls.take(shown, 'result') === 'repeats') return;
     this.#write(callResult(shown, content, about));
   }
 
-  /** Ends texts and the arguments of calls, because nothing that follows continues them. */
+  /** Ends all texts and call arguments. */
   endAll(): void {
     this.endText();
     for (const id of this.#calls.open) this.endCall(id);
   }
 
-  /** The turn, task or process has ended. Results of calls that are left may still come. */
+  /** Ends everything with the turn, task or process. Results of abandoned calls may still come. */
   close(): void {
     this.endText();
     for (const id of this.#calls.open) this.#abandon(id);
-    // A call under the same id is another one from here on, whatever its arguments.
+    // From here on the id means a new call, whatever its arguments.
     for (const id of this.#calls.ended) if (this.argsOf(id) !== '') this.#calls.take(id, 'cut', '');
   }
 
-  /** The task of the subagent has ended: of its texts only the lengths are known from here on. */
+  /** Closes everything and keeps only the lengths of texts, once the subagent's task has ended. */
   releaseTexts(): void {
     this.close();
     for (const part of this.#texts.all()) part.shown = null;
@@ -319,7 +319,7 @@ export class PartAssembler {
     }
     const crowded = this.#texts.crowded;
     if (crowded !== null) this.#end(this.#texts.about(crowded) as Part);
-    // The earlier text has ended: it goes on as another one.
+    // A reopened text gets a new id.
     const id = known === undefined ? given : `${given}~${this.#idCount++}`;
     const part: Part = { kind, name: given, id, shown: '', length: 0, staysOpen: about.staysOpen === true };
     this.#texts.forget(key);

@@ -3,36 +3,36 @@ import { compact } from '@interlude/protocol/fields';
 import { withInterlude } from '@interlude/protocol/with-interlude';
 import { jsonBytes, splitText, truncateText } from './size-limits';
 
-/** Most bytes of all edits of one call, as JSON. */
+/** Limit for all edits of one call, bytes of JSON. */
 const MAX_EDITS_BYTES = 128 * 1024;
 
 export interface TextOptions {
-  /** The messages it answers. */
+  /** Messages it answers. */
   replyTo?: string[];
-  /** The agent names it with each delta: other texts and calls may come in between. It ends with its END or its turn. */
+  /** The agent names the part with each delta, so other parts may interleave. It ends with its END or its turn. */
   staysOpen?: true;
-  /** The native message, where it holds more than its text. */
+  /** The native message, if it holds more than the text. */
   rawEvent?: unknown;
 }
 
 export interface ResultOptions {
   isError?: boolean;
   edits?: FileEdit[];
-  /** By default made of the call's id. */
+  /** Defaults to an id derived from the call's. */
   messageId?: string;
   rawEvent?: unknown;
 }
 
 export interface UserMessageOptions {
-  /** Who sent it. */
+  /** Sender. */
   name?: string;
-  /** The native message, where it holds more than its text. */
+  /** The native message, if it holds more than the text. */
   rawEvent?: unknown;
 }
 
 interface Text {
   kind: 'text' | 'thought';
-  /** Its id in the log. */
+  /** Id in the log. */
   id: string;
 }
 
@@ -47,13 +47,13 @@ export function textStart({ kind, id: messageId }: Text, { replyTo }: TextOption
   return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant', ...reply }];
 }
 
-/** Marks an event of a subagent with its task, and with the task's run if the agent names one. */
+/** Marks an event of a subagent with its task and, if known, the task's run. */
 export function ofTask(event: AgUiEvent, taskId: string | null, runId: string | null): AgUiEvent {
   const marked = taskId === null ? event : { ...event, subagentRunId: taskId };
   return runId === null ? marked : withInterlude(marked, { taskRunId: runId });
 }
 
-/** @param isWhole it replaces the text so far */
+/** @param isWhole replaces the text so far */
 export function textContent({ kind, id: messageId }: Text, text: string, isWhole: boolean, raw: object): AgUiEvent[] {
   const type = kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT';
   return partsOf({ type, messageId }, text, isWhole).map((part) => ({ ...part, ...raw }));
@@ -67,7 +67,7 @@ export function textEnd({ kind, id: messageId }: Text): AgUiEvent[] {
   ];
 }
 
-/** A message to the agent, from a person or another agent, or the prompt of a subagent. */
+/** A message to the agent from a person or another agent, or a subagent's prompt. */
 export function userMessage(messageId: string, text: string, { name, ...raw }: UserMessageOptions): AgUiEvent[] {
   return [
     { type: 'TEXT_MESSAGE_START', messageId, role: 'user', ...compact({ name }) },
@@ -76,7 +76,7 @@ export function userMessage(messageId: string, text: string, { name, ...raw }: U
   ];
 }
 
-/** @param isWhole they replace the arguments so far */
+/** @param isWhole replaces the arguments so far */
 export function callArgs(toolCallId: string, args: string, isWhole: boolean): AgUiEvent[] {
   return partsOf({ type: 'TOOL_CALL_ARGS', toolCallId }, args, isWhole);
 }
@@ -100,7 +100,7 @@ function partsOf(event: AgUiEvent, text: string, isWhole: boolean): AgUiEvent[] 
   return splitText(text).map((delta, at) => ({ ...event, delta, ...(isWhole && at === 0 ? whole : {}) }));
 }
 
-/** As many edits as fit, and always the first. */
+/** Keeps as many edits as fit, at least the first. */
 function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
   let left = MAX_EDITS_BYTES;
   return edits.flatMap(({ path, before, after }) => {
@@ -111,7 +111,7 @@ function fittingEdits(edits: readonly FileEdit[]): FileEdit[] {
   });
 }
 
-/** Where the parts of the adapter put their events; the adapter adds the time. */
+/** Receives the events of a part; the writer adds the time. */
 export type Emit = (event: AgUiEvent) => void;
 
 export function custom(name: string, value: object): AgUiEvent {

@@ -19,7 +19,7 @@ import { boundEvent, truncateText } from './size-limits';
 import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
-  /** `trigger`: a timer that began the turn before a message joined it. */
+  /** `trigger`: the timer that started the turn before a message joined it. */
   | { kind: 'user'; userMessageIds: readonly string[]; trigger?: TurnTrigger | undefined }
   | { kind: 'between-run'; trigger: TurnTrigger; parentRunId?: string | null };
 
@@ -28,32 +28,31 @@ export type TurnEnd = { kind: 'success' } | { kind: 'cancelled' } | { kind: 'fai
 export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
-  /** The agent has said or done something in it. */
+  /** The agent has produced content in this turn. */
   readonly spoke: boolean;
-  /** Ids of the user messages that it answers. */
+  /** User messages the turn answers. */
   readonly answers: ReadonlySet<string>;
   /** Epoch milliseconds. */
   readonly startedAt: number;
 }
 
-/** What is known about a turn when it ends. */
 export interface TurnDetails {
-  /** The agent did not say that it ended. */
+  /** The agent did not report the end. */
   isInferred?: boolean;
   /** Stored with the turn. */
   result?: object | undefined;
-  /** The final cause, if it differs from the one at the start. */
+  /** Final cause, if it differs from the initial one. */
   trigger?: TurnTrigger;
-  /** Tasks whose ends it answered, though they did not wake it. */
+  /** Ended tasks the turn reported without being started by them. */
   foldedTaskIds?: string[];
 }
 
-/** Open work of a process that was killed, whose agent has gone on. */
+/** Open work of a killed process whose agent continues. */
 export interface InterruptedWork {
   turn: { runId: string; cause: TurnCause } | null;
   tasks: readonly { id: string; runId: string | null }[];
   requests: readonly string[];
-  /** By the agent's names. */
+  /** The agent's ids. */
   texts: readonly string[];
   thoughts: readonly string[];
   calls: readonly string[];
@@ -63,19 +62,19 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
-  /** The agent gives a task's id to further runs, named or not, also while an earlier one goes on. */
+  /** The agent reuses task ids for further runs, possibly while an earlier run is open. */
   reusesTaskIds?: boolean;
-  /** What a subagent is saying goes on past the end of a turn, until its task ends. By default it ends with the turn. */
+  /** Subagent texts stay open past the end of a turn, until their task ends. */
   subagentsGoOn?: boolean;
-  /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
+  /** Outcome of a turn that was open when the next one began. Defaults to success. */
   unfinished?: TurnEnd;
-  /** Called before a turn ends, whatever ends it. @returns everything known about the turn by then */
+  /** Called before any turn ends. @returns the final details */
   beforeTurnEnds?: (end: TurnEnd, about: TurnDetails) => TurnDetails;
 }
 
 interface RequestDetails {
   outlivesTurn: boolean;
-  /** The turn that was open then. */
+  /** Run id of the turn open at the time. */
   openedIn: string | null;
   kind: RequestOpenedValue['kind'];
 }
@@ -88,16 +87,16 @@ interface Turn {
   startedAt: number;
 }
 
-/** Most speakers, and most open tasks and requests, that are known. */
+/** Limit for assemblers, open tasks and open requests. */
 const MAX_KNOWN = 1_000;
 const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 
 /**
- * Writes one session as AG-UI events, for every kind of agent. The adapter decides what a native message means. The
- * writer opens and closes turns, leaves nothing open in a closed turn, writes nothing twice, and cuts every record to a
- * size that the server accepts.
+ * Writes one session as AG-UI events, for every agent kind. The adapter decides what a native message means; the writer
+ * opens and closes turns, closes everything inside a turn with it, drops duplicates, and bounds each record.
  *
- * Ordering: `take` returns events in the order of the calls that wrote them, each with the time of its call.
+ * Ordering: `take` returns events in call order, each with the time set by `at`.
+ * Failure: never throws. Beyond a limit the oldest open item ends as lost or unknown.
  */
 export class SessionWriter {
   readonly sessionId: string;
@@ -106,11 +105,10 @@ export class SessionWriter {
   readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
   readonly #tasks = new TaskRuns(MAX);
   readonly #requests = new Entities<'request', RequestDetails>('request', MAX);
-  /** Tasks and requests for reading: only the writer's methods move them. */
+  /** Read access; only the writer's methods change state. */
   readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
   readonly requests: Pick<Entities<'request', RequestDetails>, 'open' | 'isOpen' | 'stateOf' | 'about'> =
     this.#requests;
-  /** Ids of messages that are in the log. */
   readonly #loggedMessages = new Map<string, true>();
   #now = 0;
   #out: EmittedEvent[] = [];
@@ -126,7 +124,7 @@ export class SessionWriter {
     this.#now = now;
   }
 
-  /** Returns the events since the last call. */
+  /** Returns and clears the pending events. */
   take(): EmittedEvent[] {
     const out = this.#out;
     this.#out = [];
@@ -142,7 +140,7 @@ export class SessionWriter {
     return this.#turns.stateOf(TURN) === 'open' ? (this.#turns.about(TURN) ?? null) : null;
   }
 
-  /** Continues the open work of the process before this one: writes its ends, but not its starts again. */
+  /** Continues open work of an earlier process: its starts are in the log, only its ends are written. */
   resume({ turn, tasks, requests, ...said }: InterruptedWork): void {
     if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
     for (const { id, runId } of tasks)
@@ -154,14 +152,14 @@ export class SessionWriter {
     this.parts().resume(said);
   }
 
-  /** Begins a turn, and ends an open one first, as `unfinished`. */
+  /** Begins a turn, ending an open one as `unfinished`. */
   begin(cause: TurnCause, runId?: string): void {
     this.applyTurnInput('begin', () => cause, runId);
   }
 
   /**
-   * Moves the turn by an input, and begins it with its cause where the grammar says so. An `end` begins a turn whose
-   * start was missed; `finish` ends it.
+   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar says so. `end` only begins
+   * a turn whose start was missed; `finish` ends it.
    */
   applyTurnInput(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
     if (this.#turns.verdict(TURN, input) === 'late') {
@@ -175,7 +173,7 @@ export class SessionWriter {
     return verdict;
   }
 
-  /** Adds messages to those that the open turn answers, and writes its start again, as a user turn. */
+  /** Adds messages to the open turn and rewrites its start as a user turn. */
   joinTurn(userMessageIds: readonly string[]): void {
     const cause = { kind: 'user', userMessageIds } as const;
     const verdict = this.applyTurnInput('join', () => cause);
@@ -214,18 +212,17 @@ export class SessionWriter {
     });
   }
 
-  /** Adds messages to those that the open turn answers. */
   addAnswered(userMessageIds: readonly string[]): void {
     for (const id of userMessageIds) this.#turn?.answers.add(id);
   }
 
-  /** Sets the cause of the open turn, where it is better known than at its start. */
+  /** Corrects the cause of the open between-run turn. */
   setTrigger(trigger: TurnTrigger): void {
     const turn = this.#turn;
     if (turn?.cause.kind === 'between-run') turn.cause = { ...turn.cause, trigger };
   }
 
-  /** Ends the open turn and what is open in it. */
+  /** Ends the open turn and everything open in it. */
   finish(end: TurnEnd, about: TurnDetails = {}): void {
     const turn = this.#turn;
     if (turn === null) return;
@@ -259,9 +256,9 @@ export class SessionWriter {
   }
 
   /**
-   * Returns the speaker for the agent, or for the subagent of a task.
-   * @param taskId null: the agent itself
-   * @param runId the run of the task, if the agent names it with what the subagent says
+   * Returns the assembler of the agent, or of a task's subagent.
+   * @param taskId null for the agent itself
+   * @param runId run of the task, if the agent names it
    */
   parts(taskId: string | null = null, runId: string | null = null): PartAssembler {
     const name = runId === null ? (taskId ?? MAIN) : `${taskId}/${runId}`;
@@ -282,7 +279,7 @@ export class SessionWriter {
     return parts;
   }
 
-  /** Writes a message that was not sent through the dashboard, once. */
+  /** Writes a message sent outside the dashboard, once. */
   userMessage(
     id: string,
     text: string,
@@ -297,17 +294,17 @@ export class SessionWriter {
     for (const event of userMessage(id, text, about)) this.#emit(ofTask(event, taskId, runId));
   }
 
-  /** A message of the dashboard, which the log has already. Only a replay, whose log is empty, writes it. */
+  /** Records a message sent through the dashboard. Writes it only in a replay, whose log is empty. */
   dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
     if (this.#options.isReplay === true) this.userMessage(id, text, about);
     setBounded(this.#loggedMessages, id, true, MAX_KNOWN);
   }
 
   /**
-   * Writes the start of a task, once: an agent that uses an id again names the run.
+   * Writes the start of a task, once. An agent that reuses the id names the run.
    *
-   * @param input `hide`: its call shows it, until it starts
-   * @returns whether the task is shown
+   * @param input `hide`: keep the task hidden until a later `start`
+   * @returns true if the task is visible
    */
   taskStarted(value: TaskEventValue, input: 'start' | 'hide' = 'start'): boolean {
     const { reusesTaskIds = false } = this.#options;
@@ -332,7 +329,6 @@ export class SessionWriter {
     return this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
-  /** Whether a task was started here and has not ended. */
   isRunning(taskId: string): boolean {
     const run = this.#tasks.find({ task_id: taskId });
     return run !== undefined && this.#tasks.isOpen(run.key);
@@ -342,7 +338,7 @@ export class SessionWriter {
     return this.#tasks.running.map(({ id }) => id);
   }
 
-  /** @returns false for a task that has ended or is hidden; one that is not known may have begun before this process */
+  /** @returns false for an ended or hidden task. An unknown task may have started before this process */
   taskProgress(value: TaskEventValue): boolean {
     const run = this.#tasks.find(value);
     if (run !== undefined && this.#tasks.take(run.key, 'report') !== 'continues') return false;
@@ -356,11 +352,10 @@ export class SessionWriter {
 
   /**
    * Writes the end of a task, once.
-   * @param isGuess the agent did not report the end: a later report counts
-   * @returns whether it is new
+   * @param isGuess not reported by the agent: a later report corrects it
+   * @returns false for a duplicate
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
-    // The start of an unknown task was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
     for (const parts of this.#assemblers.values()) {
@@ -376,7 +371,7 @@ export class SessionWriter {
     this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
   }
 
-  /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
+  /** Opens a request. @param outlivesTurn asked by a subagent or between turns */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
@@ -388,12 +383,12 @@ export class SessionWriter {
     this.#requests.take(id, 'ask', { outlivesTurn, kind, openedIn: this.#turn?.runId ?? null });
   }
 
-  /** The agent went on before an answer was seen, which may still be reported. */
+  /** Closes a request the agent passed before an answer was seen; the answer may still be reported. */
   requestPassed(id: string): void {
     if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
   }
 
-  /** Writes how a request ended, if it is open or passed. */
+  /** Writes the outcome of an open or passed request. */
   resolved(id: string, outcome: RequestResolvedValue['outcome'], message: string | null = null): void {
     const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
     if (ENDS.has(this.#requests.take(id, isAnswer ? 'answer' : 'cut'))) this.#resolve(id, outcome, message);
@@ -403,7 +398,6 @@ export class SessionWriter {
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
   }
 
-  /** Writes the agent's current plan. */
   plan(id: string, entries: readonly PlanEntry[]): void {
     this.parts().endText();
     this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, replace: true });
@@ -413,29 +407,29 @@ export class SessionWriter {
     this.#emit(custom(CUSTOM.notice, { text: truncateText(text), tone }));
   }
 
-  /** Writes an event about the agent's internals, which is stored but not shown. */
+  /** Writes an internal event: stored, not shown. */
   custom(name: string, value: object): void {
     this.#emit(custom(name, value));
   }
 
-  /** Passes on an AG-UI event that opens and ends nothing. */
+  /** Forwards an AG-UI event that opens and closes nothing. */
   emit(event: AgUiEvent): void {
     this.#emit(event);
   }
 
-  /** Writes a native message that the adapter does not understand. */
+  /** Writes a native message the adapter does not understand. */
   raw(event: unknown, source: string): void {
     this.#emit({ type: 'RAW', event, source });
   }
 
-  /** True from the end of the session to its next event. */
+  /** True from the end of the process to the next event. */
   get isOver(): boolean {
     return this.#hasEnded;
   }
 
   /**
-   * The process or connection is gone: closes the turn and all requests; tasks are lost.
-   * @param keepsTasks background tasks are not children of the agent's process, and may go on
+   * Closes everything with the process or connection: the turn fails, requests are cancelled, tasks are lost.
+   * @param keepsTasks tasks outlive the agent's process
    */
   end(end: WireEnd, keepsTasks = false): void {
     if (this.#hasEnded) return;
@@ -446,7 +440,7 @@ export class SessionWriter {
     this.processEnded(end, 'The agent has gone');
   }
 
-  /** Ends all open requests, texts, calls and the turn with the agent's process. @param end how the open turn ends */
+  /** Closes requests, parts and the turn with the agent's process. */
   interrupt(end: TurnEnd): void {
     for (const id of this.#requests.open) this.resolved(id, 'cancelled');
     this.finish(end);
@@ -454,7 +448,7 @@ export class SessionWriter {
     for (const parts of this.#assemblers.values()) parts.close();
   }
 
-  /** Writes the end of a process whose open work has ended. @param what happened, if the session goes on */
+  /** Writes the end of the process. @param what happened, for the notice if the session continues */
   processEnded({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
     else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
@@ -468,7 +462,7 @@ export class SessionWriter {
 }
 
 const MAIN = '';
-/** The id of the one turn that is open at a time. */
+/** Key of the single open turn. */
 const TURN = '';
 const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
 const TOO_MANY = 'Too many are open at once: this one is not followed any more.';

@@ -3,12 +3,12 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { isObject } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 
-/** UTF-16 units of one delta: below MAX_RECORD_BYTES even where JSON writes each of them as `\u0000`. */
+/** UTF-16 units of one delta: below MAX_RECORD_BYTES even if JSON escapes every unit. */
 const MAX_DELTA = 128 * 1024;
-/** JSON writes a unit in at most as many bytes. */
+/** Worst case of a `\u0000` escape. */
 const MAX_BYTES_PER_UNIT = 6;
 
-/** A text in parts that each fit into a record; none of them ends inside a surrogate pair. */
+/** Splits a text into parts that each fit a record, never inside a surrogate pair. */
 export function splitText(text: string): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
@@ -20,9 +20,9 @@ export function splitText(text: string): string[] {
 }
 
 /**
- * Cuts a text that can't come in parts, and adds a note of how much is missing.
+ * Truncates a text that can't be split, and notes how much is missing.
  *
- * @param maxBytes most bytes of the text as JSON, without that note
+ * @param maxBytes of JSON, without the note
  */
 export function truncateText(text: string, maxBytes = 768 * 1024): string {
   let kept = cutText(text, maxBytes);
@@ -33,29 +33,28 @@ export function truncateText(text: string, maxBytes = 768 * 1024): string {
   return withTruncationNote(kept, text.length - kept.length);
 }
 
-/** The beginning of a text, with a note of how many characters it lacks. */
 export function withTruncationNote(kept: string, cut: number): string {
   return cut === 0 ? kept : `${kept}\n… [${cut.toLocaleString('en')} characters cut]`;
 }
 
-/** Bytes of a text as JSON in UTF-8. */
+/** Size of a text as UTF-8 JSON. */
 export function jsonBytes(text: string): number {
   return new TextEncoder().encode(JSON.stringify(text)).length;
 }
 
-/** What an event may hold: well below what a record may, whose envelope takes its own share. */
+/** Limits of an event; the rest of the record is for its envelope. */
 const MOST: Measure = { units: 160 * 1024, values: 10_000, depth: 48 };
-/** In bytes of JSON, for what has more units than could take as much in the worst case. */
+/** Bytes of JSON, checked only above the `units` limit. */
 const MOST_BYTES = 960 * 1024;
 
 interface Measure {
-  /** UTF-16 units of all names and texts; JSON writes each in at most six bytes. */
+  /** UTF-16 units of all keys and strings; JSON takes at most six bytes for each. */
   units: number;
   values: number;
   depth: number;
 }
 
-/** How what does not fit is cut down: the first of these that is enough. */
+/** Truncation levels, tried in order. */
 const CUTS = [
   { text: 32 * 1024, entries: 1_000, depth: 40 },
   { text: 4 * 1024, entries: 200, depth: 16 },
@@ -66,10 +65,7 @@ const CUTS = [
 const IDS = ['messageId', 'parentMessageId', 'toolCallId', 'subagentRunId', 'runId', 'parentRunId'] as const;
 const VALUE_IDS = ['task_id', 'run_id', 'tool_use_id', 'parent_task_id'] as const;
 
-/**
- * An event that the server takes and shows, whatever the agent has put into it: ids that are ids, and in all no more than
- * a record holds. One that is so already stays the same object.
- */
+/** Truncates an event to what the server accepts, with valid ids. Returns the same object if it fits. */
 export function boundEvent(event: AgUiEvent): AgUiEvent {
   const named = withIds(event);
   if (fits(named)) return named;
@@ -81,7 +77,7 @@ export function boundEvent(event: AgUiEvent): AgUiEvent {
   return cut;
 }
 
-/** The same long id is always the same short one; two that differ stay two. */
+/** Shortens an overlong id; deterministic and collision-resistant. */
 function boundId(id: string): string {
   if (id.length <= MAX_ID_LENGTH) return id;
   let hash = 0xcbf29ce484222325n;
@@ -108,12 +104,12 @@ function idsIn<Whole extends Record<string, unknown>>(whole: Whole, names: reado
 function fits(event: AgUiEvent): boolean {
   const left = { ...MOST };
   if (takes(event, left, 0)) return true;
-  // A text without anything that JSON has to escape takes a byte a unit.
+  // Unescaped ASCII takes one byte a unit.
   if (left.values < 0 || left.depth < 0 || left.units < -MOST_BYTES) return false;
   return new TextEncoder().encode(JSON.stringify(event)).length <= MOST_BYTES;
 }
 
-/** @param left remaining room; below 0 once it is used up */
+/** @param left remaining budget; negative once exceeded */
 function takes(value: unknown, left: Measure, depth: number): boolean {
   left.values -= 1;
   if (typeof value === 'string') left.units -= value.length;
@@ -139,13 +135,13 @@ function cutDown(value: unknown, text: number, entries: number, depth: number): 
     return left <= 0 ? value.map(inner) : [...value.slice(0, entries).map(inner), `… ${left} more`];
   }
   const all = Object.entries(value);
-  // What an event is for stands first in it: its type, its name, its ids.
+  // Identifying fields come first: type, name, ids.
   const kept = all.slice(0, Math.max(entries, 12)).map(([name, one]) => [truncateText(name, 256), inner(one)]);
   if (all.length > kept.length) kept.push(['…', `${all.length - kept.length} more`]);
   return Object.fromEntries(kept);
 }
 
-/** As JSON. A larger or deeper input does not fit into a record, and no person could read it. */
+/** Bytes of JSON: an input beyond these limits fits no record and no person could review it. */
 const MAX_BYTES = 512 * 1024;
 const MAX_DEPTH = 36;
 const MAX_VALUES = 5_000;
@@ -156,10 +152,10 @@ interface DisplayInput {
 }
 
 /**
- * Returns the whole input of a request, as a person sees it before allowing. A request whose input can't be shown whole
- * can only be denied.
+ * Returns the input of a request as a person sees it before allowing. A request whose input can't be shown in full can
+ * only be denied.
  *
- * @param isWhole false: parts of it have been cut before
+ * @param isWhole false if the input is already truncated
  */
 export function displayInput(input: unknown, options: readonly RequestOption[], isWhole = true): DisplayInput {
   if (isWhole && isDisplayable(input)) return { input, options: [...options] };
@@ -181,17 +177,17 @@ function hasRoom(value: unknown, left: { values: number }, depth: number): boole
   return Object.values(value).every((one) => hasRoom(one, left, depth + 1));
 }
 
-/** Names, titles, paths and ids: longer ones are cut, so that whatever is made of them fits into a record. */
+/** Names, titles, paths and ids. */
 const MAX_SHORT_TEXT = 8 * 1024;
-/** What is kept as it is may take so much; of what is longer, the beginning is kept. */
+/** Bytes of JSON. */
 const MAX_KEPT_BYTES = 256 * 1024;
-/** Deeper, nothing is looked at, and no part of the reader runs out of stack. */
+/** Protects recursive readers from stack overflow. */
 const MAX_FRAME_DEPTH = 100;
 
-/** What may be of any length: it is told in parts, cut where it is told, or only measured. */
+/** Strings of any length: split, truncated or measured where they are used. */
 const LONG = new Set(['text', 'oldText', 'newText', 'data', 'blob', 'rawInput', 'rawOutput']);
 
-/** A frame whose every text but those of LONG has a bound. What needs no change stays the same object. */
+/** Bounds all strings of a frame except those in LONG. Returns the same object if nothing changes. */
 export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
   if (typeof value === 'string')
     return isLong || value.length <= MAX_SHORT_TEXT ? value : `${cutText(value, MAX_SHORT_TEXT)}…`;
@@ -213,7 +209,7 @@ export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
   return copy ?? value;
 }
 
-/** As it is, or, where that is too long for a record, its beginning. */
+/** Returns a native value unchanged if it fits a record, else the beginning of its JSON. */
 export function fitting<Value>(value: Value): Value | { beginning: string } {
   const whole = JSON.stringify(value) ?? 'null';
   const isLong = whole.length > MAX_KEPT_BYTES / 6 && jsonBytes(whole) > MAX_KEPT_BYTES;
