@@ -1,4 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
 
 /**
  * One message between Interlude and an agent: a line of a recording and the only input of an adapter. A live source
@@ -54,4 +55,17 @@ export interface WireAdapterOptions {
   newRunId: () => string;
   /** Replays a recording: the log does not hold the dashboard's own messages yet, so the adapter writes them. */
   isReplay?: boolean;
+}
+
+/** Returns the earliest of several timers; null if none is set. */
+export function earliest(times: Iterable<number | null>): number | null {
+  const set = [...times].filter((time) => time !== null);
+  return set.length === 0 ? null : Math.min(...set);
+}
+
+/** Unwraps an error message that the model's API sent as JSON; other texts stay. */
+export function unwrapErrorMessage(text: string): string {
+  if (!text.trimStart().startsWith('{')) return text;
+  const { error, message } = fieldsOf(parseJson(text));
+  return textOf(fieldsOf(error).message) ?? textOf(message) ?? text;
 }

@@ -354,7 +354,7 @@ describe('a stream of events that breaks in the middle of a turn', () => {
     pass(65_000);
     opens(Date.UTC(2026, 10, 28, 10, 0, 0));
     close();
-    expect(lines()).toContain('not heard from 2026-11-28 10:00:00 to 10:01:05 UTC');
+    expect(lines()).toContain('No signal from the agent from 2026-11-28 10:00:00 to 10:01:05 UTC');
   });
 });
 

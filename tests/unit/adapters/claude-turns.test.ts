@@ -199,7 +199,7 @@ describe('which turn is open', () => {
     [
       { subtype: 'error_max_turns', is_error: true, errors: [] },
       'error_max_turns',
-      'The turn stopped at its limit of steps.',
+      'The turn reached its step limit.',
     ],
     [
       {
@@ -427,7 +427,7 @@ describe('messages', () => {
     );
     const notices = s.story().customs.filter((event) => event.name === 'interlude:notice');
     expect(notices.map((event) => event.value)).toEqual([
-      { text: 'The model API did not answer (529 overloaded). Trying again in 4 s, 2 of 10.', tone: 'warning' },
+      { text: 'The model API did not respond (529 overloaded). Retry 2 of 10 in 4 s.', tone: 'warning' },
       { text: 'The conversation was compacted to make room, 150,000 → 9,000 tokens.', tone: 'info' },
     ]);
   });

@@ -295,7 +295,7 @@ test('what is asked under an id that is in use takes the place of what was asked
   pass(ask('i1', 'ls'));
   pass(ask('i2', 'rm -rf /'));
   expect(codex.of('request:resolved').map(({ value }) => value)).toEqual([
-    { request_id: 'i1:3', outcome: 'unknown', message: 'Codex asks for something else under the same id.' },
+    { request_id: 'i1:3', outcome: 'unknown', message: 'Codex reused the id for another request.' },
   ]);
   expect(codex.adapter.asked(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
   codex.close();

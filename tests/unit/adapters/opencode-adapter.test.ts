@@ -148,7 +148,7 @@ describe('a turn', () => {
     message({ id: 'msg_4', parentID: 'msg_3', finish: 'stop' });
     expect(starts(lines(), 'RUN_')).toEqual([
       expect.stringContaining('turn_msg_1'),
-      expect.stringContaining('OpenCode ended in the middle of this turn.'),
+      expect.stringContaining('OpenCode ended during this turn.'),
       expect.stringContaining('turn_msg_3'),
       expect.stringContaining('"type":"success"'),
     ]);

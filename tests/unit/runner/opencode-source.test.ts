@@ -225,7 +225,7 @@ describe('a server that is killed', () => {
     expect(turnsIn(around()).at(-1)).toEqual([
       'RUN_ERROR',
       `turn_${parent}`,
-      'OpenCode ended in the middle of this turn.',
+      'OpenCode ended during this turn.',
     ]);
     const [ended] = around().events.filter(({ name }) => name === 'task:completed');
     expect(ended?.value).toMatchObject({ task_id: child, status: 'lost' });
@@ -243,7 +243,7 @@ describe('a server that is killed', () => {
     await poll(() => turnsIn(around()).at(-1)).toEqual([
       'RUN_ERROR',
       `turn_${id}`,
-      'OpenCode ended before it took this up; send it again.',
+      'OpenCode ended before handling this message. Send it again.',
     ]);
   });
 });

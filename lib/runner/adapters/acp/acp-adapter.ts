@@ -1,19 +1,26 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
-import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import {
+  type EmittedEvent,
+  earliest,
+  type WireAdapter,
+  type WireAdapterOptions,
+  type WireEnd,
+  type WireFrame,
+} from '../wire';
 import { boundFrame } from '../writer/size-limits';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
 import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
 
-export interface AcpAdapterOptions extends WireAdapterOptions {
+interface AcpAdapterOptions extends WireAdapterOptions {
   /** Timeout of a request; unlimited by default. */
   answerWithinMs?: number;
 }
 
-export interface AgentAbout {
+interface AgentAbout {
   /** Name and version: `OpenCode 1.18.33`. */
   provider: string | null;
   profile: AgentProfile;
@@ -93,8 +100,7 @@ export class AcpAdapter implements WireAdapter {
   }
 
   get dueAt(): number | null {
-    const due = [...this.#sessions.values()].flatMap(({ dueAt }) => dueAt ?? []);
-    return due.length === 0 ? null : Math.min(...due);
+    return earliest([...this.#sessions.values()].map(({ dueAt }) => dueAt));
   }
 
   elapsed(now: number): EmittedEvent[] {

@@ -1,9 +1,9 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
-import type { EmittedEvent, WireEnd } from '../wire';
+import { type EmittedEvent, earliest, type WireEnd } from '../wire';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
-import { fitting } from '../writer/size-limits';
+import { boundValue } from '../writer/size-limits';
 import type { AgentProfile } from './agent-profiles';
 import { CallTasks, isQwenTurnNotice, qwenTaskEnd } from './call-tasks';
 import { Calls } from './calls';
@@ -27,7 +27,7 @@ const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error.
 const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['denied', 'Denied.'],
   ['cancelled', 'Cancelled before it ran.'],
-  ['expired', 'Nobody allowed it in time.'],
+  ['expired', 'Not allowed in time.'],
 ]);
 
 /** One ACP session. @see ACP v1 */
@@ -78,8 +78,7 @@ export class AcpSession {
   }
 
   get dueAt(): number | null {
-    const due = [this.#turns.dueAt, this.#claude.dueAt].filter((at) => at !== null);
-    return due.length === 0 ? null : Math.min(...due);
+    return earliest([this.#turns.dueAt, this.#claude.dueAt]);
   }
 
   elapsed(now: number): void {
@@ -102,7 +101,7 @@ export class AcpSession {
 
   promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
-    const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
+    const about = Object.keys(result).length > 0 ? { result: boundValue(result) } : {};
     const end = endOf(stopReason, error);
     this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
@@ -265,7 +264,7 @@ export class AcpSession {
 
   /** Stores an unknown message, truncated to fit a record. */
   raw(frame: unknown): void {
-    this.#writer.raw(fitting(frame), 'acp');
+    this.#writer.raw(boundValue(frame), 'acp');
   }
 
   ended(end: WireEnd): void {
@@ -352,7 +351,7 @@ export class AcpSession {
   }
 
   #forward(name: string, update: Fields): void {
-    this.#writer.custom(name, fitting(update));
+    this.#writer.custom(name, boundValue(update));
   }
 
   #forgetOldest(): void {
@@ -413,7 +412,7 @@ class SessionNotices {
 
   /** Handles `compaction_update` and the chunks of its summary, which are stored but not shown. */
   compaction(update: Fields): void {
-    this.#writer.custom('acp:compaction', fitting(update));
+    this.#writer.custom('acp:compaction', boundValue(update));
     const { compactionId, status, error } = update;
     const said = COMPACTION.get(status);
     const key = `${textOf(compactionId) ?? ''} ${status}`;

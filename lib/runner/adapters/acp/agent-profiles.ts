@@ -29,56 +29,56 @@ export interface AgentProfile {
   limits: readonly string[];
 }
 
-const NO_ENDS = 'does not tell when a background command ends: its task stays open until the agent ends.';
+const NO_ENDS = 'doesn’t report the end of a background command: its task stays open until the agent ends.';
 const NO_EXIT_CODES =
-  'does not tell how a background command ends: its task ends with its process, without an exit code.';
+  'doesn’t report how a background command ends: its task ends with its process, without an exit code.';
 const TASK_NOTE = 'Started. The agent does not tell when it ends.';
 
 const PROFILES: Readonly<Record<string, AgentProfile>> = {
   '@agentclientprotocol/claude-agent-acp': { marksTurns: 'ends', handsOver: true, stopsTasks: true, limits: [] },
   'qwen-code': {
     marksTurns: 'both',
-    limits: ['Qwen Code does not tell what its subagents do.'],
+    limits: ['Qwen Code doesn’t report what its subagents do.'],
   },
   'gemini-cli': {
     taskNote: TASK_NOTE,
-    limits: [`Gemini CLI ${NO_EXIT_CODES}`, 'Gemini CLI does not wake when background work ends.'],
+    limits: [`Gemini CLI ${NO_EXIT_CODES}`, 'Gemini CLI doesn’t respond when background work ends.'],
   },
   'codex-acp': {
     leavesCommandsOpen: true,
     taskNote: TASK_NOTE,
     limits: [
       `Codex over ACP ${NO_ENDS}`,
-      'Codex over ACP does not wake when background work ends; “runner codex” tells more.',
+      'Codex over ACP doesn’t respond when background work ends. Use “runner codex” for more.',
     ],
   },
   '@agentclientprotocol/codex-acp': {
     stopsTasks: true,
-    limits: ['Codex over ACP does not wake when background work ends; “runner codex” tells more.'],
+    limits: ['Codex over ACP doesn’t respond when background work ends. Use “runner codex” for more.'],
   },
   'Kimi Code CLI': {
     taskNote: TASK_NOTE,
     limits: [
       `Kimi Code ${NO_EXIT_CODES}`,
-      'When background work ends, Kimi Code runs its model and tells its clients nothing of it: that answer is lost.',
+      'When background work ends, Kimi Code runs its model without reporting it: that answer is lost.',
     ],
   },
   Copilot: {
     waitsForBackground: true,
     limits: [
-      'Copilot mixes what a subagent says into the agent’s own text without a mark; only its tool calls are told apart.',
-      'Copilot tells a failure of its model as a text, and the turn counts as finished.',
+      'Copilot mixes subagent text into the agent’s own; only tool calls are attributed.',
+      'Copilot reports model failures as text, so the turn counts as finished.',
     ],
   },
   OpenCode: {
     limits: [
-      'OpenCode tells nothing of its background subagents over ACP but the text it wakes with; “runner opencode” tells more.',
+      'Over ACP, OpenCode reports only the text that answers its background subagents. Use “runner opencode” for more.',
     ],
   },
 };
 
 const PLAIN: AgentProfile = {
-  limits: ['Over plain ACP an agent can’t tell of background tasks; a turn it begins by itself ends by silence.'],
+  limits: ['Over plain ACP an agent can’t report background tasks, and its between-run turns end after a silence.'],
 };
 
 /** @param introduction its response to `initialize` */

@@ -35,7 +35,7 @@ export class CallTasks {
   forgotten(): void {
     for (const id of this.#writer.openTasks) {
       if (this.#processes.has(id)) continue;
-      const error = 'The agent has lost its session, and nothing told how this ended.';
+      const error = 'The agent lost its session; the outcome is unknown.';
       this.#writer.taskCompleted({ task_id: id, status: 'lost', error });
     }
   }
@@ -50,7 +50,7 @@ export class CallTasks {
         const summary = `Its process (${pid}) has ended. The agent does not tell its exit code.`;
         this.#writer.taskCompleted({ task_id: id, status: 'completed', summary });
       } else {
-        const error = `Its process (${pid}) is not on this machine: it ended at once, or runs elsewhere.`;
+        const error = `Its process (${pid}) is not on this machine: it has already ended or runs elsewhere.`;
         this.#writer.taskCompleted({ task_id: id, status: 'lost', error });
       }
     }
@@ -105,7 +105,7 @@ export class CallTasks {
     }
     if (this.profile.waitsForBackground !== true || !isDone || isAwaited) return;
     for (const id of this.#writer.openTasks) {
-      const summary = 'It ended before its prompt was answered; how, the agent does not tell.';
+      const summary = 'Ended before its prompt was answered. The agent doesn’t report the outcome.';
       this.#writer.taskCompleted({ task_id: id, status: 'completed', summary });
     }
   }

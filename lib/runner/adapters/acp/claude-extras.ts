@@ -1,7 +1,8 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+import { TASK_ENDS, taskUsage } from '../writer/task-runs';
 import { ASYNC_TASKS } from './agent-profiles';
 import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
@@ -244,7 +245,7 @@ export class ClaudeExtras {
         description: textOf(description) ?? undefined,
         summary: textOf(summary) ?? undefined,
         last_tool_name: textOf(last_tool_name) ?? undefined,
-        usage: usageOf(usage),
+        usage: taskUsage(usage),
       }),
     );
   }
@@ -257,7 +258,7 @@ export class ClaudeExtras {
     if (is_backgrounded === true) this.#inCall.delete(id);
     if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
     // The notification that follows has the details.
-    if (typeof status === 'string' && STATUS.has(status)) setBounded(this.#patchedStatus, id, status, MAX_KNOWN);
+    if (typeof status === 'string' && TASK_ENDS.has(status)) setBounded(this.#patchedStatus, id, status, MAX_KNOWN);
   }
 
   #taskEnded({ task_id, status, summary, output_file, usage }: Fields): void {
@@ -268,10 +269,10 @@ export class ClaudeExtras {
     const said = textOf(summary) ?? undefined;
     const exitCode = /exit code (\d+)/.exec(said ?? '')?.[1];
     this.#end(id, {
-      status: STATUS.get(status) ?? 'completed',
+      status: TASK_ENDS.get(status) ?? 'completed',
       summary: said,
       output_file: textOf(output_file),
-      usage: usageOf(usage),
+      usage: taskUsage(usage),
       exit_code: exitCode === undefined ? null : Number(exitCode),
     });
   }
@@ -292,7 +293,7 @@ export class ClaudeExtras {
     for (const id of this.#writer.openTasks) {
       const status = this.#patchedStatus.get(id);
       if (running.has(id) || status === undefined) continue;
-      this.#end(id, { status: STATUS.get(status) ?? 'completed' });
+      this.#end(id, { status: TASK_ENDS.get(status) ?? 'completed' });
     }
   }
 }
@@ -305,21 +306,4 @@ const ENDS: Record<'completed' | 'stopped' | 'failed', TurnEnd> = {
 
 function isEnd(state: unknown): state is keyof typeof ENDS {
   return typeof state === 'string' && Object.hasOwn(ENDS, state);
-}
-
-const STATUS: ReadonlyMap<unknown, 'completed' | 'failed' | 'stopped'> = new Map([
-  ['completed', 'completed'],
-  ['failed', 'failed'],
-  ['stopped', 'stopped'],
-  ['killed', 'stopped'],
-] as const);
-
-function usageOf(usage: unknown) {
-  const { total_tokens, tool_uses, duration_ms } = fieldsOf(usage);
-  const said = compact({
-    total_tokens: numberOf(total_tokens) ?? undefined,
-    tool_uses: numberOf(tool_uses) ?? undefined,
-    duration_ms: numberOf(duration_ms) ?? undefined,
-  });
-  return Object.keys(said).length === 0 ? undefined : said;
 }

@@ -32,7 +32,7 @@ export function promptText(blocks: unknown): string {
     .join('\n');
 }
 
-export interface CallContent {
+interface CallContent {
   text: string;
   edits: FileEdit[];
 }
@@ -44,7 +44,7 @@ export function callContent(content: unknown): CallContent {
   for (const one of listOf(content)) {
     const { type, content: block, path, oldText, newText, terminalId } = fieldsOf(one);
     if (type === 'diff') {
-      const file = textOf(path) ?? '(a file without a name)';
+      const file = textOf(path) ?? '(unnamed file)';
       edits.push({ path: file, before: textOf(oldText) ?? '', after: textOf(newText) ?? '' });
     } else if (type === 'terminal') texts.push(standIn('terminal', terminalId));
     else texts.push(blockText(block));

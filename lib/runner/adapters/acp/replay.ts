@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from './content';
 
 /** Gemini's replay continues past its answer; updates within this time still belong to it. */
-export const REPLAY_QUIET_MS = 500;
+const REPLAY_QUIET_MS = 500;
 const MAX_TEXTS = 1_000;
 const MAX_TEXT = 64 * 1024;
 

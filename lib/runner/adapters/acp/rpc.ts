@@ -1,7 +1,8 @@
 import { compact, type Fields, fieldsOf, isObject, textOf } from '@interlude/protocol/fields';
+import { unwrapErrorMessage } from '../wire';
 
 /** A parsed JSON-RPC 2.0 message. Ids may be 0, numbers or strings. */
-export type RpcFrame =
+type RpcFrame =
   | { kind: 'request'; key: string; method: string; params: Fields }
   | { kind: 'notification'; method: string; params: Fields }
   | { kind: 'answer'; key: string; result: Fields; error: RpcError | null }
@@ -43,23 +44,14 @@ export function rpcKey(id: unknown): string | null {
 /** Agents put the cause into the message, into `data`, or into JSON within either; some leave only "Internal error". */
 function errorOf({ code, message, data }: Fields): RpcError {
   const { details, message: inData, sessionId, uri } = fieldsOf(data);
-  const said = innermost(textOf(details) ?? textOf(inData) ?? textOf(data));
-  const plain = innermost(textOf(message));
-  const isBare = plain === null || /^internal error\.?$/i.test(plain);
-  const text = isBare ? (said ?? plain ?? 'The agent gave an error without words.') : plain;
+  const [said, plain] = [textOf(details) ?? textOf(inData) ?? textOf(data), textOf(message)].map((text) =>
+    text === null ? null : unwrapErrorMessage(text),
+  );
+  const isBare = plain == null || /^internal error\.?$/i.test(plain);
+  const text = isBare ? (said ?? plain ?? 'The agent reported an error without a message.') : plain;
   return compact({
     code: typeof code === 'number' ? code : null,
     message: text.replace(/^Internal error: /, ''),
     about: textOf(sessionId) ?? textOf(uri) ?? undefined,
   });
-}
-
-function innermost(text: string | null): string | null {
-  if (text === null || !text.trimStart().startsWith('{')) return text;
-  try {
-    const { error, message } = fieldsOf(JSON.parse(text));
-    return textOf(fieldsOf(error).message) ?? textOf(message) ?? text;
-  } catch {
-    return text;
-  }
 }

@@ -15,7 +15,7 @@ import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
  *
  * @see coder/agentapi 0.12.1
  */
-export interface AgentApiAdapterOptions extends WireAdapterOptions {
+interface AgentApiAdapterOptions extends WireAdapterOptions {
   /** `place` of an earlier adapter. */
   place?: string | null;
   /** Messages being posted at the time, to recognize them among the server's. */
@@ -373,6 +373,6 @@ function quoted(what: unknown): string {
   try {
     return cutText(JSON.stringify(what) ?? '', MAX_QUOTED);
   } catch {
-    return 'what is nested too deep to be quoted';
+    return '[nested too deeply to quote]';
   }
 }

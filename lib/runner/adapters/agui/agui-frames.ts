@@ -145,14 +145,14 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
   const how = fieldsOf(outcome).type;
   if (isInterrupted || how === 'cancelled') return { kind: 'cancelled' };
   if (type === 'RUN_ERROR') {
-    const said = textOf(message) ?? 'The agent says that this turn failed, and not why.';
+    const said = textOf(message) ?? 'The agent reported a failure without a reason.';
     const name = textOf(code);
     return { kind: 'failed', message: truncateText(said, MAX_REASON), ...(name === null ? {} : { code: name }) };
   }
   // A failed synthetic turn of Ambient's runner ends like this.
   if (how === 'error' || how === 'failed' || fieldsOf(result).is_error === true) {
     const said = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
-    return { kind: 'failed', message: truncateText(said ?? 'The agent says that this turn failed.', MAX_REASON) };
+    return { kind: 'failed', message: truncateText(said ?? 'The agent reported a failure.', MAX_REASON) };
   }
   return { kind: 'success' };
 }
@@ -161,7 +161,7 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
 export function silenceNotice(from: number, to: number): string {
   const [began, ended] = [from, to].map((at) => new Date(at).toISOString().slice(0, 19).replace('T', ' '));
   const until = began?.slice(0, 10) === ended?.slice(0, 10) ? ended?.slice(11) : ended;
-  return `The agent was not heard from ${began} to ${until} UTC. Events from that time may be missing here.`;
+  return `No signal from the agent from ${began} to ${until} UTC. Events from that time may be missing.`;
 }
 
 export function contentText(content: unknown): string {

@@ -2,7 +2,7 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { setBounded } from '../bounded-map';
-import type { EmittedEvent, WireAdapterOptions, WireEnd } from '../wire';
+import { type EmittedEvent, earliest, type WireAdapterOptions, type WireEnd } from '../wire';
 import { SessionWriter, type TurnCause } from '../writer/session-writer';
 import { truncateText } from '../writer/size-limits';
 import {
@@ -115,10 +115,7 @@ export class AgUiThread {
   }
 
   get dueAt(): number | null {
-    const resume = this.#broken?.dueAt ?? null;
-    return this.#floorDueAt === null || resume === null
-      ? (this.#floorDueAt ?? resume)
-      : Math.min(this.#floorDueAt, resume);
+    return earliest([this.#floorDueAt, this.#broken?.dueAt ?? null]);
   }
 
   get endedWork(): EndedWork {

@@ -5,6 +5,7 @@ import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 import { truncateText } from '../writer/size-limits';
+import { taskUsage } from '../writer/task-runs';
 import { isTooDeep } from './forwarded-events';
 
 /** Activities kept for later patches. */
@@ -128,13 +129,13 @@ export class BackgroundTasks {
       open.delete(value.task_id);
     }
     for (const id of open) {
-      this.#writer.taskCompleted({ task_id: id, status: 'lost', error: 'The server does not list it any more.' });
+      this.#writer.taskCompleted({ task_id: id, status: 'lost', error: 'The server no longer lists this task.' });
     }
   }
 
   /** Nothing can report these ends any more. */
   lose(about: readonly string[]): void {
-    const error = 'The server tells neither what runs nor what happens between turns.';
+    const error = 'The server reports neither running tasks nor events between turns.';
     for (const id of new Set(about)) {
       this.#writer.taskCompleted({ task_id: id, status: 'lost', error });
     }
@@ -235,7 +236,7 @@ function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
     ...(isHere ? { output_file: file } : { remote_output_file: file }),
     exit_code: numberOf(said.exit_code),
     error: boundedText(said.error),
-    usage: usageOf(said.usage),
+    usage: taskUsage(said.usage),
     last_tool_name: boundedText(said.last_tool_name),
     started_at: numberOf(said.started_at) ?? undefined,
     ended_at: numberOf(said.ended_at) ?? undefined,
@@ -250,16 +251,6 @@ function idIn(value: unknown): string | null {
 function boundedText(value: unknown): string | undefined {
   const text = textOf(value);
   return text === null ? undefined : truncateText(text, MAX_TASK_TEXT);
-}
-
-function usageOf(value: unknown): TaskEventValue['usage'] {
-  const { total_tokens: tokens, tool_uses: tools, duration_ms: ms }: Fields = fieldsOf(value);
-  const usage = compact({
-    total_tokens: numberOf(tokens) ?? undefined,
-    tool_uses: numberOf(tools) ?? undefined,
-    duration_ms: numberOf(ms) ?? undefined,
-  });
-  return Object.keys(usage).length === 0 ? undefined : usage;
 }
 
 const MAX_OPERATIONS = 1_000;

@@ -12,7 +12,7 @@ import { forwardMessage, listedTaskIds, messageHandlers, withoutEnvelope } from 
 import { Tasks } from './tasks';
 import { PERSONS, TurnAttribution } from './turn-attribution';
 
-export interface ClaudeAdapterOptions {
+interface ClaudeAdapterOptions {
   sessionId: string;
   newRunId: () => string;
   /** The source calls `taskEndsDelivered`; otherwise the adapter infers which turn answers which task end. */
@@ -313,15 +313,15 @@ export class ClaudeAdapter {
 
 const UNFINISHED: TurnEnd = {
   kind: 'failed',
-  message: 'The agent began its next turn without saying how this one ended.',
+  message: 'The agent began its next turn without reporting the end of this one.',
   code: 'result_missing',
 };
 const EXITED: TurnEnd = {
   kind: 'failed',
-  message: 'The agent’s process ended in the middle of this turn.',
+  message: 'The agent’s process ended during this turn.',
   code: 'agent_exited',
 };
-const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
+const REPLACED = 'Another process took over this session before this turn ended.';
 
 function isMain(message: Fields): boolean {
   return textOf(message.parent_tool_use_id) === null && textOf(message.agent_id) === null;

@@ -90,7 +90,7 @@ function retryText(message: Fields): string {
   const cause = [numberOf(message.error_status), textOf(message.error)].filter((part) => part !== null).join(' ');
   const seconds = Math.round((numberOf(message.retry_delay_ms) ?? 0) / 1000);
   const count = `${numberOf(message.attempt) ?? 1} of ${numberOf(message.max_retries) ?? '?'}`;
-  return `The model API did not answer${cause === '' ? '' : ` (${cause})`}. Trying again in ${seconds} s, ${count}.`;
+  return `The model API did not respond${cause === '' ? '' : ` (${cause})`}. Retry ${count} in ${seconds} s.`;
 }
 
 function compactText(metadata: Fields): string {

@@ -1,14 +1,14 @@
 import { CUSTOM, type TaskEventValue } from '@interlude/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import type { TaskEnd as Status } from '@interlude/protocol/read-models';
 import type { SessionWriter } from '../writer/session-writer';
-import type { TaskRun } from '../writer/task-runs';
+import { TASK_ENDS, type TaskRun, taskUsage } from '../writer/task-runs';
 import type { TaskEnd } from './pending-task-ends';
 
 /** `Command running in background with ID: b1. Output is being written to: /tmp/tasks/b1.output. You will be …` */
 const OUTPUT_FILE = /\bID: ([\w-]{1,256})\. Output is being written to: (\/[^\n]{1,4000}?\.output)(?=\.|\s|$)/;
 const LONGEST_LAUNCH = 8_192;
-const UNREPORTED = 'It runs no longer, and the agent has not known how it ended.';
+const UNREPORTED = 'The task is no longer running; the agent did not report the outcome.';
 
 /**
  * Tracks background tasks. Hides foreground tasks (shown as tool calls) and ambient ones (housekeeping).
@@ -59,7 +59,7 @@ export class Tasks {
       ...compact({
         // `description` is the current activity, not the task.
         summary: textOf(message.summary) ?? textOf(message.description) ?? undefined,
-        usage: usageOf(message.usage),
+        usage: taskUsage(message.usage),
         last_tool_name: textOf(message.last_tool_name) ?? undefined,
       }),
     });
@@ -73,7 +73,7 @@ export class Tasks {
       return this.#writer.taskStarted(
         startOf(runIds(run), { ...message, task_type: run.type, description: patch.description }),
       );
-    const ended = STATUSES.get(patch.status);
+    const ended = TASK_ENDS.get(patch.status);
     if (ended !== undefined) this.#announced.set(run, ended);
     const value = compact({
       status: ended === undefined ? (textOf(patch.status) ?? undefined) : undefined,
@@ -90,7 +90,7 @@ export class Tasks {
    * @returns the end, for a turn to answer; null if known or hidden
    */
   notified(message: Fields): TaskEnd | null {
-    const status = STATUSES.get(message.status);
+    const status = TASK_ENDS.get(message.status);
     const ids = idsOf(message);
     if (status === undefined || ids === null || message.ambient === true) return null;
     const before = this.#writer.tasks.find(ids);
@@ -105,7 +105,7 @@ export class Tasks {
         output_file: textOf(message.output_file) ?? undefined,
         exit_code: exitCode(type, status, summary) ?? undefined,
         error: textOf(message.reason) ?? undefined,
-        usage: usageOf(message.usage),
+        usage: taskUsage(message.usage),
       }),
     });
     const run = this.#writer.tasks.find(ids);
@@ -157,9 +157,9 @@ export class Tasks {
    * @param before only tasks started by then, epoch milliseconds
    */
   processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
-    const gone = `The agent’s process has gone${how === null ? '' : ` (${how})`}`;
+    const gone = `The agent’s process ended${how === null ? '' : ` (${how})`}`;
     for (const run of this.#writer.tasks.running)
-      if (run.startedAt <= before) this.#presume(run, `${gone}, and nothing known how this ended.`);
+      if (run.startedAt <= before) this.#presume(run, `${gone}; the outcome is unknown.`);
     this.#unstarted.clear();
   }
 
@@ -197,13 +197,6 @@ export class Tasks {
     return ids === null ? undefined : this.#writer.tasks.find(ids);
   }
 }
-
-export const STATUSES: ReadonlyMap<unknown, Status> = new Map([
-  ['completed', 'completed'],
-  ['failed', 'failed'],
-  ['stopped', 'stopped'],
-  ['killed', 'stopped'],
-]);
 
 type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
 
@@ -248,14 +241,4 @@ function exitCode(type: string | null, status: Status, summary: string | null): 
   const said = /exit code (\d+)\)?$/.exec(summary ?? '')?.[1];
   if (said !== undefined) return Number(said);
   return status === 'completed' ? 0 : null;
-}
-
-function usageOf(value: unknown): TaskEventValue['usage'] {
-  const usage = fieldsOf(value);
-  const known = compact({
-    total_tokens: numberOf(usage.total_tokens) ?? undefined,
-    tool_uses: numberOf(usage.tool_uses) ?? undefined,
-    duration_ms: numberOf(usage.duration_ms) ?? undefined,
-  });
-  return Object.keys(known).length > 0 ? known : undefined;
 }

@@ -16,7 +16,7 @@ export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permi
 /**
  * Author of a user-role line. `other`: a plugin, an observer, another session of the same person, an external event.
  */
-export type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
+type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
 /** Since 2.1.329 the CLI sets at least one of these on each prompt. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
@@ -45,7 +45,7 @@ const OLD_NOTICE =
   /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+(?:\s*Read the output file to retrieve the result: \S+)?\s*$/;
 
 /** A command a person typed, as the CLI wraps it. `output`: printed by a command that did not ask the model. */
-export interface TypedCommand {
+interface TypedCommand {
   kind: 'slash' | 'shell' | 'output';
   text: string;
 }

@@ -10,9 +10,9 @@ import {
 } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 import { setBounded } from '../bounded-map';
+import { TASK_ENDS } from '../writer/task-runs';
 import { contentText } from './content';
 import type { TaskRef } from './pending-task-ends';
-import { STATUSES } from './tasks';
 
 /** Calls whose input is kept until the result shows that they continue as a task. */
 const MAX_CALLS = 512;
@@ -128,7 +128,7 @@ export class TranscriptTasks {
       const ids = isText ? asked : TASK_IDS.map((name) => details[name]);
       const task = this.#running(ids.map(textOf).find((id) => id !== null && this.isRunning(id)) ?? null);
       const isStopped = /^\s*(?:Successfully )?(?:stopped|killed)\b/i.test(textOf(details.message) ?? '');
-      const status = isStopped ? 'stopped' : STATUSES.get(details.status);
+      const status = isStopped ? 'stopped' : TASK_ENDS.get(details.status);
       if (task === undefined || status === undefined) return [];
       const exitCode = numberOf(details.exitCode);
       const ref = this.#end(task);
@@ -152,7 +152,7 @@ export class TranscriptTasks {
     const running = this.#running(id);
     if (running === undefined && this.#reportedEnds.has(text)) return [];
     const notification = { type: 'system', subtype: 'task_notification', run_id: running?.runId, ...fields };
-    if (!STATUSES.has(fields.status)) {
+    if (!TASK_ENDS.has(fields.status)) {
       if (running === undefined) return [];
       const event = compact({ ...notification, status: undefined });
       const status = giveUpOf(running, textOf(fields.event) ?? '', at);

@@ -1,15 +1,7 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
-import {
-  compact,
-  type Fields,
-  fieldsOf,
-  listOf,
-  numberOf,
-  parseJson,
-  textOf,
-  textsOf,
-} from '@interlude/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
+import { unwrapErrorMessage } from '../wire';
 import type { SessionWriter, TurnCause, TurnDetails, TurnEnd } from '../writer/session-writer';
 import { PendingTaskEnds, type TaskEnd, taskTrigger } from './pending-task-ends';
 
@@ -179,12 +171,12 @@ function otherTrigger(result: Fields): TurnTrigger {
 
 /** Texts for result subtypes and terminal reasons more specific than the result's own. */
 const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
-  ['error_max_turns', 'The turn stopped at its limit of steps.'],
-  ['max_turns', 'The turn stopped at its limit of steps.'],
-  ['error_max_budget_usd', 'The turn stopped at its budget.'],
-  ['budget_exhausted', 'The turn stopped at its budget.'],
-  ['error_max_structured_output_retries', 'The agent did not produce the structured output it was asked for.'],
-  ['structured_output_retry_exhausted', 'The agent did not produce the structured output it was asked for.'],
+  ['error_max_turns', 'The turn reached its step limit.'],
+  ['max_turns', 'The turn reached its step limit.'],
+  ['error_max_budget_usd', 'The turn reached its budget.'],
+  ['budget_exhausted', 'The turn reached its budget.'],
+  ['error_max_structured_output_retries', 'The agent did not produce the requested structured output.'],
+  ['structured_output_retry_exhausted', 'The agent did not produce the requested structured output.'],
   ['prompt_too_long', 'The conversation is too long for the model.'],
   ['blocking_limit', 'The conversation is too long for the model.'],
 ]);
@@ -241,7 +233,7 @@ function errorText(result: Fields, apiRefused: boolean): string {
   const saying =
     FAILURE_TEXTS.get(textOf(result.subtype) ?? '') ?? FAILURE_TEXTS.get(textOf(result.terminal_reason) ?? '');
   if (saying !== undefined) return said === '' ? saying : `${saying} ${said}`;
-  return said === '' ? 'The agent failed while it was working on this turn.' : said;
+  return said === '' ? 'The agent failed during this turn.' : said;
 }
 
 /** `[ede_diagnostic] …` is for developers of the CLI. */
@@ -251,12 +243,9 @@ function isDiagnostic(text: string): boolean {
 
 /** Extracts the message from `API Error: 400 {"error":{"message":…}}`, or strips the stack trace. */
 function readable(text: string): string {
-  const json = text.indexOf('{');
-  if (json >= 0) {
-    const body = fieldsOf(parseJson(text.slice(json)));
-    const message = textOf(fieldsOf(body.error).message) ?? textOf(body.message);
-    if (message !== null) return message;
-  }
+  const json = text.slice(text.indexOf('{'));
+  const message = text.includes('{') ? unwrapErrorMessage(json) : json;
+  if (message !== json) return message;
   const stack = text.search(/\n\s+at /);
   return (stack < 0 ? text : text.slice(0, stack)).trim();
 }

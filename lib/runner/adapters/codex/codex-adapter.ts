@@ -1,7 +1,14 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { setBounded } from '../bounded-map';
-import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import {
+  type EmittedEvent,
+  earliest,
+  type WireAdapter,
+  type WireAdapterOptions,
+  type WireEnd,
+  type WireFrame,
+} from '../wire';
 import { SessionWriter } from '../writer/session-writer';
 import { boundFrame } from '../writer/size-limits';
 import { History } from './history';
@@ -9,7 +16,7 @@ import { type CodexRequest, PendingRequests, type RpcId, rpcIdOf } from './reque
 import { CodexThread, handleNotification, type ThreadProgress } from './thread';
 
 /** State of a thread as written by an earlier process. */
-export interface ThreadSnapshot {
+interface ThreadSnapshot {
   place: ThreadProgress;
   parentThreadId: string | null;
   openTurnRunId: string | null;
@@ -19,7 +26,7 @@ export interface ThreadSnapshot {
 
 const MAX_THREADS = 1_000;
 const MAX_KNOWN = 2_000;
-const ID_REUSED = 'Codex asks for something else under the same id.';
+const ID_REUSED = 'Codex reused the id for another request.';
 
 /**
  * Translates one connection to a Codex app-server, with all its threads. Each top-level thread is a session;
@@ -56,8 +63,7 @@ export class CodexAdapter implements WireAdapter {
   }
 
   get dueAt(): number | null {
-    const times = [...this.#threads.values()].flatMap(({ dueAt }) => dueAt ?? []);
-    return times.length === 0 ? null : Math.min(...times);
+    return earliest([...this.#threads.values()].map(({ dueAt }) => dueAt));
   }
 
   elapsed(now: number): EmittedEvent[] {
@@ -101,7 +107,7 @@ export class CodexAdapter implements WireAdapter {
       const said = { texts: [], thoughts: [], calls: [] };
       thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...said });
       // Codex repeats requests that still wait.
-      for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner was started again.');
+      for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
     thread.takeUp(
       place,
@@ -331,7 +337,7 @@ export class CodexAdapter implements WireAdapter {
     if (asked === null) return;
     const { request, outcome } = asked;
     const writer = this.#threads.get(request.threadId)?.writer;
-    const elsewhere = outcome === null ? 'It was answered where Codex runs, or withdrawn.' : null;
+    const elsewhere = outcome === null ? 'Answered in Codex or withdrawn.' : null;
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);
   }
 

@@ -2,6 +2,7 @@ import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
+import { earliest } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
 import { splitText } from '../writer/size-limits';
 import { typedCommand } from './items';
@@ -139,8 +140,7 @@ export class Commands {
   }
 
   get dueAt(): number | null {
-    const times = [...this.#gone.values()];
-    return times.length === 0 ? null : Math.min(...times);
+    return earliest(this.#gone.values());
   }
 
   elapsed(now: number): void {
@@ -148,7 +148,7 @@ export class Commands {
       if (at > now) continue;
       this.#gone.delete(id);
       this.#known.delete(id);
-      const error = 'Codex does not know of it any more, and nothing entry how it ended. It may still run.';
+      const error = 'Codex no longer lists this command; the outcome is unknown. It may still be running.';
       this.#writer.taskCompleted({ task_id: id, tool_use_id: id, status: 'lost', error });
     }
   }
@@ -192,7 +192,7 @@ export class Commands {
 export const CONTINUES_IN_BACKGROUND = 'It goes on in the background.';
 
 /** Returns the end of a text, at most `most` UTF-16 units. */
-export function tailOf(text: string, most: number): string {
+function tailOf(text: string, most: number): string {
   return text.length <= most ? text : text.slice(-most).replace(/^[\uDC00-\uDFFF]/, '');
 }
 

@@ -2,8 +2,8 @@ import type { PlanEntry } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { SessionWriter } from '../writer/session-writer';
-import { boundFrame } from '../writer/size-limits';
-import { callOf, errorText, type ItemCall, keptValue } from './items';
+import { boundFrame, boundValue } from '../writer/size-limits';
+import { callOf, errorText, type ItemCall } from './items';
 
 /**
  * Translates the output of `codex exec --json`: the turns of one thread. A command that outlives its turn is never
@@ -69,7 +69,7 @@ export class ExecAdapter implements WireAdapter {
         this.#item(fieldsOf(msg.item), true);
         return;
       default:
-        this.#writer.custom(`codex:${textOf(msg.type) ?? 'unknown'}`, keptValue(msg));
+        this.#writer.custom(`codex:${textOf(msg.type) ?? 'unknown'}`, boundValue(msg));
         return;
     }
   }
@@ -114,7 +114,13 @@ function unknownCall({ id: _, type, tool, status, result, error, ...args }: Fiel
   const output = isError
     ? errorText(error).message
     : (textOf(result) ?? (result === undefined ? '' : JSON.stringify(result)));
-  return { name: textOf(tool) ?? textOf(type) ?? 'unknown', args: keptValue(args), result: output, isError, edits: [] };
+  return {
+    name: textOf(tool) ?? textOf(type) ?? 'unknown',
+    args: boundValue(args),
+    result: output,
+    isError,
+    edits: [],
+  };
 }
 
 function planOf({ items }: Fields): PlanEntry[] {

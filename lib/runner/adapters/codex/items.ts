@@ -1,6 +1,6 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { jsonBytes, truncateText } from '../writer/size-limits';
+import { unwrapErrorMessage } from '../wire';
 
 /** Names of Codex's own tools. */
 export const SHELL = 'shell';
@@ -96,10 +96,10 @@ export function thoughtOf(item: Fields): string {
 /** Error for people. The model's server may nest its message in JSON. */
 export function errorText(error: unknown): { message: string; code?: string } {
   const { message, codexErrorInfo: info } = fieldsOf(error);
-  const text = textOf(message) ?? 'Codex does not say why.';
+  const text = textOf(message) ?? 'Codex gave no reason.';
   const [named] = Object.keys(fieldsOf(info));
   const code = textOf(info) ?? named;
-  return { message: innerMessage(text), ...(code === undefined ? {} : { code }) };
+  return { message: unwrapErrorMessage(text), ...(code === undefined ? {} : { code }) };
 }
 
 const DECLINED = 'It was not allowed.';
@@ -112,19 +112,9 @@ function commandResult({ status, aggregatedOutput, exitCode }: Fields): string {
   return `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}[exit code ${code}]`;
 }
 
-function innerMessage(text: string): string {
-  if (!text.startsWith('{')) return text;
-  try {
-    const { error, message } = fieldsOf(JSON.parse(text));
-    return textOf(fieldsOf(error).message) ?? textOf(message) ?? text;
-  } catch {
-    return text;
-  }
-}
-
 function contentText(result: unknown): string {
   return listOf(fieldsOf(result).content)
-    .map((part) => textOf(fieldsOf(part).text) ?? `[${textOf(fieldsOf(part).type) ?? 'something else'}]`)
+    .map((part) => textOf(fieldsOf(part).text) ?? `[${textOf(fieldsOf(part).type) ?? 'content'}]`)
     .join('\n');
 }
 
@@ -190,12 +180,3 @@ function linesOf(lines: readonly string[]): string {
 }
 
 /** What is kept of a native message that nobody shows: as it is while it is small, else as text that fits a record. */
-const MOST_AS_IS = 32 * 1024;
-const MOST_AS_TEXT = 128 * 1024;
-
-export function keptValue(value: object): object {
-  const text = JSON.stringify(value);
-  return text.length <= MOST_AS_IS && jsonBytes(text) <= 2 * MOST_AS_IS
-    ? value
-    : { json: truncateText(text, MOST_AS_TEXT) };
-}

@@ -2,8 +2,9 @@ import { type Fields, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
 import type { SessionWriter } from '../writer/session-writer';
+import { boundValue } from '../writer/size-limits';
 import { CONTINUES_IN_BACKGROUND, type Commands } from './commands';
-import { callOf, keptValue, thoughtOf } from './items';
+import { callOf, thoughtOf } from './items';
 import type { Turns } from './turns';
 
 type Kind = 'text' | 'thought' | 'call';
@@ -170,15 +171,15 @@ export class ThreadItems {
         parts.setText('text', id, textOf(item.review) ?? '');
         break;
       case 'enteredReviewMode':
-        this.#writer.notice(`A review begins: ${textOf(item.review) ?? ''}`);
+        this.#writer.notice(`Review started: ${textOf(item.review) ?? ''}`);
         return;
       case 'contextCompaction':
-        this.#writer.notice('Codex compacted the context of this thread.');
+        this.#writer.notice('The conversation was compacted.');
         return;
       case 'subAgentActivity':
         return;
       default:
-        this.#writer.custom(`codex:item/${textOf(item.type) ?? 'unknown'}`, keptValue(item));
+        this.#writer.custom(`codex:item/${textOf(item.type) ?? 'unknown'}`, boundValue(item));
         return;
     }
     parts.endText();

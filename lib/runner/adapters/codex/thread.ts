@@ -1,9 +1,11 @@
 import type { PlanEntry } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { earliest } from '../wire';
 import type { SessionWriter, TurnCause } from '../writer/session-writer';
+import { boundValue } from '../writer/size-limits';
 import { Commands } from './commands';
 import type { HistoryEntry, HistoryProgress } from './history';
-import { errorText, keptValue } from './items';
+import { errorText } from './items';
 import { type ItemsProgress, ThreadItems } from './thread-items';
 import { Turns } from './turns';
 
@@ -14,7 +16,7 @@ export interface ThreadProgress extends HistoryProgress, ItemsProgress {
   tasks: string[];
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   id: string;
   writer: SessionWriter;
   /** Parent of a subagent's thread. */
@@ -108,7 +110,7 @@ export class CodexThread {
   }
 
   failed(error: unknown, willRetry: boolean): void {
-    if (willRetry) this.writer.notice(`Codex tries again: ${errorText(error).message}`, 'warning');
+    if (willRetry) this.writer.notice(`Codex is retrying: ${errorText(error).message}`, 'warning');
     else this.turns.failed(error);
   }
 
@@ -155,12 +157,11 @@ export class CodexThread {
 
   /** Stores an internal message, not shown. */
   keep(name: string, value: object): void {
-    this.writer.custom(`codex:${name}`, keptValue(value));
+    this.writer.custom(`codex:${name}`, boundValue(value));
   }
 
   get dueAt(): number | null {
-    const times = [this.turns.dueAt, this.#commands.dueAt].filter((at) => at !== null);
-    return times.length === 0 ? null : Math.min(...times);
+    return earliest([this.turns.dueAt, this.#commands.dueAt]);
   }
 
   elapsed(now: number): void {
@@ -187,8 +188,8 @@ const GOAL_WORDS = new Map([
   ['active', 'Goal'],
   ['paused', 'The goal is paused'],
   ['blocked', 'The goal is blocked'],
-  ['usageLimited', 'The goal waits: the usage limit is reached'],
-  ['budgetLimited', 'The goal has used up its budget'],
+  ['usageLimited', 'The goal is on hold: usage limit reached'],
+  ['budgetLimited', 'The goal’s budget is used up'],
   ['complete', 'The goal is reached'],
 ]);
 
@@ -246,10 +247,10 @@ export function handleNotification(thread: CodexThread, method: string, params: 
       thread.failed(params.error, params.willRetry === true);
       break;
     case 'model/rerouted':
-      writer.notice(`Codex goes on with another model: ${textOf(params.toModel) ?? 'it does not say which'}.`);
+      writer.notice(`Codex switched to another model: ${textOf(params.toModel) ?? 'unknown'}.`);
       break;
     case 'guardianWarning':
-      writer.notice(textOf(params.message) ?? 'Codex warns, and does not say of what.', 'warning');
+      writer.notice(textOf(params.message) ?? 'Codex sent a warning without a message.', 'warning');
       break;
     default:
       thread.keep(method, params);

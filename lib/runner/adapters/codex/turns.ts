@@ -1,9 +1,10 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
+import { earliest } from '../wire';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 import { errorText, inputText } from './items';
 
-export interface TurnsOptions {
+interface TurnsOptions {
   writer: SessionWriter;
   /** Turns of the parent thread, for a subagent. */
   parent: Turns | null;
@@ -153,7 +154,7 @@ export class Turns {
     }
     const { cause = null } = this.#open ?? {};
     const isItsCause = cause?.kind === 'between-run' && cause.trigger.wokenBy !== undefined;
-    if (isNew && !isItsCause) this.#writer.notice(`Interlude entry the agent: ${inputText(item.content)}`);
+    if (isNew && !isItsCause) this.#writer.notice(`From Interlude to the agent: ${inputText(item.content)}`);
   }
 
   status(type: string | null, now: number): void {
@@ -182,7 +183,7 @@ export class Turns {
   }
 
   get dueAt(): number | null {
-    return this.#timers.size === 0 ? null : Math.min(...this.#timers.values());
+    return earliest(this.#timers.values());
   }
 
   elapsed(now: number): void {
@@ -275,8 +276,8 @@ export class Turns {
 }
 
 const TASK_STATUS = { success: 'completed', cancelled: 'stopped', failed: 'failed' } as const;
-const NO_REASON = { message: 'Codex failed in this turn, and does not say why.' };
-const DIED: TurnEnd = { kind: 'failed', message: 'Codex ended in the middle of this turn.', code: 'agent_exited' };
+const NO_REASON = { message: 'Codex failed during this turn without a reason.' };
+const DIED: TurnEnd = { kind: 'failed', message: 'Codex ended during this turn.', code: 'agent_exited' };
 
 function endOf({ status, error }: Fields, said: { message: string; code?: string } | null): TurnEnd {
   if (status === 'interrupted') return { kind: 'cancelled' };

@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fie
 import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
 import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
-import { fittingValue } from './fitting-value';
+import { boundValue } from '../writer/size-limits';
 import { idOf, type NativeEvent } from './native-event';
 import { PartWriter, type ToolPart } from './parts';
 import { OpenRequests, type RequestKind } from './requests';
@@ -112,7 +112,7 @@ export class Conversation {
     for (const task of this.writer.openTasks) {
       if (!isIdle(task)) continue;
       this.asks.gone(task);
-      this.#subagents.lost(task, 'OpenCode ended in the middle of this, and nothing known how it ended.');
+      this.#subagents.lost(task, 'OpenCode ended during this task; the outcome is unknown.');
     }
   }
 
@@ -238,7 +238,7 @@ export class Conversation {
     } else {
       if (before === undefined && isMain) this.#turns.asks(messageId, { kind: 'own' });
       if (asked.kind === 'compaction' && asked.isAuto) {
-        this.writer.notice('The conversation has become too long, and is compacted.');
+        this.writer.notice('The conversation is too long and is being compacted.');
       }
     }
   }
@@ -272,6 +272,6 @@ export class Conversation {
 
   #custom(type: string, value: Fields, session: string): void {
     const by = session === this.root ? {} : { task_id: session };
-    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...(fittingValue(value) as object), ...by });
+    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...boundValue(value), ...by });
   }
 }

@@ -4,7 +4,6 @@ import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/proto
 import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 import { displayInput } from '../writer/size-limits';
-import { fittingValue } from './fitting-value';
 import { idOf } from './native-event';
 
 const MAX_ASKS = 500;
@@ -141,7 +140,7 @@ function questionOf(asked: Fields, about: { id: string; callId: string | null; b
     ...(about.callId === null ? {} : { tool_use_id: about.callId }),
     tool_name: 'question',
     title: titleOf(first, about.by),
-    input: fittingValue({ questions }),
+    input: displayInput({ questions }, []).input,
   } satisfies RequestOpenedValue;
 }
 

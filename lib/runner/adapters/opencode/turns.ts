@@ -21,7 +21,7 @@ export interface Message {
 }
 
 /** Author of a message to the agent; `own`: OpenCode's own continuation prompt. */
-export type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
+type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
 
 interface OpenTurn {
   parentId: string;
@@ -127,13 +127,13 @@ export class Turns {
 
   /** The server process ended: the open turn gets no further events. */
   atRest(): void {
-    const gone = 'OpenCode ended in the middle of this turn.';
+    const gone = 'OpenCode ended during this turn.';
     if (!this.idle()) this.#finish({ kind: 'failed', message: gone, code: 'agent_exited' });
     for (;;) {
       const waiting = [...this.#unanswered.keys()].at(-1);
       if (waiting === undefined) return;
       this.#begin(waiting);
-      const message = 'OpenCode ended before it took this up; send it again.';
+      const message = 'OpenCode ended before handling this message. Send it again.';
       this.#finish({ kind: 'failed', message, code: 'agent_exited' });
     }
   }

@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { idOf } from './native-event';
 
 /** A part of a message to the agent. */
-export type PromptPart =
+type PromptPart =
   /** `messageId`: log id of a message sent by the dashboard. */
   | { kind: 'person'; messageId: string | null; text: string }
   | { kind: 'task'; notices: TaskNotice[] }

@@ -27,7 +27,7 @@ const MAX_COMPARED = { open: 1024 * 1024, ended: 64 * 1024 };
 /** Calls distinguished under one reused id. */
 const MAX_REUSES = 64;
 
-export interface CallOptions {
+interface CallOptions {
   /** Defaults to the open text. */
   parentMessageId?: string;
   /** A known call that has a result or whose turn has ended is a new call under the same id. */

@@ -48,7 +48,7 @@ export interface TurnDetails {
 }
 
 /** Open work of a killed process whose agent continues. */
-export interface InterruptedWork {
+interface InterruptedWork {
   turn: { runId: string; cause: TurnCause } | null;
   tasks: readonly { id: string; runId: string | null }[];
   requests: readonly string[];
@@ -465,5 +465,5 @@ const MAIN = '';
 /** Key of the single open turn. */
 const TURN = '';
 const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
-const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
-const RESTARTED = 'The agent began it anew without saying how this ended.';
+const TOO_MANY = 'Too many open at once; this one is no longer tracked.';
+const RESTARTED = 'Restarted by the agent; the outcome is unknown.';

@@ -160,7 +160,7 @@ interface DisplayInput {
 export function displayInput(input: unknown, options: readonly RequestOption[], isWhole = true): DisplayInput {
   if (isWhole && isDisplayable(input)) return { input, options: [...options] };
   return {
-    input: { text: 'What it asks for is too long to be shown, so it can only be denied.' },
+    input: { text: 'The input is too long to display, so you can only deny it.' },
     options: options.filter(({ kind }) => kind === 'deny'),
   };
 }
@@ -210,7 +210,7 @@ export function boundFrame(value: unknown, isLong = false, depth = 0): unknown {
 }
 
 /** Returns a native value unchanged if it fits a record, else the beginning of its JSON. */
-export function fitting<Value>(value: Value): Value | { beginning: string } {
+export function boundValue<Value>(value: Value): Value | { beginning: string } {
   const whole = JSON.stringify(value) ?? 'null';
   const isLong = whole.length > MAX_KEPT_BYTES / 6 && jsonBytes(whole) > MAX_KEPT_BYTES;
   return isLong ? { beginning: truncateText(whole, MAX_KEPT_BYTES) } : value;

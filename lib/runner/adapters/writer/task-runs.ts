@@ -1,4 +1,5 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
+import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 
 /** One run of a background task. */
@@ -64,4 +65,20 @@ export class TaskRuns extends Entities<'task', TaskRun> {
       if (fits(run) && (newest === undefined || Number(run.key) > Number(newest.key))) newest = run;
     return newest;
   }
+}
+
+/** Outcome of a task by its native status. */
+export const TASK_ENDS: ReadonlyMap<unknown, 'completed' | 'failed' | 'stopped'> = new Map([
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['stopped', 'stopped'],
+  ['killed', 'stopped'],
+]);
+
+/** Reads a task's usage; undefined if empty. */
+export function taskUsage(value: unknown): TaskEventValue['usage'] {
+  const fields = fieldsOf(value);
+  const names = ['total_tokens', 'tool_uses', 'duration_ms'] as const;
+  const known = names.flatMap((name) => (numberOf(fields[name]) === null ? [] : [[name, numberOf(fields[name])]]));
+  return known.length === 0 ? undefined : Object.fromEntries(known);
 }
