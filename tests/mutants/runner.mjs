@@ -232,7 +232,7 @@ export const RUNNER = [
   {
     name: 'tells once more after a restart that a task was given up',
     file: 'lib/runner/adapters/claude/transcript-adapter.ts',
-    find: 'this.#adapter.presumeLost(lost, now);\n  }',
+    find: 'this.#adapter.presumeLost(state.lost, now);\n  }',
     replace: '}',
     test: 'tests/unit/runner/terminal-restarts.test.ts',
   },

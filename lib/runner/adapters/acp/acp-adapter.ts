@@ -1,5 +1,5 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
-import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { type Fields, fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import {
   type EmittedEvent,
@@ -12,6 +12,7 @@ import {
 import { boundFrame } from '../writer/size-limits';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
+import { Replay } from './replay';
 import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
 
@@ -64,27 +65,27 @@ export class AcpAdapter implements WireAdapter {
 
   /** A person's messages in the replay of a loaded session. */
   replayed(nativeId: string): readonly string[] {
-    return this.#sessions.get(nativeId)?.replayed ?? [];
+    return this.#sessions.get(nativeId)?.replay?.texts ?? [];
   }
 
   /** Expected end of a loaded session's replay; null until the load is answered. */
   replayEndsAt(nativeId: string): number | null {
-    return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
+    return this.#sessions.get(nativeId)?.replay?.endsAt ?? null;
   }
 
   /** Processes of tasks whose ends the agent does not report; PROCESS_ENDED does. */
   processes(nativeId: string): readonly number[] {
-    return this.#sessions.get(nativeId)?.processes ?? [];
+    return this.#sessions.get(nativeId)?.tasks.processes ?? [];
   }
 
   /** Open request with this id, as written; null if none. */
   asked(nativeId: string, id: unknown): RequestOpenedValue | null {
-    return this.#sessions.get(nativeId)?.asked(rpcKey(id) ?? '') ?? null;
+    return this.#sessions.get(nativeId)?.requests.get(rpcKey(id) ?? '') ?? null;
   }
 
   read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
     const msg = boundFrame(given);
-    for (const session of this.#sessions.values()) session.at(now);
+    for (const session of this.#sessions.values()) session.writer.at(now);
     const frame = rpcFrame(msg);
     if (frame.kind === 'unreadable') this.#forward(msg, null);
     else if (frame.kind === 'answer') {
@@ -105,7 +106,7 @@ export class AcpAdapter implements WireAdapter {
 
   elapsed(now: number): EmittedEvent[] {
     for (const session of this.#sessions.values()) {
-      session.at(Math.min(now, session.dueAt ?? now));
+      session.writer.at(Math.min(now, session.dueAt ?? now));
       session.elapsed(now);
     }
     return this.#take();
@@ -114,7 +115,7 @@ export class AcpAdapter implements WireAdapter {
   ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#requests.clear();
     for (const session of this.#sessions.values()) {
-      session.at(now);
+      session.writer.at(now);
       session.ended(end);
     }
     return this.#take();
@@ -126,11 +127,11 @@ export class AcpAdapter implements WireAdapter {
     // The end of the previous process may be missing from the recording.
     if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(RESTARTED);
     if (id === null) return;
-    if (method === 'session/load' || method === 'session/resume') this.#open(id, now).loading();
+    if (method === 'session/load' || method === 'session/resume') this.#open(id, now).replay = new Replay();
     const session = this.#sessions.get(id);
     if (method === 'session/prompt' && key !== null) this.#open(id, now).prompted(key, params, now);
-    else if (method === 'session/cancel') session?.cancelled();
-    else if (method === PROCESS_ENDED) session?.processEnded(params.pid, params.wasSeen === true);
+    else if (method === 'session/cancel') session?.turns.cancelled();
+    else if (method === PROCESS_ENDED) session?.tasks.processEnded(params.pid, params.wasSeen === true);
   }
 
   /** The agent answered one of Interlude's requests. */
@@ -149,11 +150,11 @@ export class AcpAdapter implements WireAdapter {
       if (error !== null && isSessionLost(error, id)) session?.promptUntaken(key, error, now);
       else session?.promptAnswered(key, result, error, now);
     } else if (method === 'session/load' || method === 'session/resume') {
-      if (error === null) session?.opened(result);
-      session?.loaded(now);
+      if (error === null) session?.settings.opened(result);
+      session?.replay?.answered(now);
     } else if (method === 'session/new') {
       const created = textOf(result.sessionId);
-      if (created !== null) this.#open(created, now).opened(result);
+      if (created !== null) this.#open(created, now).settings.opened(result);
     } else if (error !== null) return;
     // Some agents also send the new mode, some only answer.
     else if (method === 'session/set_mode') session?.modeChanged(params.modeId);
@@ -172,16 +173,19 @@ export class AcpAdapter implements WireAdapter {
   #asks(key: string, method: string, params: Fields, msg: unknown, now: number): void {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
     if (method === 'session/request_permission' && session !== undefined) session.asks(key, params, now);
-    else if (method === '_qwencode/start_turn') session?.ownTurnBegins(textOf(params.taskId), now);
-    else this.#forward(msg, session ?? null);
+    else if (method === '_qwencode/start_turn') {
+      const taskIds = textsOf([params.taskId]);
+      session?.turns.ownBegins({ kind: taskIds.length === 0 ? 'unknown' : 'task', taskIds }, now);
+    } else this.#forward(msg, session ?? null);
   }
 
   #notified(method: string, params: Fields, msg: unknown, now: number): void {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
     if (session === undefined) this.#forward(msg, null);
     else if (method === 'session/update') session.update(fieldsOf(params.update), msg, now);
-    else if (method === '_claude/sdkMessage') session.sdkMessage(fieldsOf(params.message), now);
-    else if (method === '_qwencode/end_turn') session.ownTurnEnds(params.reason);
+    else if (method === '_claude/sdkMessage') session.claude.message(fieldsOf(params.message), now);
+    else if (method === '_qwencode/end_turn')
+      session.turns.ownEnds({ kind: params.reason === 'cancelled' ? 'cancelled' : 'success' });
     else this.#forward(msg, session);
   }
 
@@ -197,7 +201,7 @@ export class AcpAdapter implements WireAdapter {
     if (known !== undefined) return known;
     const session = new AcpSession({ ...this.#options, sessionId: this.#options.sessionOf(nativeId) });
     session.profile = this.about.profile;
-    session.at(now);
+    session.writer.at(now);
     setBounded(this.#sessions, nativeId, session, MAX_SESSIONS);
     const early = this.#early;
     this.#early = [];
@@ -210,6 +214,6 @@ export class AcpAdapter implements WireAdapter {
   }
 
   #take(): EmittedEvent[] {
-    return [...this.#sessions.values()].flatMap((session) => session.take());
+    return [...this.#sessions.values()].flatMap((session) => session.writer.take());
   }
 }

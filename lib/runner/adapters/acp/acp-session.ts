@@ -1,17 +1,18 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
-import { type EmittedEvent, earliest, type WireEnd } from '../wire';
+import { earliest, type WireEnd } from '../wire';
+import { planEntry } from '../writer/part-events';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
 import type { AgentProfile } from './agent-profiles';
 import { CallTasks, isQwenTurnNotice, qwenTaskEnd } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
-import { blockText, planEntries, promptText } from './content';
+import { blockText, promptText } from './content';
 import { outcomeOf, permissionOf } from './permissions';
 import { PromptTurns } from './prompt-turns';
-import { Replay } from './replay';
+import type { Replay } from './replay';
 import type { RpcError } from './rpc';
 import { Settings } from './settings';
 
@@ -30,125 +31,98 @@ const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['expired', 'Not allowed in time.'],
 ]);
 
+const MAX_COMPACTIONS = 256;
+
+type Tone = 'info' | 'warning' | 'error';
+
+const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: Tone]> = new Map([
+  ['in_progress', ['The agent is compacting the conversation', 'info']],
+  ['completed', ['The conversation was compacted', 'info']],
+  ['failed', ['The conversation could not be compacted', 'error']],
+  ['cancelled', ['The conversation was not compacted', 'warning']],
+] as const);
+
 /** One ACP session. @see ACP v1 */
 export class AcpSession {
   readonly settings = new Settings();
-  readonly #writer: SessionWriter;
+  readonly writer: SessionWriter;
   readonly #newId: () => string;
   readonly #answerWithinMs: number | undefined;
   readonly #calls: Calls;
-  readonly #turns: PromptTurns;
-  readonly #tasks: CallTasks;
-  readonly #claude: ClaudeExtras;
-  readonly #announcements: SessionNotices;
+  readonly turns: PromptTurns;
+  readonly tasks: CallTasks;
+  readonly claude: ClaudeExtras;
+  /** Announced compactions, by id and status. */
+  readonly #announced = new Map<string, true>();
   /** Open requests, by JSON-RPC id. */
-  readonly #asked = new Map<string, RequestOpenedValue>();
+  readonly requests = new Map<string, RequestOpenedValue>();
   /** Run of each message, by the agent's id; null between turns. */
   readonly #turnOf = new Map<string, string | null>();
   /** codex-acp answers `end_turn` to a failed prompt; only its thread status tells. */
   #hasFailed = false;
   #planId: string | null = null;
-  #replay: Replay | null = null;
+  replay: Replay | null = null;
 
   /** @param answerWithinMs timeout of a request; unlimited by default */
   constructor(options: SessionWriterOptions & { answerWithinMs?: number | undefined }) {
     this.#answerWithinMs = options.answerWithinMs;
-    this.#writer = new SessionWriter(options);
+    this.writer = new SessionWriter(options);
     this.#newId = options.newRunId;
-    this.#calls = new Calls(this.#writer);
-    const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
-    this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
-    this.#announcements = new SessionNotices(this.#writer);
-    this.#claude = new ClaudeExtras(this.#writer, this.#turns);
-    this.#turns.cause = () => this.#claude.cause;
-    this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
+    this.#calls = new Calls(this.writer);
+    const isBusy = () => this.#calls.open.length > 0 || this.requests.size > 0;
+    this.turns = new PromptTurns(this.writer, isBusy, (end) => this.#turnEnds(end));
+    this.claude = new ClaudeExtras(this.writer, this.turns);
+    this.turns.cause = () => this.claude.cause;
+    this.tasks = new CallTasks(this.writer, this.#calls, this.claude);
   }
 
   set profile(profile: AgentProfile) {
-    this.#turns.profile = profile;
-    this.#tasks.profile = profile;
-  }
-
-  at(now: number): void {
-    this.#writer.at(now);
-  }
-
-  take(): EmittedEvent[] {
-    return this.#writer.take();
+    this.turns.profile = profile;
+    this.tasks.profile = profile;
   }
 
   get dueAt(): number | null {
-    return earliest([this.#turns.dueAt, this.#claude.dueAt]);
+    return earliest([this.turns.dueAt, this.claude.dueAt]);
   }
 
   elapsed(now: number): void {
-    this.#claude.elapsed(now);
-    this.#turns.elapsed(now);
+    this.claude.elapsed(now);
+    this.turns.elapsed(now);
   }
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
-    this.#replay?.over();
+    this.replay?.over();
     this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
-    for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
+    for (const id of ids) this.writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
     if (ids.length === 0) {
       const id = `prompt-${this.#newId()}`;
       ids.push(id);
-      this.#writer.userMessage(id, promptText(prompt));
+      this.writer.userMessage(id, promptText(prompt));
     }
-    this.#turns.sent(key, ids, now);
+    this.turns.sent(key, ids, now);
   }
 
   promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
     const about = Object.keys(result).length > 0 ? { result: boundValue(result) } : {};
     const end = endOf(stopReason, error);
-    this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
+    this.turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
   /** The agent has lost its session, with all work in it. */
   promptUntaken(key: string, error: RpcError, now: number): void {
-    this.#turns.untaken(key, endOf(null, error), now);
-    this.#tasks.forgotten();
-  }
-
-  cancelled(): void {
-    this.#turns.cancelled();
-  }
-
-  /** Processes whose ends finish tasks. */
-  get processes(): number[] {
-    return this.#tasks.processes;
-  }
-
-  processEnded(pid: unknown, wasSeen: boolean): void {
-    this.#tasks.processEnded(pid, wasSeen);
-  }
-
-  loading(): void {
-    this.#replay = new Replay();
-  }
-
-  loaded(now: number): void {
-    this.#replay?.answered(now);
-  }
-
-  get replayEndsAt(): number | null {
-    return this.#replay?.endsAt ?? null;
-  }
-
-  /** A person's messages in the replay of a loaded session. */
-  get replayed(): readonly string[] {
-    return this.#replay?.texts ?? [];
+    this.turns.untaken(key, endOf(null, error), now);
+    this.tasks.forgotten();
   }
 
   asks(key: string, params: Fields, now: number): void {
-    if (this.#asked.has(key)) return;
+    if (this.requests.has(key)) return;
     // A permission's content is its reason, not output; and its input may run later.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
-    if (callId === null) this.#turns.heard(now);
+    if (callId === null) this.turns.heard(now);
     else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
     const call = callId === null ? null : (this.#calls.get(callId) ?? null);
     const within = this.#answerWithinMs;
@@ -156,29 +130,24 @@ export class AcpSession {
       ...permissionOf(`ask-${this.#newId()}`, params, call),
       ...(within === undefined ? {} : { expires_at: now + within }),
     };
-    if (this.#asked.size >= MAX_REQUESTS) this.#forgetOldest();
-    this.#asked.set(key, value);
-    this.#writer.requested(value, this.#writer.turn === null || (call?.taskId ?? null) !== null);
-  }
-
-  /** Open request with this id. */
-  asked(key: string): RequestOpenedValue | null {
-    return this.#asked.get(key) ?? null;
+    if (this.requests.size >= MAX_REQUESTS) this.#forgetOldest();
+    this.requests.set(key, value);
+    this.writer.requested(value, this.writer.turn === null || (call?.taskId ?? null) !== null);
   }
 
   answers(key: string, result: Fields, error: RpcError | null): void {
-    const value = this.#asked.get(key);
+    const value = this.requests.get(key);
     if (value === undefined) return;
-    this.#asked.delete(key);
+    this.requests.delete(key);
     const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
-    this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+    this.writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
     const refusal = REFUSALS.get(outcome);
     if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
   }
 
   /** Handles `session/update`; `frame` is the whole message, stored if unknown. */
   update(update: Fields, frame: unknown, now: number): void {
-    if (this.#replay?.takes(update, now) === true) return;
+    if (this.replay?.takes(update, now) === true) return;
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         this.#chunk('text', update, now);
@@ -197,9 +166,14 @@ export class AcpSession {
         break;
       }
       case 'plan':
-        this.#turns.heard(now);
+        this.turns.heard(now);
         this.#planId ??= `plan-${this.#newId()}`;
-        this.#writer.plan(this.#planId, planEntries(update.entries));
+        this.writer.plan(
+          this.#planId,
+          listOf(update.entries)
+            .map(fieldsOf)
+            .map((entry) => planEntry(entry.content, entry.status, entry.priority)),
+        );
         break;
       case 'current_mode_update':
       case 'config_option_update':
@@ -208,7 +182,7 @@ export class AcpSession {
         break;
       case 'usage_update': {
         const origin = fieldsOf(update._meta)['_claude/origin'];
-        if (origin !== undefined) this.#claude.origin(fieldsOf(origin), now);
+        if (origin !== undefined) this.claude.origin(fieldsOf(origin), now);
         this.#forward('acp:usage', update);
         break;
       }
@@ -221,41 +195,22 @@ export class AcpSession {
       case 'async_task_spawned':
       case 'async_task_progress':
       case 'async_task_state_update':
-        this.#claude.asyncTask(update, now);
+        this.claude.asyncTask(update, now);
         break;
       case 'notice':
-        if (!this.#announcements.notice(update)) this.raw(frame);
+        if (!this.#notice(update)) this.raw(frame);
         break;
       case 'compaction_update':
       case 'compaction_summary_chunk':
-        this.#announcements.compaction(update);
+        this.#compaction(update);
         break;
       case 'state_update':
-        if (update.state === 'running') this.#turns.working(now);
-        else if (update.state === 'idle') this.#turns.idle(endOf(update.stopReason, null), now);
+        if (update.state === 'running') this.turns.working(now);
+        else if (update.state === 'idle') this.turns.idle(endOf(update.stopReason, null), now);
         break;
       default:
         this.raw(frame);
     }
-  }
-
-  sdkMessage(message: Fields, now: number): void {
-    this.#claude.message(message, now);
-  }
-
-  ownTurnBegins(taskId: string | null, now: number): void {
-    this.#turns.ownBegins(
-      taskId === null ? { kind: 'unknown', taskIds: [] } : { kind: 'task', taskIds: [taskId] },
-      now,
-    );
-  }
-
-  ownTurnEnds(reason: unknown): void {
-    this.#turns.ownEnds(reason === 'cancelled' ? { kind: 'cancelled' } : { kind: 'success' });
-  }
-
-  opened(result: Fields): void {
-    this.settings.opened(result);
   }
 
   modeChanged(modeId: unknown): void {
@@ -264,24 +219,24 @@ export class AcpSession {
 
   /** Stores an unknown message, truncated to fit a record. */
   raw(frame: unknown): void {
-    this.#writer.raw(boundValue(frame), 'acp');
+    this.writer.raw(boundValue(frame), 'acp');
   }
 
   ended(end: WireEnd): void {
     this.#calls.endRefused();
-    this.#writer.end(end);
-    this.#asked.clear();
-    this.#turns.forget();
-    this.#claude.forget();
+    this.writer.end(end);
+    this.requests.clear();
+    this.turns.forget();
+    this.claude.forget();
     this.#planId = null;
-    this.#replay = null;
+    this.replay = null;
   }
 
   #chunk(kind: 'text' | 'thought', { content, messageId, _meta }: Fields, now: number): void {
     const text = blockText(content);
     const meta = fieldsOf(_meta);
     const ended = qwenTaskEnd(meta, text);
-    if (ended !== null) this.#writer.taskCompleted(ended);
+    if (ended !== null) this.writer.taskCompleted(ended);
     if (ended !== null || text === '' || isQwenTurnNotice(meta)) return;
     // Gemini sends the mode as an agent message.
     const mode = kind === 'text' ? /^\[MODE_UPDATE\] (\S+)$/.exec(text)?.[1] : undefined;
@@ -289,15 +244,15 @@ export class AcpSession {
       this.modeChanged(mode);
       return;
     }
-    const task = this.#tasks.subagentOf(meta);
-    const parts = this.#writer.parts(task);
+    const task = this.tasks.subagentOf(meta);
+    const parts = this.writer.parts(task);
     const id = textOf(messageId);
     if (task === null && id !== null && this.#isTail(id)) {
       if (!parts.appendLate(kind, id, text)) parts.appendText(kind, id, text);
       return;
     }
-    if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
-    if (task === null && id !== null) setBounded(this.#turnOf, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
+    if (task === null) this.turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
+    if (task === null && id !== null) setBounded(this.#turnOf, id, this.writer.turn?.runId ?? null, MAX_MESSAGES);
     parts.appendText(kind, id, text);
     // Each is a separate message without an id.
     if (meta.qwenDiscreteMessage === true) parts.endText();
@@ -309,31 +264,31 @@ export class AcpSession {
    */
   #isTail(messageId: string): boolean {
     const saidIn = this.#turnOf.get(messageId);
-    const runId = this.#writer.turn?.runId ?? null;
+    const runId = this.writer.turn?.runId ?? null;
     if (saidIn === undefined || saidIn === runId) return false;
     const isUnique = messageId.length >= UNIQUE_ID_LENGTH && UNIQUE_ID.test(messageId);
-    return isUnique || (runId === null && !this.#turns.isAwaited);
+    return isUnique || (runId === null && !this.turns.isAwaited);
   }
 
   /** Handles an echo of a prompt, or a message from another client. */
   #userChunk({ content, messageId }: Fields): void {
-    if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
-    this.#writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
+    if (this.writer.turn?.kind === 'user' || this.turns.isAwaited) return;
+    this.writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
   }
 
   #call(id: string, update: Fields, now: number): void {
     const meta = fieldsOf(update._meta);
     const known = this.#calls.get(id);
-    const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
+    const task = known === undefined ? this.tasks.subagentOf(meta) : known.taskId;
     // An update of a known call may come long after its turn.
-    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
+    if (task === null && (known === undefined || this.writer.turn !== null)) this.turns.heard(now);
     const end = this.#calls.heard(id, update, task);
     const call = this.#calls.get(id);
-    if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
+    if (call !== undefined) this.tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
     if (end === null) return;
     const wasLeft = this.#calls.isLeft(end.call);
     this.#calls.end(end);
-    this.#tasks.callEnded(end, wasLeft);
+    this.tasks.callEnded(end, wasLeft);
   }
 
   #set(update: Fields): void {
@@ -345,24 +300,46 @@ export class AcpSession {
     for (const what of ['mode', 'model'] as const) {
       const now = settings[what];
       if (before[what] !== null && now !== null && now.id !== before[what].id) {
-        this.#writer.notice(`The ${what} is now ${now.name}.`);
+        this.writer.notice(`The ${what} is now ${now.name}.`);
       }
     }
   }
 
   #forward(name: string, update: Fields): void {
-    this.#writer.custom(name, boundValue(update));
+    this.writer.custom(name, boundValue(update));
+  }
+
+  /** Shows a session notice. @returns false without a title */
+  #notice({ title, description, severity }: Fields): boolean {
+    const [head, more] = [textOf(title), textOf(description)];
+    if (head === null) return false;
+    const text = more === null ? head : `${head}${/[.:!?]$/.test(head) ? '' : ':'} ${more}`;
+    // Unknown severities count as info.
+    this.writer.notice(text, severity === 'warning' || severity === 'error' ? severity : 'info');
+    return true;
+  }
+
+  /** Announces each step of a compaction once. Chunks of its summary are stored, not shown. */
+  #compaction(update: Fields): void {
+    this.#forward('acp:compaction', update);
+    const { compactionId, status, error } = update;
+    const said = COMPACTION.get(status);
+    const key = `${textOf(compactionId) ?? ''} ${status}`;
+    if (said === undefined || this.#announced.has(key)) return;
+    setBounded(this.#announced, key, true, MAX_COMPACTIONS);
+    const [text, tone] = said;
+    this.writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
   }
 
   #forgetOldest(): void {
-    const [key, value] = this.#asked.entries().next().value ?? ['', null];
-    this.#asked.delete(key);
-    if (value !== null) this.#writer.resolved(value.request_id, 'unknown');
+    const [key, value] = this.requests.entries().next().value ?? ['', null];
+    this.requests.delete(key);
+    if (value !== null) this.writer.resolved(value.request_id, 'unknown');
   }
 
   /** Closes open work before the turn ends. */
   #turnEnds(end: TurnEnd): void {
-    this.#tasks.turnEnds(end, this.#turns.isAwaited);
+    this.tasks.turnEnds(end, this.turns.isAwaited);
     this.#calls.endRefused();
     this.#planId = null;
   }
@@ -373,52 +350,4 @@ function endOf(stopReason: unknown, error: RpcError | null): TurnEnd {
   if (stopReason === 'cancelled') return { kind: 'cancelled' };
   if (stopReason === 'refusal') return { kind: 'failed', message: 'The model refused to answer.', code: 'refusal' };
   return { kind: 'success' };
-}
-
-const MAX_COMPACTIONS = 256;
-
-type Tone = 'info' | 'warning' | 'error';
-
-const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: Tone]> = new Map([
-  ['in_progress', ['The agent is compacting the conversation', 'info']],
-  ['completed', ['The conversation was compacted', 'info']],
-  ['failed', ['The conversation could not be compacted', 'error']],
-  ['cancelled', ['The conversation was not compacted', 'warning']],
-] as const);
-
-/**
- * Shows notices and compactions; they open and end nothing.
- *
- * @see ACP, Session Notices and Session Compaction
- */
-class SessionNotices {
-  readonly #writer: SessionWriter;
-  /** Announced once per compaction and status. */
-  readonly #announced = new Map<string, true>();
-
-  constructor(writer: SessionWriter) {
-    this.#writer = writer;
-  }
-
-  /** Handles `notice`. @returns false without a title */
-  notice({ title, description, severity }: Fields): boolean {
-    const [head, more] = [textOf(title), textOf(description)];
-    if (head === null) return false;
-    const text = more === null ? head : `${head}${/[.:!?]$/.test(head) ? '' : ':'} ${more}`;
-    // Unknown severities count as info.
-    this.#writer.notice(text, severity === 'warning' || severity === 'error' ? severity : 'info');
-    return true;
-  }
-
-  /** Handles `compaction_update` and the chunks of its summary, which are stored but not shown. */
-  compaction(update: Fields): void {
-    this.#writer.custom('acp:compaction', boundValue(update));
-    const { compactionId, status, error } = update;
-    const said = COMPACTION.get(status);
-    const key = `${textOf(compactionId) ?? ''} ${status}`;
-    if (said === undefined || this.#announced.has(key)) return;
-    setBounded(this.#announced, key, true, MAX_COMPACTIONS);
-    const [text, tone] = said;
-    this.#writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
-  }
 }

@@ -1,4 +1,4 @@
-import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
+import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 
 /**
@@ -79,21 +79,4 @@ function size(bytes: number): string {
 function unfenced(text: string): string {
   const fenced = /^```(?:console)?\n([\s\S]*?)\n?```$/.exec(text);
   return fenced?.[1] !== undefined && !fenced[1].includes('\n```') ? fenced[1] : text;
-}
-
-const MAX_ENTRIES = 64;
-const STATUSES = new Set(['pending', 'in_progress', 'completed']);
-
-/** @see ACP v1, Plan */
-export function planEntries(entries: unknown): PlanEntry[] {
-  return listOf(entries)
-    .slice(0, MAX_ENTRIES)
-    .map((entry) => {
-      const { content, status, priority } = fieldsOf(entry);
-      return {
-        content: textOf(content) ?? '',
-        status: STATUSES.has(String(status)) ? (status as PlanEntry['status']) : 'pending',
-        ...(textOf(priority) === null ? {} : { priority: String(priority) }),
-      };
-    });
 }

@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { setBounded } from '../bounded-map';
 import { type EmittedEvent, earliest, type WireAdapterOptions, type WireEnd } from '../wire';
-import { SessionWriter, type TurnCause } from '../writer/session-writer';
+import { SessionWriter, type TurnCause, type TurnEnd } from '../writer/session-writer';
 import { truncateText } from '../writer/size-limits';
 import {
   type AgUiFrame,
@@ -158,7 +158,8 @@ export class AgUiThread {
       this.#clock(now);
     }
     if (this.#floorDueAt !== null && this.#floorDueAt <= now) {
-      this.#cutShort();
+      if (this.#broken === null) this.#cutTurn({ kind: 'success' }, true);
+      else this.#breakTurn();
       this.#drain();
       this.#clock(now);
     }
@@ -217,17 +218,6 @@ export class AgUiThread {
   #clock(now: number): void {
     const isHeldUp = this.#floor === 'events' && this.#waiting.run.length > 0;
     this.#floorDueAt = isHeldUp ? (this.#floorDueAt ?? now + FLOOR_MS) : null;
-  }
-
-  #cutShort(): void {
-    if (this.#broken !== null) {
-      this.#breakTurn();
-      return;
-    }
-    this.#markCut();
-    this.#requests.runBrokenOff();
-    this.#writer.finish({ kind: 'success' }, { isInferred: true });
-    this.#release();
   }
 
   #take(frame: StreamFrame): void {
@@ -485,9 +475,14 @@ export class AgUiThread {
   }
 
   #failTurn(message: string, isAsked: boolean): void {
+    this.#cutTurn(isAsked ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'stream_broken' });
+  }
+
+  /** Ends the open turn before its run has ended. */
+  #cutTurn(end: TurnEnd, isInferred = false): void {
     this.#markCut();
     this.#requests.runBrokenOff();
-    this.#writer.finish(isAsked ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'stream_broken' });
+    this.#writer.finish(end, { isInferred });
     this.#release();
   }
 

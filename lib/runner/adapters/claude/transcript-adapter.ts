@@ -7,9 +7,18 @@ import { contentText } from './content';
 import { type ClosedTurn, FinalText } from './final-text';
 import { type Stop, StopHooks, type StopHooksState } from './stop-hooks';
 import { messageHandlers } from './system-messages';
-import { authorOf, LineTurns, lineText, parseCommand, sdkMessage, stopFeedbackOf } from './transcript-line';
+import {
+  authorOf,
+  forkOf,
+  LineTurns,
+  lineText,
+  parseCommand,
+  sdkMessage,
+  stopFeedbackOf,
+  systemMessage,
+} from './transcript-line';
 import { TranscriptRequests } from './transcript-requests';
-import { type Notification, parseNotifications, TranscriptTasks } from './transcript-tasks';
+import { type Notification, parseNotifications, TranscriptTasks, type UnlistedTasks } from './transcript-tasks';
 import { PERSONS } from './turn-attribution';
 
 /**
@@ -43,10 +52,7 @@ export class TranscriptAdapter {
   #command: { line: Fields; id: string; text: string; at: number } | null = null;
   /** A person's last line is a command without a model answer so far. */
   #isCommandLast = false;
-  #forkOf: string | null = null;
-  /** Tasks missing from the CLI's list at `at`. */
-  #unlisted: { ids: string[]; at: number } | null = null;
-  #presumedLost: string[] = [];
+  #isForkNoted = false;
   /** The last main-thread line ends its turn unless a hook blocks the stop. */
   #hasFinished = false;
   /** The turn has agent content. */
@@ -138,10 +144,9 @@ export class TranscriptAdapter {
 
   /** Notes once that the session is a fork: copied lines name the original. */
   #forked(line: Fields, at: number): TimedEvent[] {
-    const of = textOf(fieldsOf(line.forkedFrom).sessionId) ?? textOf(line.requestSessionId);
-    const own = textOf(line.sessionId);
-    if (of === null || own === null || of === own || this.#forkOf !== null) return [];
-    this.#forkOf = of;
+    const of = forkOf(line);
+    if (of === null || this.#isForkNoted) return [];
+    this.#isForkNoted = true;
     const value = { text: 'This session is a fork of', tone: 'info', of_session_id: of };
     return [{ occurredAt: at, event: { type: 'CUSTOM', name: CUSTOM.notice, value } }];
   }
@@ -168,32 +173,24 @@ export class TranscriptAdapter {
 
   /** A stop hook lists the running tasks. A line still to come may report the missing ones. */
   listed(ids: readonly string[], at: number): void {
-    const unlisted = this.#tasks.unlisted(ids, at);
-    this.#unlisted = unlisted.length === 0 ? null : { ids: unlisted, at };
+    this.#tasks.listed(ids, at);
   }
 
   /** Presumes tasks lost that stay unlisted and unreported for `UNLISTED_MS`. */
   unlisted(now: number): TimedEvent[] {
-    if (this.#unlisted === null || now - this.#unlisted.at < UNLISTED_MS) return [];
-    const ids = this.#unlisted.ids.filter((id) => this.#tasks.isRunning(id));
-    this.#unlisted = null;
-    if (ids.length === 0) return [];
-    this.#tasks.lost(ids);
-    this.#presumedLost = [...this.#presumedLost, ...ids].slice(-MAX_LOST);
-    return this.#process(this.#adapter.presumeLost(ids, now));
+    const ids = this.#tasks.presumeUnlisted(now);
+    return ids.length === 0 ? [] : this.#process(this.#adapter.presumeLost(ids, now));
   }
 
   /** State that another reader of this transcript can't recover from it. */
-  get unlistedState(): { unlisted: { ids: string[]; at: number } | null; lost: string[] } {
-    return { unlisted: this.#unlisted, lost: this.#presumedLost };
+  get unlistedState(): UnlistedTasks {
+    return this.#tasks.unlistedState;
   }
 
   /** Restores the state of the previous reader, which has already emitted these events. */
-  recallUnlisted({ unlisted, lost }: TranscriptAdapter['unlistedState'], now: number): void {
-    this.#unlisted = unlisted;
-    this.#presumedLost = lost;
-    this.#tasks.lost(lost);
-    this.#adapter.presumeLost(lost, now);
+  recallUnlisted(state: UnlistedTasks, now: number): void {
+    this.#tasks.recallUnlisted(state);
+    this.#adapter.presumeLost(state.lost, now);
   }
 
   /** Tracks a main-thread line. The CLI's own lines come at any time and don't count. */
@@ -335,14 +332,10 @@ export class TranscriptAdapter {
   #commandOutput(line: Fields, text: string, at: number, isAnswer: boolean): TimedEvent[] {
     const isMidTurn = this.#command !== null && this.#isBusy(at);
     const opened = this.#command === null ? [] : this.#process(this.#settleCommand(!isMidTurn));
-    const printed = text === '' ? [] : this.#printed(text, at);
+    const output = { type: 'system', subtype: 'local_command_output', uuid: `${this.#key}/output`, content: text };
+    const printed = text === '' ? [] : this.#adapter.read(output, at);
     const isOver = isAnswer && !isMidTurn && line.turnOrigin === undefined && !this.#hasActed;
     return [...opened, ...printed, ...(isOver ? this.#close(`${this.#key}/command`, LOCAL, at) : [])];
-  }
-
-  #printed(text: string, at: number): TimedEvent[] {
-    const message = { type: 'system', subtype: 'local_command_output', uuid: `${this.#key}/output`, content: text };
-    return this.#adapter.read(message, at);
   }
 
   /** A stop hook blocked the stop: the turn continues. */
@@ -392,22 +385,13 @@ export class TranscriptAdapter {
       case 'turn_duration':
         if (this.#isBehind) return [];
         return this.#close(`${uuid}/result`, compact({ duration_ms: numberOf(line.durationMs) }), at);
-      case 'compact_boundary': {
-        const { trigger, preTokens, postTokens } = fieldsOf(line.compactMetadata);
-        const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
-        const message = { type: 'system', subtype: 'compact_boundary', uuid, compact_metadata: metadata };
-        return this.#adapter.read(message, at);
-      }
       case 'scheduled_task_fire':
         this.#tasks.fired(textOf(line.taskId));
         return [];
-      case 'local_command': {
-        const said = LOCAL_OUTPUT.exec(`${line.content}`)?.[1]?.trim();
-        const message = { type: 'system', subtype: 'local_command_output', uuid, content: said };
-        return message.content ? this.#adapter.read(message, at) : [];
+      default: {
+        const message = systemMessage(line);
+        return message === null ? [] : this.#adapter.read(message, at);
       }
-      default:
-        return [];
     }
   }
 
@@ -544,7 +528,9 @@ export class TranscriptAdapter {
     if (this.openRunId === null) return [];
     const stop = byHook ? this.stops.own : this.stops.ownAt(at);
     const text = this.#finalText.missingOf(stop?.text);
-    const last = text === null ? [] : this.#emitFinalText(text, at);
+    const id = `${this.openRunId}/last-words`;
+    const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
+    const last = text === null ? [] : this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
     if (byHook || text !== null) this.#finalText.leaves(stop?.at ?? at, text);
     if (byHook) this.stops.overByHook();
     else this.stops.overByLine(at, this.#finalText.said, how.terminal_reason === undefined);
@@ -561,13 +547,6 @@ export class TranscriptAdapter {
     this.#hasFinished = false;
     const result = { type: 'result', subtype: 'success', is_error: false, num_turns: 1, ...how, ...error };
     return [...last, ...this.#adapter.read(compact({ ...result, uuid, origin, user_message_uuids: answers }), at)];
-  }
-
-  /** Writes the stop hook's text; a later line with it is recognized by the text. */
-  #emitFinalText(text: string, at: number): TimedEvent[] {
-    const id = `${this.openRunId}/last-words`;
-    const message = { id, role: 'assistant', content: [{ type: 'text', text }] };
-    return this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
   }
 
   #matchRequests(at: number): TimedEvent[] {
@@ -602,10 +581,5 @@ export class TranscriptAdapter {
 const LOCAL = { terminal_reason: 'local_command' };
 const SYNTHETIC = '<synthetic>';
 const BY_TASK = { kind: 'task-notification' };
-const MAX_LOST = 256;
 /** UTF-16 units. */
 const MAX_REASON = 200;
-/** How long a notification may lag behind the stop hook's list. */
-const UNLISTED_MS = 5_000;
-
-const LOCAL_OUTPUT = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/;

@@ -130,3 +130,23 @@ export class LineTurns {
     if (uuid !== null) setBounded(this.#turnOf, uuid, turn, MAX_LINES);
   }
 }
+
+/** Returns the SDK's message for a compaction or a local command's output; null for other system lines. */
+export function systemMessage({ subtype, uuid, compactMetadata, content }: Fields): Fields | null {
+  if (subtype === 'compact_boundary') {
+    const { trigger, preTokens, postTokens } = fieldsOf(compactMetadata);
+    const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
+    return { type: 'system', subtype, uuid, compact_metadata: metadata };
+  }
+  const output = subtype === 'local_command' ? LOCAL_OUTPUT.exec(`${content}`)?.[1]?.trim() : undefined;
+  return output ? { type: 'system', subtype: 'local_command_output', uuid, content: output } : null;
+}
+
+const LOCAL_OUTPUT = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/;
+
+/** Session the line was copied from; null for the session's own lines. */
+export function forkOf(line: Fields): string | null {
+  const of = textOf(fieldsOf(line.forkedFrom).sessionId) ?? textOf(line.requestSessionId);
+  const own = textOf(line.sessionId);
+  return own === null || of === own ? null : of;
+}

@@ -25,6 +25,10 @@ const MAX_ID = 256;
 /** How early a monitor may report its own expiry, milliseconds. */
 const EXPIRY_MS = 1_000;
 
+/** How long a notification may lag behind the stop hook's list. */
+const UNLISTED_MS = 5_000;
+const MAX_LOST = 256;
+
 interface Launch extends LaunchedWork {
   runId?: string | undefined;
   parentId: string | null;
@@ -32,6 +36,13 @@ interface Launch extends LaunchedWork {
   startedAt: number;
   /** Monitor deadline, epoch milliseconds. */
   expiresAt?: number | undefined;
+}
+
+export interface UnlistedTasks {
+  /** Tasks missing from the CLI's list at `at`, epoch milliseconds. */
+  unlisted: { ids: string[]; at: number } | null;
+  /** Tasks presumed lost for that reason. */
+  lost: string[];
 }
 
 export interface Timer {
@@ -60,6 +71,8 @@ export class TranscriptTasks {
   /** Wake-ups by prompt and by id. */
   readonly #timers = new Map<string, Timer>();
   #fired: string | null = null;
+  #unlisted: UnlistedTasks['unlisted'] = null;
+  #presumedLost: string[] = [];
 
   get subagents(): string[] {
     return [...this.#subagents];
@@ -188,11 +201,32 @@ export class TranscriptTasks {
     );
   }
 
-  /** Main-thread tasks running at `at` that the CLI's list omits. */
-  unlisted(ids: readonly string[], at: number): string[] {
-    const isUnlisted = ([id, { parentId, startedAt }]: [string, Launch]) =>
-      parentId === null && startedAt <= at && !ids.includes(id);
-    return this.#tasks.entries().flatMap((one) => (isUnlisted(one) ? one[0] : []));
+  /** A stop hook lists the tasks running at `at`. A line still to come may report the main thread's missing ones. */
+  listed(listed: readonly string[], at: number): void {
+    const ids = this.#tasks.entries().flatMap(([id, { parentId, startedAt }]) => {
+      return parentId === null && startedAt <= at && !listed.includes(id) ? id : [];
+    });
+    this.#unlisted = ids.length === 0 ? null : { ids, at };
+  }
+
+  /** Presumes tasks lost that stay unlisted and unreported for `UNLISTED_MS`. @returns their ids */
+  presumeUnlisted(now: number): string[] {
+    if (this.#unlisted === null || now - this.#unlisted.at < UNLISTED_MS) return [];
+    const ids = this.#unlisted.ids.filter((id) => this.isRunning(id));
+    this.#unlisted = null;
+    this.lost(ids);
+    this.#presumedLost = [...this.#presumedLost, ...ids].slice(-MAX_LOST);
+    return ids;
+  }
+
+  get unlistedState(): UnlistedTasks {
+    return { unlisted: this.#unlisted, lost: this.#presumedLost };
+  }
+
+  recallUnlisted({ unlisted, lost }: UnlistedTasks): void {
+    this.#unlisted = unlisted;
+    this.#presumedLost = lost;
+    this.lost(lost);
   }
 
   isRunning(id: string): boolean {

@@ -1,6 +1,6 @@
-import type { PlanEntry } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { planEntry } from '../writer/part-events';
 import { SessionWriter } from '../writer/session-writer';
 import { boundFrame, boundValue } from '../writer/size-limits';
 import { callOf, errorText, type ItemCall } from './items';
@@ -81,7 +81,11 @@ export class ExecAdapter implements WireAdapter {
     const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
     const parts = this.#writer.parts();
     if (item.type === 'todo_list') {
-      this.#writer.plan(name, planOf(item));
+      const steps = listOf(item.items).map(fieldsOf);
+      this.#writer.plan(
+        name,
+        steps.map(({ text, completed }) => planEntry(text, completed === true ? 'completed' : 'pending')),
+      );
       return;
     }
     const call = callOf(asAppServerItem(item)) ?? (WORDS.has(item.type) ? null : unknownCall(item));
@@ -121,13 +125,6 @@ function unknownCall({ id: _, type, tool, status, result, error, ...args }: Fiel
     isError,
     edits: [],
   };
-}
-
-function planOf({ items }: Fields): PlanEntry[] {
-  return listOf(items).map((item) => {
-    const { text, completed } = fieldsOf(item);
-    return { content: textOf(text) ?? '', status: completed === true ? 'completed' : 'pending' };
-  });
 }
 
 /** Converts an item to the app-server's format. */

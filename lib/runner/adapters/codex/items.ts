@@ -1,6 +1,7 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { unwrapErrorMessage } from '../wire';
+import { hunksOf } from '../writer/part-events';
 
 /** Names of Codex's own tools. */
 export const SHELL = 'shell';
@@ -145,7 +146,11 @@ export function editsOf(changes: unknown): FileEdit[] {
     const { type, move_path: to } = fieldsOf(change.kind);
     if (type === 'add') return [{ path, before: '', after: diff }];
     if (type === 'delete') return [{ path, before: diff, after: '' }];
-    return hunksOf(diff).map((hunk) => ({ path: textOf(to) ?? path, ...hunk }));
+    return hunksOf(diff).map(({ before, after }) => ({
+      path: textOf(to) ?? path,
+      before: linesOf(before),
+      after: linesOf(after),
+    }));
   });
 }
 
@@ -156,23 +161,6 @@ function changesText(changes: unknown): string {
       return `${textOf(fieldsOf(kind).type) ?? 'change'} ${textOf(path) ?? ''}\n${textOf(diff) ?? ''}`.trimEnd();
     })
     .join('\n\n');
-}
-
-function hunksOf(diff: string): { before: string; after: string }[] {
-  const hunks: { before: string[]; after: string[] }[] = [];
-  for (const line of diff.split('\n')) {
-    if (line.startsWith('@@')) hunks.push({ before: [], after: [] });
-    const hunk = hunks.at(-1);
-    if (hunk === undefined || line.startsWith('@@')) continue;
-    const text = line.slice(1);
-    if (line.startsWith('-')) hunk.before.push(text);
-    else if (line.startsWith('+')) hunk.after.push(text);
-    else if (line.startsWith(' ')) {
-      hunk.before.push(text);
-      hunk.after.push(text);
-    }
-  }
-  return hunks.map(({ before, after }) => ({ before: linesOf(before), after: linesOf(after) }));
 }
 
 function linesOf(lines: readonly string[]): string {

@@ -1,6 +1,6 @@
-import type { PlanEntry } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { earliest } from '../wire';
+import { planEntry } from '../writer/part-events';
 import type { SessionWriter, TurnCause } from '../writer/session-writer';
 import { boundValue } from '../writer/size-limits';
 import { Commands } from './commands';
@@ -24,8 +24,6 @@ interface ThreadOptions {
   /** The log lacks the messages Interlude sent. */
   isReplay: boolean;
 }
-
-const MAX_STEPS = 64;
 
 /**
  * Writes one Codex thread as a session. A subagent's thread writes into its parent's session, each of its turns as a
@@ -128,11 +126,8 @@ export class CodexThread {
 
   plan(turnId: string | null, entry: Fields): void {
     const entries = listOf(entry.plan)
-      .slice(0, MAX_STEPS)
-      .map((step): PlanEntry => {
-        const { step: content, status } = fieldsOf(step);
-        return { content: textOf(content) ?? '', status: PLAN_STATES.get(status) ?? 'pending' };
-      });
+      .map(fieldsOf)
+      .map(({ step, status }) => planEntry(step, status));
     this.turns.enter(turnId, {});
     if (this.parent !== null) this.keep('turn/plan/updated', entry);
     else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
@@ -177,12 +172,6 @@ export class CodexThread {
     this.#commands.clear();
   }
 }
-
-const PLAN_STATES = new Map<unknown, PlanEntry['status']>([
-  ['pending', 'pending'],
-  ['inProgress', 'in_progress'],
-  ['completed', 'completed'],
-]);
 
 const GOAL_WORDS = new Map([
   ['active', 'Goal'],

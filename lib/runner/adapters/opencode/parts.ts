@@ -3,6 +3,7 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
+import { hunksOf, planEntry } from '../writer/part-events';
 import { idOf } from './native-event';
 
 /** Open parts per session. */
@@ -119,38 +120,21 @@ function editsOf(tool: string, state: Fields): FileEdit[] {
   });
 }
 
-/** Both sides of a unified diff, as far as it shows them. */
+/** One edit for all hunks of a unified diff. */
 function editOfPatch(path: string, patch: string): FileEdit {
-  const [before, after]: [string[], string[]] = [[], []];
-  let isInHunk = false;
-  for (const line of patch.split('\n')) {
-    if (line.startsWith('@@')) isInHunk = true;
-    else if (!isInHunk || line.startsWith('\\')) continue;
-    else if (line.startsWith('-')) before.push(line.slice(1));
-    else if (line.startsWith('+')) after.push(line.slice(1));
-    else if (line.startsWith(' ')) {
-      before.push(line.slice(1));
-      after.push(line.slice(1));
-    }
-  }
-  return { path, before: before.join('\n'), after: after.join('\n') };
+  const hunks = hunksOf(patch);
+  const side = (name: 'before' | 'after') => hunks.flatMap((hunk) => hunk[name]).join('\n');
+  return { path, before: side('before'), after: side('after') };
 }
 
-const STATUSES = ['pending', 'in_progress', 'completed'] as const;
-const MAX_ENTRIES = 200;
+const STATUSES: ReadonlySet<unknown> = new Set(['pending', 'in_progress', 'completed']);
 
 /** Plan of a `todowrite` call; null for other calls. */
 function planOf(tool: string, state: Fields): PlanEntry[] | null {
   const todos = fieldsOf(state.input).todos;
   if (tool !== 'todowrite' || !Array.isArray(todos)) return null;
-  return todos.slice(0, MAX_ENTRIES).flatMap((todo) => {
-    const { content, status, priority } = fieldsOf(todo);
-    const known = STATUSES.find((one) => one === status);
-    const text = textOf(content);
-    if (text === null || known === undefined) return [];
-    const urgency = textOf(priority);
-    return [
-      { content: cutText(text, 1_000), status: known, ...(urgency === null ? {} : { priority: cutText(urgency, 40) }) },
-    ];
-  });
+  return todos
+    .map(fieldsOf)
+    .filter(({ content, status }) => textOf(content) !== null && STATUSES.has(status))
+    .map(({ content, status, priority }) => planEntry(content, status, priority));
 }

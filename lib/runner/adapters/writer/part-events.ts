@@ -1,5 +1,5 @@
-import type { AgUiEvent, FileEdit } from '@interlude/protocol/ag-ui';
-import { compact } from '@interlude/protocol/fields';
+import type { AgUiEvent, FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
+import { compact, textOf } from '@interlude/protocol/fields';
 import { withInterlude } from '@interlude/protocol/with-interlude';
 import { jsonBytes, splitText, truncateText } from './size-limits';
 
@@ -116,4 +116,30 @@ export type Emit = (event: AgUiEvent) => void;
 
 export function custom(name: string, value: object): AgUiEvent {
   return { type: 'CUSTOM', name, value };
+}
+
+const PLAN_STATUSES: ReadonlyMap<unknown, PlanEntry['status']> = new Map([
+  ['in_progress', 'in_progress'],
+  ['inProgress', 'in_progress'],
+  ['completed', 'completed'],
+]);
+
+/** Reads a plan entry; unknown statuses count as pending. */
+export function planEntry(content: unknown, status: unknown, priority: unknown = null): PlanEntry {
+  const known = PLAN_STATUSES.get(status) ?? 'pending';
+  return compact({ content: textOf(content) ?? '', status: known, priority: textOf(priority) ?? undefined });
+}
+
+/** Both sides of each hunk of a unified diff, as lines. */
+export function hunksOf(diff: string): { before: string[]; after: string[] }[] {
+  const hunks: { before: string[]; after: string[] }[] = [];
+  for (const line of diff.split('\n')) {
+    const hunk = hunks.at(-1);
+    if (line.startsWith('@@')) hunks.push({ before: [], after: [] });
+    else if (hunk !== undefined) {
+      if (/^[- ]/.test(line)) hunk.before.push(line.slice(1));
+      if (/^[+ ]/.test(line)) hunk.after.push(line.slice(1));
+    }
+  }
+  return hunks;
 }

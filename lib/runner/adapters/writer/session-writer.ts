@@ -89,6 +89,7 @@ interface Turn {
 
 /** Limit for assemblers, open tasks and open requests. */
 const MAX_KNOWN = 1_000;
+const MAX_PLAN_ENTRIES = 200;
 const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 
 /**
@@ -400,7 +401,8 @@ export class SessionWriter {
 
   plan(id: string, entries: readonly PlanEntry[]): void {
     this.parts().endText();
-    this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, replace: true });
+    const content = { entries: entries.slice(0, MAX_PLAN_ENTRIES) };
+    this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content, replace: true });
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
