@@ -351,8 +351,8 @@ export const RUNNER = [
   {
     name: 'takes the rest of a message for a new one',
     file: 'lib/runner/adapters/acp/acp-session.ts',
-    find: 'if (saidIn === undefined || saidIn === runId) return false;',
-    replace: 'if (saidIn !== runId) return false;',
+    find: 'if (turn === undefined || turn === runId) return false;',
+    replace: 'if (turn !== runId) return false;',
     test: 'tests/unit/adapters/acp-turns.test.ts',
   },
   {

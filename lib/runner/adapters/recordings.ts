@@ -70,13 +70,13 @@ const claudeRecordings: RecordedKind = {
   newReader({ sessionOf, newRunId }) {
     const sessionId = sessionOf('');
     const adapter = new ClaudeAdapter({ sessionId, newRunId });
-    const told = (events: readonly TimedEvent[]): EmittedEvent[] => events.map((one) => ({ sessionId, ...one }));
+    const withSession = (events: readonly TimedEvent[]): EmittedEvent[] => events.map((one) => ({ sessionId, ...one }));
     return {
       dueAt: null,
       elapsed: () => [],
-      ended: (end, now) => told(adapter.ended(now, end)),
+      ended: (end, now) => withSession(adapter.ended(now, end)),
       read: ({ at, fields: { src, msg } }, now) =>
-        told(feedRecordingLine(adapter, { t: at, src: textOf(src) ?? '', msg }, now)),
+        withSession(feedRecordingLine(adapter, { t: at, src: textOf(src) ?? '', msg }, now)),
     };
   },
 };

@@ -101,7 +101,7 @@ describe('a choice on a screen', () => {
     expect(parseScreenPrompt(`${command}\n\nRun this? (y/n)`)?.text).toBe(`${command}\n\nRun this? (y/n)`);
   });
 
-  test('says where there is more above than it can show, and is none where it can’t show its own last lines', () => {
+  test('notes hidden lines above and is rejected if its last lines don’t fit', () => {
     const long = `rm -rf ~${'\necho done'.repeat(300)}\nRun this? (y/n)`;
     expect(parseScreenPrompt(long)?.text).toMatch(/^… \[the terminal shows more above\]\necho done\n/);
     const wide = `${'x'.repeat(50_000)}\n${'y'.repeat(50_000)}\n❯ 1. Yes\n  2. No`;
@@ -109,11 +109,11 @@ describe('a choice on a screen', () => {
     expect(parseScreenPrompt(`Go on?\n❯ 1. Yes\n  2. No${'o'.repeat(70_000)}`)).toBeNull();
   });
 
-  test('of letters that can’t be told apart is none', () => {
+  test('with ambiguous letters is rejected', () => {
     expect(parseScreenPrompt('Delete? (N)o/(N)ow [No]:')).toBeNull();
   });
 
-  test('with an answer in several lines names all of it, also where that is the last', () => {
+  test('joins answers of several lines, the last one too', () => {
     const screen = 'Go on?\n❯ 1. No\n  2. Yes, and always run\n     rm -rf /\n\n  Press enter to confirm';
     expect(asks(screen)?.options).toEqual([
       ['1', 'deny', 'No'],
@@ -121,14 +121,14 @@ describe('a choice on a screen', () => {
     ]);
   });
 
-  test('is the same prompt wherever its mark stands', () => {
+  test('is the same prompt wherever the mark is', () => {
     expect(parseScreenPrompt('Go on?\n❯ 1. Yes\n  2. No')?.text).toBe(
       parseScreenPrompt('Go on?\n  1. Yes\n❯ 2. No')?.text,
     );
   });
 });
 
-describe('what is new in a message', () => {
+describe('the added text of a message', () => {
   test.each([
     ['nothing', 'a\nb', 'a\nb', ''],
     ['lines behind it', 'a\nb', 'a\nb\n\nc\nd', 'c\nd'],

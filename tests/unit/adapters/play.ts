@@ -6,7 +6,7 @@ import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@inte
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/recordings/', import.meta.url));
 
-/** The recordings of real Claude Code runs: terse ones, and those of the demo. */
+/** Recordings of real Claude Code runs, and those of the demo. */
 export const RECORDINGS = [...names(''), ...names('demo/')];
 
 export function recordingLines(name: string): RecordingLine[] {

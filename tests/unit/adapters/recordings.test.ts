@@ -3,7 +3,7 @@ import type { WireEnd } from '@interlude/runner/adapters/wire';
 import { expect, test } from 'vitest';
 import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
-/** How an adapter is told of the line that ends a recording. */
+/** Reads the last line of a recording. */
 function endOf(exit: object): WireEnd | undefined {
   const ends: WireEnd[] = [];
   const reader = frameReader({
@@ -31,7 +31,7 @@ test.each([
   ],
   [{ code: 3 }, { reason: 'exited with code 3', exitCode: 3, signal: null }],
   [{}, { reason: 'ended', exitCode: null, signal: null }],
-])('an agent that was stopped as the recording was over has not failed: %j', (exit, end) => {
+])('does not fail an agent stopped at the end of a recording: %j', (exit, end) => {
   expect(endOf(exit)).toEqual(end);
 });
 

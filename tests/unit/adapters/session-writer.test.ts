@@ -11,14 +11,14 @@ function newWriter(options: Partial<SessionWriterOptions> = {}) {
   return writer;
 }
 
-test('a message of the dashboard is told in a replay, where no log has it, and only there', () => {
+test('writes a dashboard message only in a replay', () => {
   const options = { sessionId: 's1', newRunId: () => 'r1' };
   const [live, replay] = [new SessionWriter(options), new SessionWriter({ ...options, isReplay: true })];
   for (const writer of [live, replay]) {
     writer.at(1);
     writer.dashboardMessage('m1', 'Build it');
     writer.dashboardMessage('m1', 'Build it');
-    // It comes back in the agent's own history.
+    // The agent's own history returns it.
     writer.userMessage('m1', 'Build it');
   }
   expect(live.take()).toEqual([]);
@@ -36,7 +36,7 @@ const texts = (told: readonly EmittedEvent[], id: string) =>
   }, '');
 
 describe('a turn', () => {
-  test('names the messages it answers, also those it was told of while it ran', () => {
+  test('names all messages it answers', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.addAnswered(['m2']);
@@ -46,7 +46,7 @@ describe('a turn', () => {
     expect(finished?.event.metadata?.interlude).toEqual({ userMessageIds: ['m1', 'm2'] });
   });
 
-  test('that a task woke has the run that started the task as its parent', () => {
+  test('triggered by a task has the task’s starting run as parent', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.taskStarted({ task_id: 't1', description: 'poll' });
@@ -55,7 +55,7 @@ describe('a turn', () => {
     expect(writer.take().at(-1)?.event).toMatchObject({ parentRunId: 'r1' });
   });
 
-  test('that begins while another is open ends that one, as inferred', () => {
+  test('ends an open turn as inferred', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.begin(user('m2'));
@@ -63,7 +63,7 @@ describe('a turn', () => {
     expect(finished?.event).toMatchObject({ runId: 'r1', metadata: { interlude: { inferred: true } } });
   });
 
-  test('closes the text, the calls and the requests that are open in it, before its own end', () => {
+  test('closes its open texts, calls and requests before its end', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.parts().startCall('c1', 'shell');
@@ -74,7 +74,7 @@ describe('a turn', () => {
     expect(order).toEqual(['TEXT_MESSAGE_END', 'TOOL_CALL_END', 'request:resolved', 'RUN_FINISHED']);
   });
 
-  test('that is announced is told with its first sign, and not at all without one', () => {
+  test('that is announced starts at its first content', () => {
     const writer = newWriter();
     writer.applyTurnInput('announce', () => user('m1'));
     expect([writer.take(), writer.turn]).toEqual([[], null]);
@@ -86,7 +86,7 @@ describe('a turn', () => {
     expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
   });
 
-  test('that a message joins is told again, as a user turn', () => {
+  test('that a message joins is rewritten as a user turn', () => {
     const writer = newWriter();
     writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } });
     writer.joinTurn(['m1']);
@@ -98,7 +98,7 @@ describe('a turn', () => {
     ]);
   });
 
-  test('ends with what its adapter knows by then, whatever ends it', () => {
+  test('ends with the adapter’s final details', () => {
     const unfinished = { kind: 'failed', message: 'No result', code: 'result_missing' } as const;
     const writer = newWriter({ unfinished, beforeTurnEnds: () => ({ foldedTaskIds: ['t1'] }) });
     writer.begin(user('m1'));
@@ -111,7 +111,7 @@ describe('a turn', () => {
     ]);
   });
 
-  test('leaves open what a person is asked by a subagent, or between turns', () => {
+  test('leaves requests of subagents and between turns open', () => {
     const writer = newWriter();
     writer.requested({ request_id: 'between', kind: 'permission' });
     writer.begin(user('m1'));
@@ -122,8 +122,8 @@ describe('a turn', () => {
   });
 });
 
-describe('a speaker', () => {
-  test('that tells no ids goes on with one text until something else begins', () => {
+describe('a part assembler', () => {
+  test('continues a text without an id until another part begins', () => {
     const writer = newWriter();
     writer.begin(user());
     const agent = writer.parts();
@@ -138,7 +138,7 @@ describe('a speaker', () => {
     expect(starts.map((id) => texts(told, String(id)))).toEqual(['One two.', 'Three.', 'Four.']);
   });
 
-  test('that goes on with a message which was broken in on says the rest under an id of its own', () => {
+  test('writes the rest of an interrupted message under a new id', () => {
     const writer = newWriter();
     writer.begin(user());
     writer.parts().appendText('text', 'a', 'One');
@@ -148,7 +148,7 @@ describe('a speaker', () => {
     expectSound(writer.take());
   });
 
-  test('says of a whole text only what is new, and replaces what differs', () => {
+  test('appends the new part of a full text or replaces it', () => {
     const writer = newWriter();
     writer.begin(user());
     const agent = writer.parts();
@@ -161,7 +161,7 @@ describe('a speaker', () => {
     expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: '!' });
   });
 
-  test('corrects a text that has ended, once, and says nothing where nothing differs', () => {
+  test('corrects an ended text once, only if it differs', () => {
     const writer = newWriter();
     writer.begin(user());
     const agent = writer.parts();
@@ -175,7 +175,7 @@ describe('a speaker', () => {
     expect(types(writer.take())).toEqual(['TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
   });
 
-  test('says the rest of a text that was ended too early and is too long to be replaced', () => {
+  test('writes the rest of a long text that ended early', () => {
     const writer = newWriter();
     writer.begin(user());
     const agent = writer.parts();
@@ -192,7 +192,7 @@ describe('a speaker', () => {
     expectSound(told);
   });
 
-  test('tells the arguments of a call as they grow, and anew where they change', () => {
+  test('appends growing arguments and replaces changed ones', () => {
     const writer = newWriter();
     writer.begin(user());
     const agent = writer.parts();
@@ -205,7 +205,7 @@ describe('a speaker', () => {
     expect(told[1]?.event.metadata?.interlude?.whole).toBe(true);
   });
 
-  test('of a 10 MB text says all, in records that the server takes', () => {
+  test('splits a 10 MB text into records', () => {
     const writer = newWriter();
     writer.begin(user());
     const long = '\u0001😀'.repeat(3_500_000);
@@ -222,7 +222,7 @@ describe('a speaker', () => {
   });
 });
 
-describe('a call id that is used again', () => {
+describe('a reused call id', () => {
   const results = (told: readonly EmittedEvent[]) =>
     told.flatMap(({ event: { type, toolCallId, content } }) =>
       type === 'TOOL_CALL_RESULT' ? [[toolCallId, content]] : [],
@@ -233,7 +233,7 @@ describe('a call id that is used again', () => {
     return { writer, agent: writer.parts() };
   };
 
-  test('is that of the same call until its result or the end of its turn', () => {
+  test('means the same call until its result or turn end', () => {
     const { writer, agent } = begin();
     expect(agent.startCall('c1', 'shell', { isStart: true })).toBe('c1');
     expect(agent.startCall('c1', 'shell', { isStart: true })).toBe('c1');
@@ -248,7 +248,7 @@ describe('a call id that is used again', () => {
     expectSound(writer.take());
   });
 
-  test('is that of another call if its arguments differ from those it runs with', () => {
+  test('means another call if the arguments differ', () => {
     const { agent } = begin();
     const args = '{"n":1}';
     agent.startCall('c1', 'shell', { args });
@@ -258,7 +258,7 @@ describe('a call id that is used again', () => {
     expect(agent.startCall('c1', 'shell', { args: '{"n":2}' })).not.toBe('c1');
   });
 
-  test('gives each result to the oldest call without one, of this turn first', () => {
+  test('assigns each result to the oldest open call, this turn’s first', () => {
     const { writer, agent } = begin();
     agent.startCall('c1', 'shell');
     writer.finish({ kind: 'success' });
@@ -276,14 +276,14 @@ describe('a call id that is used again', () => {
     ]);
   });
 
-  test('tells the result of a call that was made before, once', () => {
+  test('writes the result of an earlier call once', () => {
     const { writer, agent } = begin();
     agent.setResult('c0', 'one');
     agent.setResult('c0', 'two');
     expect(results(writer.take())).toEqual([['c0', 'one']]);
   });
 
-  test('is told with its name and arguments though its result came first, as of two streams', () => {
+  test('keeps name and arguments if the result came first', () => {
     const { writer, agent } = begin();
     agent.setResult('c0', 'one');
     expect(agent.loggedCallId('c0')).toBeNull();
@@ -297,7 +297,7 @@ describe('a call id that is used again', () => {
 });
 
 describe('a task', () => {
-  test('ends once, whoever says it', () => {
+  test('ends once', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'failed', exit_code: 3 });
@@ -305,7 +305,7 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
   });
 
-  test.each([true, false])('that is presumed lost, once, ends when its end is reported (started: %s)', (isStarted) => {
+  test.each([true, false])('presumed lost ends when its end is reported (started: %s)', (isStarted) => {
     const writer = newWriter();
     if (isStarted) writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
@@ -317,7 +317,7 @@ describe('a task', () => {
     expect(statuses).toEqual([...(isStarted ? ['running'] : []), 'lost', 'completed']);
   });
 
-  test('that has ended keeps nothing of what its subagent said but ids and lengths', () => {
+  test('keeps only ids and lengths of its subagent’s texts after its end', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     const subagent = writer.parts('t1');
@@ -333,13 +333,13 @@ describe('a task', () => {
     expect(writer.take()).toEqual([]);
   });
 
-  test('whose start was never heard of ends as well', () => {
+  test('ends without a known start', () => {
     const writer = newWriter();
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
     expect(types(writer.take())).toEqual(['task:completed']);
   });
 
-  test('that its call shows is told once it goes to the background', () => {
+  test('that is hidden shows once it moves to the background', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' }, 'hide');
     writer.taskProgress({ task_id: 't1', summary: 'half' });
@@ -350,7 +350,7 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
   });
 
-  test('makes no progress behind its end; one that began before this process does', () => {
+  test('makes no progress after its end unless it predates the process', () => {
     const writer = newWriter();
     const progresses = (task_id: string) => writer.taskProgress({ task_id, summary: 'half' });
     writer.taskStarted({ task_id: 't1' });
@@ -359,7 +359,7 @@ describe('a task', () => {
     expect([meanwhile, progresses('t1'), progresses('t2')]).toEqual([true, false, true]);
   });
 
-  test('whose run is named later keeps that name', () => {
+  test('keeps a run id that comes later', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.taskStarted({ task_id: 't1', run_id: 'run' });
@@ -372,7 +372,7 @@ describe('a task', () => {
   test.each([
     { reusesTaskIds: false, ends: ['one lost', 'two completed', 'one completed'] },
     { reusesTaskIds: true, ends: ['two completed', 'one completed'] },
-  ])('has one run at a time, unless its agent reuses ids ($reusesTaskIds)', ({ reusesTaskIds, ends }) => {
+  ])('has one run at a time unless ids are reused ($reusesTaskIds)', ({ reusesTaskIds, ends }) => {
     const writer = newWriter({ reusesTaskIds });
     for (const run_id of ['one', 'two']) writer.taskStarted({ task_id: 't1', run_id });
     for (const run_id of ['two', 'one']) writer.taskCompleted({ task_id: 't1', run_id, status: 'completed' });
@@ -381,7 +381,7 @@ describe('a task', () => {
     expect(values.map(({ run_id, status }) => `${run_id} ${status}`)).toEqual(ends);
   });
 
-  test('that has no run and has ended begins anew if its agent reuses ids', () => {
+  test('without a run id restarts after its end if ids are reused', () => {
     const writer = newWriter({ reusesTaskIds: true });
     for (let count = 0; count < 2; count += 1) {
       writer.taskStarted({ task_id: 't1' });
@@ -390,7 +390,7 @@ describe('a task', () => {
     expect(types(writer.take()).filter((type) => type === 'task:started')).toHaveLength(2);
   });
 
-  test('is lost with the process that ran it, and stays where that is not the agent’s child', () => {
+  test('is lost with its process unless tasks outlive it', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.end({ reason: 'exited' }, true);
@@ -402,7 +402,7 @@ describe('a task', () => {
   });
 });
 
-test('a request that the agent passed takes the answer that is reported later, once', () => {
+test('resolves a passed request once with its late answer', () => {
   const writer = newWriter();
   writer.requested({ request_id: 'q1', kind: 'permission' });
   writer.requestPassed('q1');
@@ -413,7 +413,7 @@ test('a request that the agent passed takes the answer that is reported later, o
   expect(told.map(({ event }) => (event.value as { outcome: string }).outcome)).toEqual(['unknown', 'denied']);
 });
 
-test('of more tasks and requests than are followed, the oldest end: none is open for ever', () => {
+test('ends the oldest tasks and requests beyond the limit', () => {
   const writer = newWriter();
   for (let at = 0; at < 1_500; at += 1) {
     writer.taskStarted({ task_id: `t${at}` });
@@ -426,7 +426,7 @@ test('of more tasks and requests than are followed, the oldest end: none is open
   expectSound(told);
 });
 
-test('whatever is told has ids that are ids, and room in a record', () => {
+test('bounds ids and records', () => {
   const writer = newWriter();
   const long = 'x'.repeat(10_000);
   const huge = 'ä"\u0000'.repeat(1_000_000);
@@ -451,7 +451,7 @@ test('whatever is told has ids that are ids, and room in a record', () => {
   for (const { event } of told) expect(JSON.stringify(event).match(/[[{]/g)?.length ?? 0).toBeLessThan(20_000);
 });
 
-test('the end is told once for each process', () => {
+test('writes the end once per process', () => {
   const writer = newWriter();
   writer.begin(user('m1'));
   writer.end({ reason: 'terminated by signal SIGKILL', signal: 'SIGKILL' });
@@ -459,7 +459,7 @@ test('the end is told once for each process', () => {
   expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
 });
 
-test('whatever is told in whatever order is sound once its process has ended', () => {
+test('is well formed for any calls in any order', () => {
   const id = fc.constantFrom('a', 'b', 'c');
   const word = fc.constantFrom('', 'x', 'xy', 'yz');
   const voice = fc.constantFrom(null, 'a', 't9');

@@ -122,7 +122,7 @@ export class AcpSession {
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
-    if (callId === null) this.turns.heard(now);
+    if (callId === null) this.turns.content(now);
     else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
     const call = callId === null ? null : (this.#calls.get(callId) ?? null);
     const within = this.#answerWithinMs;
@@ -166,7 +166,7 @@ export class AcpSession {
         break;
       }
       case 'plan':
-        this.turns.heard(now);
+        this.turns.content(now);
         this.#planId ??= `plan-${this.#newId()}`;
         this.writer.plan(
           this.#planId,
@@ -251,7 +251,7 @@ export class AcpSession {
       if (!parts.appendLate(kind, id, text)) parts.appendText(kind, id, text);
       return;
     }
-    if (task === null) this.turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
+    if (task === null) this.turns.content(now, kind === 'text' ? { messageId: id } : undefined);
     if (task === null && id !== null) setBounded(this.#turnOf, id, this.writer.turn?.runId ?? null, MAX_MESSAGES);
     parts.appendText(kind, id, text);
     // Each is a separate message without an id.
@@ -263,9 +263,9 @@ export class AcpSession {
    * another turn a counter-like id is a new message.
    */
   #isTail(messageId: string): boolean {
-    const saidIn = this.#turnOf.get(messageId);
+    const turn = this.#turnOf.get(messageId);
     const runId = this.writer.turn?.runId ?? null;
-    if (saidIn === undefined || saidIn === runId) return false;
+    if (turn === undefined || turn === runId) return false;
     const isUnique = messageId.length >= UNIQUE_ID_LENGTH && UNIQUE_ID.test(messageId);
     return isUnique || (runId === null && !this.turns.isAwaited);
   }
@@ -281,8 +281,8 @@ export class AcpSession {
     const known = this.#calls.get(id);
     const task = known === undefined ? this.tasks.subagentOf(meta) : known.taskId;
     // An update of a known call may come long after its turn.
-    if (task === null && (known === undefined || this.writer.turn !== null)) this.turns.heard(now);
-    const end = this.#calls.heard(id, update, task);
+    if (task === null && (known === undefined || this.writer.turn !== null)) this.turns.content(now);
+    const end = this.#calls.apply(id, update, task);
     const call = this.#calls.get(id);
     if (call !== undefined) this.tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
     if (end === null) return;
@@ -323,11 +323,11 @@ export class AcpSession {
   #compaction(update: Fields): void {
     this.#forward('acp:compaction', update);
     const { compactionId, status, error } = update;
-    const said = COMPACTION.get(status);
+    const announcement = COMPACTION.get(status);
     const key = `${textOf(compactionId) ?? ''} ${status}`;
-    if (said === undefined || this.#announced.has(key)) return;
+    if (announcement === undefined || this.#announced.has(key)) return;
     setBounded(this.#announced, key, true, MAX_COMPACTIONS);
-    const [text, tone] = said;
+    const [text, tone] = announcement;
     this.writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
   }
 

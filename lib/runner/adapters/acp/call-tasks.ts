@@ -135,8 +135,8 @@ export class CallTasks {
     pid: number | null = null,
   ): void {
     const { description, command } = fieldsOf(rawInput);
-    const said = cutText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
-    this.#writer.taskStarted({ task_id: id, tool_use_id: callId, description: said, ...compact(about) });
+    const text = cutText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
+    this.#writer.taskStarted({ task_id: id, tool_use_id: callId, description: text, ...compact(about) });
     const { taskNote } = this.profile;
     const summary = pid === null ? taskNote : `Runs as process ${pid}. The agent does not tell its exit code.`;
     if (summary !== undefined) this.#writer.taskUpdated({ task_id: id, summary });

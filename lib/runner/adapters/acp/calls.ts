@@ -73,7 +73,7 @@ export class Calls {
   }
 
   /** @returns the end of the call, if the update ends it */
-  heard(id: string, update: Fields, taskId: string | null): CallEnd | null {
+  apply(id: string, update: Fields, taskId: string | null): CallEnd | null {
     const parts = this.#writer.parts(taskId);
     const name = nameOf(update);
     const shown = parts.startCall(id, name, { isStart: isStart(update) });
@@ -95,11 +95,11 @@ export class Calls {
       parts.setArgs(call.id, { title: call.title });
     if (!isOver) return null;
     const plain = text === '' && call.edits.length === 0 ? outputText(rawOutput) : text;
-    const said = call.output === '' ? plain : withTruncationNote(call.output, call.cutOutput);
+    const output = call.output === '' ? plain : withTruncationNote(call.output, call.cutOutput);
     const { is_background, run_in_background } = fieldsOf(call.rawInput);
     const isBackground = call.kind === 'execute' && (is_background === true || run_in_background === true);
     const { exit_code: exitCode } = { ...fieldsOf(rawOutput), ...fieldsOf(fieldsOf(_meta).terminal_exit) };
-    return { call, isError: status === 'failed', text: said, rawOutput, exitCode: numberOf(exitCode), isBackground };
+    return { call, isError: status === 'failed', text: output, rawOutput, exitCode: numberOf(exitCode), isBackground };
   }
 
   end({ call, isError, text }: Pick<CallEnd, 'call' | 'isError' | 'text'>): void {
@@ -121,9 +121,9 @@ export class Calls {
     }
   }
 
-  #begin(id: string, begun: Pick<ToolCall, 'id' | 'name' | 'taskId'>): ToolCall {
+  #begin(id: string, start: Pick<ToolCall, 'id' | 'name' | 'taskId'>): ToolCall {
     const call: ToolCall = {
-      ...begun,
+      ...start,
       title: '',
       kind: null,
       edits: [],

@@ -116,9 +116,9 @@ export class ClaudeExtras {
       const callId = textOf(toolCallId);
       if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
       if (this.#writer.isRunning(id)) return;
-      const said = textOf(description) ?? textOf(name) ?? undefined;
+      const text = textOf(description) ?? textOf(name) ?? undefined;
       this.#writer.taskStarted(
-        compact({ ...about, tool_use_id: callId, description: said, task_type: textOf(update.taskType) ?? undefined }),
+        compact({ ...about, tool_use_id: callId, description: text, task_type: textOf(update.taskType) ?? undefined }),
       );
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
@@ -266,11 +266,11 @@ export class ClaudeExtras {
     if (id === null) return;
     this.#foreground.delete(id);
     if (!this.#writer.isRunning(id)) return;
-    const said = textOf(summary) ?? undefined;
-    const exitCode = /exit code (\d+)/.exec(said ?? '')?.[1];
+    const text = textOf(summary) ?? undefined;
+    const exitCode = /exit code (\d+)/.exec(text ?? '')?.[1];
     this.#end(id, {
       status: TASK_ENDS.get(status) ?? 'completed',
-      summary: said,
+      summary: text,
       output_file: textOf(output_file),
       usage: taskUsage(usage),
       exit_code: exitCode === undefined ? null : Number(exitCode),

@@ -57,14 +57,14 @@ export function outputText(rawOutput: unknown): string {
   if (typeof rawOutput === 'string') return rawOutput;
   if (Array.isArray(rawOutput)) return rawOutput.map(blockText).join('\n');
   const { formatted_output, aggregated_output, output, content, text } = fieldsOf(rawOutput);
-  const said = [formatted_output, aggregated_output, output, content, text].find((one) => typeof one === 'string');
-  if (typeof said === 'string') return said;
+  const found = [formatted_output, aggregated_output, output, content, text].find((one) => typeof one === 'string');
+  if (typeof found === 'string') return found;
   return rawOutput === undefined || rawOutput === null ? '' : JSON.stringify(rawOutput);
 }
 
 function standIn(...parts: unknown[]): string {
-  const said = parts.map((part) => (typeof part === 'number' ? size(part) : textOf(part))).filter(Boolean);
-  return `[${said.join(', ')}]`;
+  const words = parts.map((part) => (typeof part === 'number' ? size(part) : textOf(part))).filter(Boolean);
+  return `[${words.join(', ')}]`;
 }
 
 function base64Bytes(data: unknown): number | null {

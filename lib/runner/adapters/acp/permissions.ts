@@ -15,8 +15,8 @@ export function permissionOf(
   call: ToolCall | null,
 ): RequestOpenedValue {
   const { title, content, rawInput } = fieldsOf(toolCall);
-  const said = callContent(content);
-  const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: said.text });
+  const shown = callContent(content);
+  const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: shown.text });
   const isWhole = rawInput !== undefined || call?.rawInput !== undefined || (textOf(title) ?? '').length <= MAX_TITLE;
   const { input, options: offered } = displayInput(asked, optionsOf(options), isWhole);
   return compact({

@@ -13,7 +13,7 @@ interface Prompt {
   key: string;
   messageIds: readonly string[];
   /** Its turn has begun. */
-  begun: boolean;
+  hasTurn: boolean;
   /** Claude Code's id. */
   uuid: string | null;
   /** Answered; its turn continues until the agent is idle (ACP v2). */
@@ -77,7 +77,7 @@ export class PromptTurns {
     if (this.#untaken !== null && !isAgain) this.#end(this.#untaken.end);
     this.#untaken = null;
     const { isAwaited } = this;
-    this.#prompts.push({ key, messageIds, begun: isAgain, uuid: null });
+    this.#prompts.push({ key, messageIds, hasTurn: isAgain, uuid: null });
     if (!this.profile.marksTurns) this.#beginNext(now);
     else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
@@ -85,12 +85,12 @@ export class PromptTurns {
   /** The agent rejected a prompt because it lost the session. With content, the prompt counts as taken. */
   untaken(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
-    if (prompt?.begun === true && this.#writer.turn?.spoke !== false) {
+    if (prompt?.hasTurn === true && this.#writer.turn?.spoke !== false) {
       this.answered(key, end, {}, now);
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
-    if (prompt?.begun === true) this.#untaken = { prompt, end };
+    if (prompt?.hasTurn === true) this.#untaken = { prompt, end };
   }
 
   /** Handles the response to a prompt. */
@@ -99,23 +99,23 @@ export class PromptTurns {
     if (prompt === undefined || prompt.isAccepted === true) return;
     if (this.profile.reportsState === true && answer.kind === 'success') {
       prompt.isAccepted = true;
-      if (!prompt.begun && this.#writer.turn !== null) this.#join(prompt);
+      if (!prompt.hasTurn && this.#writer.turn !== null) this.#join(prompt);
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
     const isCancelled = prompt.isCancelled === true || (this.#isCancelled && answer.kind === 'failed');
     const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : answer;
-    if (!prompt.begun) this.#answeredUnbegun(prompt, end, now);
+    if (!prompt.hasTurn) this.#answeredEarly(prompt, end, now);
     else if (this.#writer.turn === null) this.#failLate(end);
     else if (this.#goesOnWithNext(end)) {
       const next = this.#nextUnnamed;
       if (next !== undefined) this.#join(next);
-    } else if (!this.#isMarked && !this.#prompts.some(({ begun }) => begun)) this.#end(end, about);
+    } else if (!this.#isMarked && !this.#prompts.some(({ hasTurn }) => hasTurn)) this.#end(end, about);
     if (!this.profile.marksTurns) this.#beginNext(now);
   }
 
   /** Handles agent content. @param text set if it is text, with the agent's id */
-  heard(now: number, text?: { messageId: string | null }): void {
+  content(now: number, text?: { messageId: string | null }): void {
     const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
     // After a text-only turn, the next message answers the waiting prompt.
@@ -160,14 +160,14 @@ export class PromptTurns {
   idle(end: TurnEnd, now: number): void {
     // Accepted prompts without content are done.
     for (const prompt of this.#prompts) {
-      if (prompt.isAccepted !== true || prompt.begun) continue;
+      if (prompt.isAccepted !== true || prompt.hasTurn) continue;
       if (this.#writer.turn === null) this.#begin(prompt, now);
       else this.#join(prompt);
     }
     if (this.#isBetweenRun) this.ownEnds(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
     else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
-    this.#prompts = this.#prompts.filter(({ begun, isAccepted }) => !begun || isAccepted !== true);
+    this.#prompts = this.#prompts.filter(({ hasTurn, isAccepted }) => !hasTurn || isAccepted !== true);
   }
 
   /** A between-run turn ends at its mark. */
@@ -180,7 +180,7 @@ export class PromptTurns {
   /** A user turn's result; its answer follows unless held back. */
   resulted(end: TurnEnd, now: number): void {
     if (this.#writer.turn === null) {
-      const next = this.#prompts.find(({ begun }) => !begun);
+      const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
       if (next !== undefined) this.#begin(next, now);
     }
     if (this.#writer.turn === null || this.#settled !== null) return;
@@ -190,11 +190,11 @@ export class PromptTurns {
   /** Claude Code reports its id of a queued prompt, and when it starts on it. */
   lifecycle(uuid: string, state: unknown, now: number): void {
     if (state === 'queued') {
-      const unnamed = this.#prompts.find((one) => one.uuid === null && !one.begun);
+      const unnamed = this.#prompts.find((one) => one.uuid === null && !one.hasTurn);
       if (unnamed !== undefined) unnamed.uuid = uuid;
     }
     if (state !== 'started') return;
-    const prompt = this.#prompts.find((one) => one.uuid === uuid && !one.begun);
+    const prompt = this.#prompts.find((one) => one.uuid === uuid && !one.hasTurn);
     if (prompt === undefined) return;
     if (this.#settled !== null) this.#end(this.#settled.end);
     if (this.#writer.turn === null) this.#begin(prompt, now);
@@ -237,7 +237,7 @@ export class PromptTurns {
 
   /** Next prompt to begin. Claude Code reports the start of prompts it has named. */
   get #nextUnnamed(): Prompt | undefined {
-    return this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+    return this.#prompts.find(({ hasTurn, uuid }) => !hasTurn && uuid === null);
   }
 
   /** All text came without an id, as the program's remarks do; agent messages have one. */
@@ -259,7 +259,7 @@ export class PromptTurns {
     );
   }
 
-  #answeredUnbegun(prompt: Prompt, end: TurnEnd, now: number): void {
+  #answeredEarly(prompt: Prompt, end: TurnEnd, now: number): void {
     const { turn } = this.#writer;
     // Cancelled unread together with the turn before it: no turn answers it.
     if (turn !== null && end.kind === 'cancelled') return;
@@ -286,7 +286,7 @@ export class PromptTurns {
   }
 
   #beginNext(now: number): void {
-    const next = this.#prompts.find(({ begun }) => !begun);
+    const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
     if (next === undefined) return;
     if (this.#isBetweenRun) this.#end({ kind: 'success' }, { isInferred: true });
     if (this.#writer.turn === null) this.#begin(next, now);
@@ -302,14 +302,14 @@ export class PromptTurns {
   }
 
   #begin(prompt: Prompt, now: number): void {
-    prompt.begun = true;
+    prompt.hasTurn = true;
     this.#reset();
     this.#lastContentAt = now;
     this.#writer.begin({ kind: 'user', userMessageIds: prompt.messageIds });
   }
 
   #join(prompt: Prompt): void {
-    prompt.begun = true;
+    prompt.hasTurn = true;
     this.#writer.addAnswered(prompt.messageIds);
   }
 

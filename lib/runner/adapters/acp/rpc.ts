@@ -44,11 +44,11 @@ export function rpcKey(id: unknown): string | null {
 /** Agents put the cause into the message, into `data`, or into JSON within either; some leave only "Internal error". */
 function errorOf({ code, message, data }: Fields): RpcError {
   const { details, message: inData, sessionId, uri } = fieldsOf(data);
-  const [said, plain] = [textOf(details) ?? textOf(inData) ?? textOf(data), textOf(message)].map((text) =>
+  const [cause, plain] = [textOf(details) ?? textOf(inData) ?? textOf(data), textOf(message)].map((text) =>
     text === null ? null : unwrapErrorMessage(text),
   );
   const isBare = plain == null || /^internal error\.?$/i.test(plain);
-  const text = isBare ? (said ?? plain ?? 'The agent reported an error without a message.') : plain;
+  const text = isBare ? (cause ?? plain ?? 'The agent reported an error without a message.') : plain;
   return compact({
     code: typeof code === 'number' ? code : null,
     message: text.replace(/^Internal error: /, ''),

@@ -57,9 +57,9 @@ export class Settings {
       .slice(0, MAX_CHOICES)
       .flatMap((one) => {
         const { name, description } = fieldsOf(one);
-        const said = textOf(description);
+        const text = textOf(description);
         if (textOf(name) === null) return [];
-        return [{ name: String(name), ...(said === null ? {} : { description: cutText(said, MAX_DESCRIPTION) }) }];
+        return [{ name: String(name), ...(text === null ? {} : { description: cutText(text, MAX_DESCRIPTION) }) }];
       });
   }
 

@@ -87,10 +87,10 @@ function messagesOf(body: unknown): ApiMessage[] {
 
 /** The stream names the content `message`, the list `content`. */
 function messageOf({ id, role, message, content, time }: Fields): ApiMessage | null {
-  const said = typeof message === 'string' ? message : content;
+  const text = typeof message === 'string' ? message : content;
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || (role !== 'user' && role !== 'agent')) return null;
-  if (typeof said !== 'string') return null;
-  return { id, role, content: withoutTrailing(said), time: textOf(time) ?? '' };
+  if (typeof text !== 'string') return null;
+  return { id, role, content: withoutTrailing(text), time: textOf(time) ?? '' };
 }
 
 /** Strips the padding of terminal lines. */

@@ -61,9 +61,9 @@ export interface RunInput {
 
 export function frameOf({ dir, msg }: WireFrame): AgUiFrame {
   const fields = fieldsOf(msg);
-  if (dir === 'out') return asked(fields);
+  if (dir === 'out') return parseRequestFrame(fields);
   const { stream } = fields;
-  if (stream === 'run' || stream === 'events') return heard(stream, fields);
+  if (stream === 'run' || stream === 'events') return parseStreamFrame(stream, fields);
   const status = numberOf(fields.status) ?? 0;
   const isGood = status >= 200 && status < 300;
   if (fields.answer === 'interrupt' && isGood) return { kind: 'interrupted' };
@@ -72,7 +72,7 @@ export function frameOf({ dir, msg }: WireFrame): AgUiFrame {
   return { kind: 'other' };
 }
 
-function asked({ method, body, about }: Fields): AgUiFrame {
+function parseRequestFrame({ method, body, about }: Fields): AgUiFrame {
   if (method === 'GET' && Array.isArray(about)) {
     return { kind: 'tasks-asked', about: about.filter((id): id is string => typeof id === 'string') };
   }
@@ -87,7 +87,7 @@ export function runInputOf(body: unknown): RunInput | null {
   return { threadId: thread, runId: run, messages: messages.map(fieldsOf), resume: listOf(resume).map(fieldsOf) };
 }
 
-function heard(stream: StreamName, fields: Fields): AgUiFrame {
+function parseStreamFrame(stream: StreamName, fields: Fields): AgUiFrame {
   const { event, ended, opened } = fields;
   const runId = textOf(fields.runId);
   if (isObject(event)) return { kind: 'event', stream, runId, event };
@@ -136,8 +136,8 @@ export function threadOf(event: Fields): string | null {
 
 /** Cause named by the server. Only Interlude itself may name what it woke, and the sessions. */
 export function triggerOf({ metadata }: Fields): TurnTrigger | null {
-  const said = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
-  const { wokenBy, ofSessionIds, ...trigger } = said.trigger ?? { kind: 'unknown' as const, taskIds: [] };
+  const interlude = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
+  const { wokenBy, ofSessionIds, ...trigger } = interlude.trigger ?? { kind: 'unknown' as const, taskIds: [] };
   return trigger.kind === 'unknown' ? null : trigger;
 }
 
@@ -145,14 +145,14 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
   const how = fieldsOf(outcome).type;
   if (isInterrupted || how === 'cancelled') return { kind: 'cancelled' };
   if (type === 'RUN_ERROR') {
-    const said = textOf(message) ?? 'The agent reported a failure without a reason.';
+    const reason = textOf(message) ?? 'The agent reported a failure without a reason.';
     const name = textOf(code);
-    return { kind: 'failed', message: truncateText(said, MAX_REASON), ...(name === null ? {} : { code: name }) };
+    return { kind: 'failed', message: truncateText(reason, MAX_REASON), ...(name === null ? {} : { code: name }) };
   }
   // A failed synthetic turn of Ambient's runner ends like this.
   if (how === 'error' || how === 'failed' || fieldsOf(result).is_error === true) {
-    const said = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
-    return { kind: 'failed', message: truncateText(said ?? 'The agent reported a failure.', MAX_REASON) };
+    const reason = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
+    return { kind: 'failed', message: truncateText(reason ?? 'The agent reported a failure.', MAX_REASON) };
   }
   return { kind: 'success' };
 }

@@ -171,7 +171,7 @@ export class AgUiThread {
     for (const frame of [...this.#waiting.run.splice(0), ...this.#waiting.events.splice(0)]) this.#take(frame);
     this.#decideRestart(null);
     this.#markCut();
-    this.#requests.runBrokenOff();
+    this.#requests.runAborted();
     this.#writer.end(end, end.goesOn !== undefined);
     this.#release();
     this.#floorDueAt = null;
@@ -265,10 +265,10 @@ export class AgUiThread {
 
   #beginPosted(runId: string, input: RunInput): void {
     this.#firstPosted = null;
-    const asked = this.#posted.newlyAsked(input);
-    for (const { id, content } of asked) this.#writer.dashboardMessage(id, truncateText(contentText(content)));
+    const messages = this.#posted.unansweredMessages(input);
+    for (const { id, content } of messages) this.#writer.dashboardMessage(id, truncateText(contentText(content)));
     this.#tasks.userTurnBegins();
-    this.#begin({ kind: 'user', userMessageIds: asked.map(({ id }) => id) }, runId);
+    this.#begin({ kind: 'user', userMessageIds: messages.map(({ id }) => id) }, runId);
     this.#requests.answeredBy(input);
   }
 
@@ -399,9 +399,9 @@ export class AgUiThread {
   #beginByItself(event: Fields, stream: StreamName): void {
     const runId = runOf(event) ?? this.#options.newRunId();
     const input = runInputOf({ runId, threadId: threadOf(event) ?? '-', ...fieldsOf(event.input) });
-    const asked = (input === null ? [] : newMessages(input.messages)).filter(({ role }) => role === 'user');
-    if (asked.length > 0) {
-      const ids = asked.flatMap(({ id, content }) => {
+    const messages = (input === null ? [] : newMessages(input.messages)).filter(({ role }) => role === 'user');
+    if (messages.length > 0) {
+      const ids = messages.flatMap(({ id, content }) => {
         const name = textOf(id);
         if (name === null) return [];
         this.#writer.userMessage(cutText(name, MAX_ID_LENGTH), truncateText(contentText(content)));
@@ -435,7 +435,7 @@ export class AgUiThread {
   #finish(event: Fields): void {
     const end = endOf(event, this.#isInterrupted);
     if (end.kind === 'success') this.#requests.runFinished(event);
-    else this.#requests.runBrokenOff();
+    else this.#requests.runAborted();
     const { first } = this.#replay;
     if (this.#floor === 'events' && this.#floorRun !== null && first !== null && this.#replay.isOf(this.#floorRun))
       setBounded(this.#firsts, this.#floorRun, first, MAX_RUNS);
@@ -481,7 +481,7 @@ export class AgUiThread {
   /** Ends the open turn before its run has ended. */
   #cutTurn(end: TurnEnd, isInferred = false): void {
     this.#markCut();
-    this.#requests.runBrokenOff();
+    this.#requests.runAborted();
     this.#writer.finish(end, { isInferred });
     this.#release();
   }

@@ -60,9 +60,9 @@ export class BackgroundTasks {
   }
 
   /** @returns true for a task event */
-  readCustom(name: string | null, said: unknown): boolean {
+  readCustom(name: string | null, content: unknown): boolean {
     if (name === null || !name.startsWith('task:')) return false;
-    const value = taskValueOf(said, this.#isHere);
+    const value = taskValueOf(content, this.#isHere);
     if (value === null) return false;
     switch (name) {
       case CUSTOM.taskStarted:
@@ -168,10 +168,10 @@ export class BackgroundTasks {
   }
 
   #goesOn(value: TaskEventValue, how: 'progress' | 'updated'): void {
-    const said = JSON.stringify(value);
+    const json = JSON.stringify(value);
     if (this.#over.has(value.task_id)) return;
-    if (this.#progress.get(value.task_id) === said) return;
-    setBounded(this.#progress, value.task_id, said, MAX_NOTED);
+    if (this.#progress.get(value.task_id) === json) return;
+    setBounded(this.#progress, value.task_id, json, MAX_NOTED);
     if (how === 'progress') this.#writer.taskProgress(value);
     else this.#writer.taskUpdated(value);
   }
@@ -219,27 +219,27 @@ function endIn(status: unknown): TaskEnd | null {
  * @returns null without a task id
  */
 function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
-  const said = fieldsOf(value);
-  const id = textOf(said.task_id) ?? textOf(said.taskId) ?? textOf(said.id);
+  const fields = fieldsOf(value);
+  const id = textOf(fields.task_id) ?? textOf(fields.taskId) ?? textOf(fields.id);
   if (id === null) return null;
-  const file = textOf(said.output_file);
+  const file = textOf(fields.output_file);
   return compact({
     task_id: cutText(id, MAX_ID_LENGTH),
-    run_id: idIn(said.run_id),
-    tool_use_id: idIn(said.tool_use_id),
-    description: boundedText(said.description),
-    task_type: boundedText(said.task_type),
-    subagent_type: boundedText(said.subagent_type),
-    parent_task_id: idIn(said.parent_task_id),
-    status: boundedText(said.status),
-    summary: boundedText(said.summary),
+    run_id: idIn(fields.run_id),
+    tool_use_id: idIn(fields.tool_use_id),
+    description: boundedText(fields.description),
+    task_type: boundedText(fields.task_type),
+    subagent_type: boundedText(fields.subagent_type),
+    parent_task_id: idIn(fields.parent_task_id),
+    status: boundedText(fields.status),
+    summary: boundedText(fields.summary),
     ...(isHere ? { output_file: file } : { remote_output_file: file }),
-    exit_code: numberOf(said.exit_code),
-    error: boundedText(said.error),
-    usage: taskUsage(said.usage),
-    last_tool_name: boundedText(said.last_tool_name),
-    started_at: numberOf(said.started_at) ?? undefined,
-    ended_at: numberOf(said.ended_at) ?? undefined,
+    exit_code: numberOf(fields.exit_code),
+    error: boundedText(fields.error),
+    usage: taskUsage(fields.usage),
+    last_tool_name: boundedText(fields.last_tool_name),
+    started_at: numberOf(fields.started_at) ?? undefined,
+    ended_at: numberOf(fields.ended_at) ?? undefined,
   });
 }
 

@@ -49,21 +49,21 @@ export class RunRequests {
     if (call !== undefined && call.args.length <= MAX_ARGS) call.args += delta;
   }
 
-  hasResult(id: string): void {
+  resultArrived(id: string): void {
     this.#calls.delete(id);
   }
 
   /** The run ended normally. */
   runFinished(event: Fields): void {
-    for (const interrupt of interruptsIn(event)) this.#interrupt(interrupt);
+    for (const interrupt of interruptsIn(event)) this.#openInterrupt(interrupt);
     for (const [id, call] of this.#calls) {
-      if (call.name === QUESTION_TOOL && !this.#writer.requests.isOpen(id)) this.#ask(id, call);
+      if (call.name === QUESTION_TOOL && !this.#writer.requests.isOpen(id)) this.#openQuestion(id, call);
     }
     this.#calls.clear();
   }
 
   /** The run was cut off: its questions expect no answer. */
-  runBrokenOff(): void {
+  runAborted(): void {
     this.#calls.clear();
   }
 
@@ -85,7 +85,7 @@ export class RunRequests {
     }
   }
 
-  #interrupt(interrupt: Fields): void {
+  #openInterrupt(interrupt: Fields): void {
     const id = textOf(interrupt.id);
     const callId = textOf(interrupt.toolCallId) ?? textOf(interrupt.tool_call_id);
     if (id === null || id.length > MAX_ID_LENGTH) {
@@ -108,7 +108,7 @@ export class RunRequests {
     this.#writer.requested(value, true);
   }
 
-  #ask(id: string, call: PendingCall): void {
+  #openQuestion(id: string, call: PendingCall): void {
     const input = inputOf(call);
     const value = {
       request_id: id,
@@ -124,9 +124,9 @@ export class RunRequests {
 
 /** Older servers use other shapes or send a single interrupt. */
 function interruptsIn({ outcome, interrupts, interrupt }: Fields): Fields[] {
-  const said = fieldsOf(outcome);
-  if (said.type === 'success' || said.type === 'cancelled') return [];
-  const lists = [said.interrupts, said.interrupt, interrupts, interrupt].map((one) =>
+  const nested = fieldsOf(outcome);
+  if (nested.type === 'success' || nested.type === 'cancelled') return [];
+  const lists = [nested.interrupts, nested.interrupt, interrupts, interrupt].map((one) =>
     Array.isArray(one) ? one : isObject(one) ? [one] : [],
   );
   const found = lists.find((list) => list.length > 0) ?? [];

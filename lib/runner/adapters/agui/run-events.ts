@@ -122,7 +122,7 @@ export class RunEvents {
     if (id === null) return;
     const text = typeof content === 'string' ? content : (JSON.stringify(content) ?? '');
     const isError = event.isError === true || event.is_error === true || textOf(event.error) !== null;
-    this.#requests.hasResult(id);
+    this.#requests.resultArrived(id);
     parts.setResult(id, text, { isError });
   }
 }

@@ -5,15 +5,15 @@ import { setBounded } from '../bounded-map';
 import { answerId, newMessages, type RunInput, runOf, type StreamName } from './agui-frames';
 
 const MAX_POSTED = 16;
-const MAX_ASKED = 512;
+const MAX_ATTRIBUTED = 512;
 
 /** Posted runs that no stream has started. */
 export class PostedRuns {
   readonly #inputs = new Map<string, RunInput>();
   /** Messages already attributed to a turn. */
-  readonly #asked = new Map<string, true>();
+  readonly #attributed = new Map<string, true>();
   /** Last message of the most recently started run. */
-  #lastAsked: string | null = null;
+  #lastMessage: string | null = null;
 
   add(input: RunInput): void {
     setBounded(this.#inputs, input.runId, input, MAX_POSTED);
@@ -27,7 +27,7 @@ export class PostedRuns {
   take(runId: string): RunInput | undefined {
     const input = this.#inputs.get(runId);
     this.#inputs.delete(runId);
-    if (input !== undefined) this.#lastAsked = textOf(input.messages.at(-1)?.id);
+    if (input !== undefined) this.#lastMessage = textOf(input.messages.at(-1)?.id);
     return input;
   }
 
@@ -46,17 +46,17 @@ export class PostedRuns {
   /** True if a RUN_STARTED repeats the last message of the most recently started run. */
   isLast(started: Fields): boolean {
     const last = textOf(fieldsOf(listOf(fieldsOf(started.input).messages).at(-1)).id);
-    return last !== null && last === this.#lastAsked;
+    return last !== null && last === this.#lastMessage;
   }
 
   /** People's messages without a turn. Failed attempts count as answered. */
-  newlyAsked({ messages }: RunInput): { id: string; content: unknown }[] {
+  unansweredMessages({ messages }: RunInput): { id: string; content: unknown }[] {
     return newMessages(messages).flatMap(({ id: name, role, toolCallId, content }) => {
       const id = textOf(name);
       const isPersons = role === 'user' || (role === 'tool' && id !== answerId(textOf(toolCallId) ?? ''));
-      if (!isPersons || id === null || this.#asked.has(id)) return [];
+      if (!isPersons || id === null || this.#attributed.has(id)) return [];
       const short = cutText(id, MAX_ID_LENGTH);
-      setBounded(this.#asked, short, true, MAX_ASKED);
+      setBounded(this.#attributed, short, true, MAX_ATTRIBUTED);
       return [{ id: short, content }];
     });
   }

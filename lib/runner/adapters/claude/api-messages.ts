@@ -67,12 +67,12 @@ export class ApiMessages {
 
   /** @returns results of tools that ran at the API */
   assistant(message: Fields): ToolResult[] {
-    const said = this.#of(message);
+    const stream = this.#of(message);
     const { id, content } = fieldsOf(message.message);
     const results: ToolResult[] = [];
     for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
-      const result = toolResult(said.parts, message, fieldsOf(block));
-      if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
+      const result = toolResult(stream.parts, message, fieldsOf(block));
+      if (result === null) stream.whole(textOf(id) ?? textOf(message.uuid), block);
       else results.push(result);
     }
     return results;
@@ -188,8 +188,8 @@ class ContentBlockStream {
     if (kind === 'tool') this.#wholeCall(message, fields);
     else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[`${fields.type}`]) ?? '');
     // The remaining types are never streamed.
-    else if (fields.type === 'redacted_thinking') this.#sayWhole(this.#add(message, 'thought', null), '[redacted]');
-    else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
+    else if (fields.type === 'redacted_thinking') this.#setText(this.#add(message, 'thought', null), '[redacted]');
+    else this.#setText(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
   }
 
   /** Closes all blocks: the next run may reuse the model's ids. */
@@ -210,11 +210,11 @@ class ContentBlockStream {
       if (block !== undefined) message.streamed.set(index, block);
       return;
     }
-    const said = message.blocks.find((one) => one.kind === kind && one.awaits === 'stream');
-    if (said !== undefined) said.awaits = null;
-    const block = said ?? this.#add(message, kind, 'both');
+    const complete = message.blocks.find((one) => one.kind === kind && one.awaits === 'stream');
+    if (complete !== undefined) complete.awaits = null;
+    const block = complete ?? this.#add(message, kind, 'both');
     message.streamed.set(index, block);
-    this.#say(block, textOf(content[`${content.type}`]) ?? '');
+    this.#append(block, textOf(content[`${content.type}`]) ?? '');
   }
 
   #delta(index: number, delta: Fields): void {
@@ -227,7 +227,7 @@ class ContentBlockStream {
       block = this.#add(message, kind, 'both');
       message.streamed.set(index, block);
     }
-    if (block?.kind === kind) this.#say(block, textOf(delta[field]) ?? '');
+    if (block?.kind === kind) this.#append(block, textOf(delta[field]) ?? '');
   }
 
   #wholeText(message: ApiMessage, kind: TextKind, text: string): void {
@@ -235,10 +235,10 @@ class ContentBlockStream {
     const streamed = matchWhole(waiting, text, ({ name }) => this.parts.textOf(kind, name) ?? '');
     if (streamed !== undefined) streamed.awaits = null;
     const { name } = streamed ?? this.#add(message, kind, 'stream');
-    this.#sayWhole({ kind, name }, text);
+    this.#setText({ kind, name }, text);
   }
 
-  #sayWhole({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextOptions = {}): void {
+  #setText({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextOptions = {}): void {
     this.parts.setText(kind, name, text, { ...about, staysOpen: true });
     this.parts.endText(name, kind);
   }
@@ -276,7 +276,7 @@ class ContentBlockStream {
   }
 
   /** Appends to a block unless its whole message has arrived. */
-  #say(block: Block, delta: string): void {
+  #append(block: Block, delta: string): void {
     const { kind, name } = block;
     if (!awaitsWhole(block)) return;
     if (kind === 'tool') this.parts.appendArgs(name, delta);

@@ -17,11 +17,11 @@ export interface ClosedTurn {
  */
 export class FinalText {
   /** Texts since the agent's last input. */
-  #said: readonly string[] = [];
+  #texts: readonly string[] = [];
   #closed: ClosedTurn | null = null;
 
-  get said(): readonly string[] {
-    return this.#said;
+  get texts(): readonly string[] {
+    return this.#texts;
   }
 
   get closed(): ClosedTurn | null {
@@ -35,17 +35,17 @@ export class FinalText {
 
   /** Returns the part of a hook's text that no line contains; null if nothing is missing. */
   missingOf(text: string | null | undefined): string | null {
-    return text === null || text === undefined || comparisonKey(text) === '' ? null : missingText(text, this.#said);
+    return text === null || text === undefined || comparisonKey(text) === '' ? null : missingText(text, this.#texts);
   }
 
   /** New input reached the agent: later texts follow it. */
-  given(): void {
-    this.#said = [];
+  reset(): void {
+    this.#texts = [];
   }
 
   /** A hook blocked the stop: the text so far was not final. */
-  held(): void {
-    this.#said = [];
+  blocked(): void {
+    this.#texts = [];
     if (this.#closed !== null) this.#closed = { ...this.#closed, text: null, taken: [] };
   }
 
@@ -63,14 +63,14 @@ export class FinalText {
   heldBefore(): readonly Fields[] {
     if (this.#closed === null) return [];
     const { text, taken } = this.#closed;
-    const isAllSaid = textAfter(text ?? '', comparisonKey(taken.map(lineText).join(''))) === '';
-    this.#closed = { ...this.#closed, text: isAllSaid ? null : text, taken: [] };
-    return isAllSaid ? [] : taken;
+    const isRepeated = textAfter(text ?? '', comparisonKey(taken.map(lineText).join(''))) === '';
+    this.#closed = { ...this.#closed, text: isRepeated ? null : text, taken: [] };
+    return isRepeated ? [] : taken;
   }
 
   says(text: string): void {
     const key = comparisonKey(text);
-    if (key !== '') this.#said = [...this.#said, key];
+    if (key !== '') this.#texts = [...this.#texts, key];
   }
 
   /**
@@ -124,12 +124,12 @@ const OMITTED = /[\s\ufffd]+|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udb
 /** Returns the part of a text that no block contains; null if none. A hook may carry the last block or all of them. */
 function missingText(text: string, blocks: readonly string[]): string | null {
   const key = comparisonKey(text);
-  let [said, rest] = ['', text];
+  let [covered, rest] = ['', text];
   for (const block of [...blocks].reverse()) {
     if (block.endsWith(key)) return null;
-    if (said.length > key.length) continue;
-    said = block + said;
-    rest = textAfter(text, said) ?? rest;
+    if (covered.length > key.length) continue;
+    covered = block + covered;
+    rest = textAfter(text, covered) ?? rest;
   }
   return rest === '' ? null : rest;
 }

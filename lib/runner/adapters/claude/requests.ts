@@ -131,8 +131,8 @@ export class Requests {
 
 function titleOf(request: Fields, tool: string | null, question: boolean): string {
   const asked = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
-  const said = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
-  return said ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
+  const title = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
+  return title ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
 }
 
 /** Default title of a request. */
@@ -144,17 +144,17 @@ export function toolTitle(tool: string, displayName: string | null = null): stri
  * Adds a person's answers to the input of AskUserQuestion as the terminal does: keyed by question text, choices joined
  * by ", ". An answer may name its question by header.
  */
-export function answeredInput(input: Fields, said: Record<string, string | string[]>): Fields {
+export function answeredInput(input: Fields, answersByQuestion: Record<string, string | string[]>): Fields {
   const questions = listOf(input.questions).map(fieldsOf);
-  const answers = Object.entries(said).map(([name, answer]) => {
+  const answers = Object.entries(answersByQuestion).map(([name, answer]) => {
     const named = questions.find(({ question, header }) => question === name || header === name);
     return [textOf(named?.question) ?? name, Array.isArray(answer) ? answer.join(', ') : answer];
   });
   return { ...input, answers: Object.fromEntries(answers) };
 }
 
-export function answerText(said: Record<string, string | string[]>): string {
-  return Object.values(said).flat().join(', ');
+export function answerText(answers: Record<string, string | string[]>): string {
+  return Object.values(answers).flat().join(', ');
 }
 
 /** Reasons why a tool did not run without a decision about it. */

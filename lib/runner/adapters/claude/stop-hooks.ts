@@ -184,15 +184,15 @@ export class StopHooks {
    * @param said the turn's final texts
    * @param hasHook a stop hook runs at this kind of end
    */
-  overByLine(at: number, said: readonly string[], hasHook: boolean): void {
+  overByLine(at: number, texts: readonly string[], hasHook: boolean): void {
     const own = this.ownAt(at);
     // Clock skew may place its hook after the end; hooks before it belong to earlier turns.
     const bySaid =
-      own === null ? this.#stops.findIndex((one) => !this.#isReliable(one) && containsText(said, one.text)) : -1;
+      own === null ? this.#stops.findIndex((one) => !this.#isReliable(one) && containsText(texts, one.text)) : -1;
     const left = this.#stops.slice(bySaid + 1);
     this.#stops = left.filter((stop) => (this.#isNamed(stop) ? this.#place(stop) !== 'open' : stop.at > at));
     if (own !== null || bySaid >= 0) this.#unclaimed = [];
-    else if (hasHook) this.#unclaimed = [...this.#unclaimed.slice(-(MAX_STOPS - 1)), said];
+    else if (hasHook) this.#unclaimed = [...this.#unclaimed.slice(-(MAX_STOPS - 1)), texts];
     this.#overAt = at;
     this.#openedAt = null;
   }
@@ -252,7 +252,7 @@ export class StopHooks {
    */
   #claimsEnded({ text }: Stop, saidLastWord: boolean): boolean {
     const isMute = text === null && this.#openedAt !== null && !saidLastWord;
-    const late = isMute ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((said) => containsText(said, text));
+    const late = isMute ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((texts) => containsText(texts, text));
     if (late < 0) return false;
     // Hooks of earlier turns will not come any more.
     this.#unclaimed = this.#unclaimed.slice(late + 1);

@@ -238,7 +238,7 @@ function matchesRun(run: TaskRun, entry: Fields): boolean {
 function exitCode(type: string | null, status: Status, summary: string | null): number | null {
   const isShell = type === null ? summary?.startsWith('Background command') : type === 'local_bash';
   if (!isShell) return null;
-  const said = /exit code (\d+)\)?$/.exec(summary ?? '')?.[1];
-  if (said !== undefined) return Number(said);
+  const code = /exit code (\d+)\)?$/.exec(summary ?? '')?.[1];
+  if (code !== undefined) return Number(code);
   return status === 'completed' ? 0 : null;
 }

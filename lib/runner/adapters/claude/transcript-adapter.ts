@@ -164,7 +164,7 @@ export class TranscriptAdapter {
       this.#requests.sessionEnded();
       // Late lines of the old process open no turn.
       if (last.length === 0) this.#finalText.leaves(at, null);
-      this.#finalText.given();
+      this.#finalText.reset();
       this.#answers = [];
       this.#hasFinished = false;
     }
@@ -229,7 +229,7 @@ export class TranscriptAdapter {
     const isOver = this.#hasFinished || this.stops.own !== null || this.stops.ahead !== null;
     const last = isOver ? this.stopped(now) : [];
     this.#requests.sessionEnded();
-    this.#finalText.given();
+    this.#finalText.reset();
     this.#answers = [];
     return [...last, ...this.#process(this.#adapter.ended(now, exit))];
   }
@@ -283,8 +283,8 @@ export class TranscriptAdapter {
         if (!this.#isBusy(at)) this.#turns.opened(line);
         return before;
       }
-      const said = command === null ? line : { ...line, message: { role: 'user', content: command.text } };
-      return [...before, ...this.#userPrompt(said, this.#key, at)];
+      const prompt = command === null ? line : { ...line, message: { role: 'user', content: command.text } };
+      return [...before, ...this.#userPrompt(prompt, this.#key, at)];
     }
     if (line.isMeta !== true && !this.#isBehind) this.stops.named(textOf(line.promptId));
     return before;
@@ -296,18 +296,18 @@ export class TranscriptAdapter {
     if (command === null) return [];
     this.#command = null;
     const { line, id, text, at } = command;
-    const said = { ...line, message: { role: 'user', content: text } };
+    const prompt = { ...line, message: { role: 'user', content: text } };
     // Typed while the agent works: opens no turn.
     if (this.#isBusy(at) && !asks) {
       this.#answers.push(id);
-      return this.#adapter.sent({ type: 'user', uuid: id, message: said.message }, at);
+      return this.#adapter.sent({ type: 'user', uuid: id, message: prompt.message }, at);
     }
     // The turn is named after the command's own line.
     const key = this.#key;
     this.#key = id;
-    const asked = this.#process(this.#userPrompt(said, id, at));
+    const opened = this.#process(this.#userPrompt(prompt, id, at));
     this.#key = key;
-    return asks ? asked : [...asked, ...this.#close(`${id}/command`, LOCAL, at)];
+    return asks ? opened : [...opened, ...this.#close(`${id}/command`, LOCAL, at)];
   }
 
   /** Command waiting for the next line. */
@@ -343,7 +343,7 @@ export class TranscriptAdapter {
     this.stops.held(at);
     if (this.#finalText.isBeforeEnd(at)) return this.#emitLate(this.#finalText.heldBefore(), at);
     this.#hasFinished = false;
-    this.#finalText.held();
+    this.#finalText.blocked();
     return [];
   }
 
@@ -370,7 +370,7 @@ export class TranscriptAdapter {
     }
     if (isMain) {
       if (isLast) this.#finalText.says(lineText(line));
-      else this.#finalText.given();
+      else this.#finalText.reset();
       this.#hasFinished = stop_reason === 'end_turn' || line.isApiErrorMessage === true;
       this.#hasActed = true;
       this.#isCommandLast = false;
@@ -435,7 +435,7 @@ export class TranscriptAdapter {
   #opens(line: Fields): void {
     this.#turns.opened(line);
     // An interrupted turn may still be open.
-    this.#finalText.given();
+    this.#finalText.reset();
     this.#prompt = { promptId: textOf(line.promptId) };
   }
 
@@ -495,14 +495,14 @@ export class TranscriptAdapter {
     for (const result of results) this.#requests.returned(`${result.tool_use_id}`, at);
     if (agentId === null && !this.#isBehind) {
       this.stops.named(textOf(line.promptId));
-      this.#finalText.given();
+      this.#finalText.reset();
     }
     const launched = started === null ? [] : this.#adapter.read(started, at);
     const returned = this.#readAs(line, at);
     const ended = ends.flatMap(({ message }) => this.#adapter.read(message, at));
     // The agent learned of the end through its own call. A subagent's end is also notified, and opens a turn.
-    const heard = ends.flatMap(({ ref, isSubagent }) => (isSubagent || agentId !== null ? [] : ref));
-    if (heard.length > 0) this.#adapter.taskEndsDelivered(heard, 'received');
+    const received = ends.flatMap(({ ref, isSubagent }) => (isSubagent || agentId !== null ? [] : ref));
+    if (received.length > 0) this.#adapter.taskEndsDelivered(received, 'received');
     return [...launched, ...returned, ...ended];
   }
 
@@ -533,8 +533,8 @@ export class TranscriptAdapter {
     const last = text === null ? [] : this.#adapter.read({ type: 'assistant', uuid: id, message }, at);
     if (byHook || text !== null) this.#finalText.leaves(stop?.at ?? at, text);
     if (byHook) this.stops.overByHook();
-    else this.stops.overByLine(at, this.#finalText.said, how.terminal_reason === undefined);
-    this.#finalText.given();
+    else this.stops.overByLine(at, this.#finalText.texts, how.terminal_reason === undefined);
+    this.#finalText.reset();
     const why = this.#apiError ?? stop?.failure ?? null;
     const failed = why !== null && how.terminal_reason === undefined;
     const error = failed ? { is_error: true, terminal_reason: 'api_error', result: why } : {};

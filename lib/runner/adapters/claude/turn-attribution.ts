@@ -81,8 +81,8 @@ export class TurnAttribution {
 
   /** Returns the final cause and answers of the turn about to end. @param result the agent's, if any */
   settle(end: TurnEnd, { result }: TurnDetails): TurnDetails {
-    const said = fieldsOf(result);
-    const runId = originRun(said);
+    const fields = fieldsOf(result);
+    const runId = originRun(fields);
     const kind = this.#writer.turn?.kind ?? 'user';
     // The model was never reached: the next turn gets the same notifications.
     const unanswered = end.kind === 'failed' && end.code === 'api_error';
@@ -93,8 +93,8 @@ export class TurnAttribution {
       if (late !== null) causes.push(late);
     }
     return {
-      result: result === undefined ? undefined : resultSummary(said),
-      trigger: causes.length > 0 ? taskTrigger(causes) : otherTrigger(said),
+      result: result === undefined ? undefined : resultSummary(fields),
+      trigger: causes.length > 0 ? taskTrigger(causes) : otherTrigger(fields),
       foldedTaskIds: folded.map(({ taskId }) => taskId),
     };
   }
@@ -224,16 +224,16 @@ function resultSummary(result: Fields): Fields {
 }
 
 function errorText(result: Fields, apiRefused: boolean): string {
-  const said = readable(textOf(result.result) ?? textsOf(result.errors).find((text) => !isDiagnostic(text)) ?? '');
+  const text = readable(textOf(result.result) ?? textsOf(result.errors).find((text) => !isDiagnostic(text)) ?? '');
   if (apiRefused) {
     const details = [numberOf(result.api_error_status), textOf(result.api_error_type)].filter((part) => part !== null);
     const refused = `The model API refused the request${details.length > 0 ? ` (${details.join(' ')})` : ''}`;
-    return said === '' ? `${refused}.` : `${refused}: ${said}`;
+    return text === '' ? `${refused}.` : `${refused}: ${text}`;
   }
-  const saying =
+  const known =
     FAILURE_TEXTS.get(textOf(result.subtype) ?? '') ?? FAILURE_TEXTS.get(textOf(result.terminal_reason) ?? '');
-  if (saying !== undefined) return said === '' ? saying : `${saying} ${said}`;
-  return said === '' ? 'The agent failed during this turn.' : said;
+  if (known !== undefined) return text === '' ? known : `${known} ${text}`;
+  return text === '' ? 'The agent failed during this turn.' : text;
 }
 
 /** `[ede_diagnostic] …` is for developers of the CLI. */

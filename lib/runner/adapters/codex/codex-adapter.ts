@@ -104,8 +104,8 @@ export class CodexAdapter implements WireAdapter {
     this.#at(thread, now);
     if (thread.parent === null) {
       const turn = openTurnRunId === null || place.cause === null ? null : { runId: openTurnRunId, cause: place.cause };
-      const said = { texts: [], thoughts: [], calls: [] };
-      thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...said });
+      const parts = { texts: [], thoughts: [], calls: [] };
+      thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...parts });
       // Codex repeats requests that still wait.
       for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
@@ -183,18 +183,18 @@ export class CodexAdapter implements WireAdapter {
     this.#calls.delete(id);
     if (call === undefined || error !== undefined) return;
     const { method, params } = call;
-    const said = fieldsOf(result);
+    const response = fieldsOf(result);
     const threadId = textOf(params.threadId) ?? '';
     const thread = this.#threads.get(threadId);
     switch (method) {
       case 'thread/start':
-        this.#registerThread(fieldsOf(said.thread), true);
+        this.#registerThread(fieldsOf(response.thread), true);
         return;
       case 'thread/resume':
-        this.#resumed(fieldsOf(said.thread));
+        this.#resumed(fieldsOf(response.thread));
         return;
       case 'turn/start': {
-        const [turnId, clientId] = [textOf(fieldsOf(said.turn).id), textOf(params.clientUserMessageId)];
+        const [turnId, clientId] = [textOf(fieldsOf(response.turn).id), textOf(params.clientUserMessageId)];
         if (turnId === null || thread === undefined) return;
         setBounded(this.#turns, turnId, threadId, MAX_KNOWN);
         this.#at(thread, this.#now);
@@ -202,12 +202,12 @@ export class CodexAdapter implements WireAdapter {
         return;
       }
       case 'thread/timeline/list':
-        this.#caughtUp(threadId, said);
+        this.#caughtUp(threadId, response);
         return;
       case 'thread/backgroundTerminals/list':
-        if (thread === undefined || textOf(said.nextCursor) !== null || params.cursor) return;
+        if (thread === undefined || textOf(response.nextCursor) !== null || params.cursor) return;
         this.#at(thread, this.#now);
-        thread.items.listed(listOf(said.data).filter(isObject), this.#now);
+        thread.items.listed(listOf(response.data).filter(isObject), this.#now);
     }
   }
 

@@ -147,8 +147,8 @@ function choicesOf(property: unknown): string[] {
 }
 
 /** Input shown to people: everything but fields for programs. */
-function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, commandActions: ____, ...said }: Fields) {
-  return compact(said);
+function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, commandActions: ____, ...input }: Fields) {
+  return compact(input);
 }
 
 function shown(input: object, decisions: readonly Decision[]): { input: unknown; options: RequestOption[] } {
@@ -164,8 +164,8 @@ function pathsText(changes: unknown): string {
 }
 
 function captionOf(text: unknown): string | null {
-  const said = textOf(text);
-  return said === null ? null : cutText(said, MAX_CAPTION);
+  const caption = textOf(text);
+  return caption === null ? null : cutText(caption, MAX_CAPTION);
 }
 
 export type RpcId = string | number;

@@ -161,7 +161,7 @@ export class ThreadItems {
         return;
       case 'agentMessage':
       case 'plan':
-        if (text !== '') this.#turns.said(text);
+        if (text !== '') this.#turns.setLastText(text);
         parts.setText('text', id, text);
         break;
       case 'reasoning':

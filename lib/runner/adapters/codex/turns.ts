@@ -112,7 +112,7 @@ export class Turns {
   }
 
   /** Latest text, for the task's summary. */
-  said(text: string): void {
+  setLastText(text: string): void {
     this.#lastText = text;
   }
 
@@ -166,9 +166,9 @@ export class Turns {
   }
 
   failed(error: unknown): void {
-    const said = errorText(error);
-    if (this.running !== null) this.#error = said;
-    else this.#writer.notice(said.message, 'error');
+    const reason = errorText(error);
+    if (this.running !== null) this.#error = reason;
+    else this.#writer.notice(reason.message, 'error');
   }
 
   /** The history is complete. @param isActive the thread's status is active */
@@ -279,10 +279,13 @@ const TASK_STATUS = { success: 'completed', cancelled: 'stopped', failed: 'faile
 const NO_REASON = { message: 'Codex failed during this turn without a reason.' };
 const DIED: TurnEnd = { kind: 'failed', message: 'Codex ended during this turn.', code: 'agent_exited' };
 
-function endOf({ status, error }: Fields, said: { message: string; code?: string } | null): TurnEnd {
+function endOf({ status, error }: Fields, reported: { message: string; code?: string } | null): TurnEnd {
   if (status === 'interrupted') return { kind: 'cancelled' };
   if (status !== 'failed') return { kind: 'success' };
-  return { kind: 'failed', ...(textOf(fieldsOf(error).message) === null && said !== null ? said : errorText(error)) };
+  return {
+    kind: 'failed',
+    ...(textOf(fieldsOf(error).message) === null && reported !== null ? reported : errorText(error)),
+  };
 }
 
 /**

@@ -107,8 +107,8 @@ export class Conversation {
    * The server process restarted: idle sessions get no further events for their open work.
    * @param isIdle for each session of this conversation
    */
-  atRest(isIdle: (session: string) => boolean): void {
-    if (isIdle(this.root)) this.#turns.atRest();
+  processEnded(isIdle: (session: string) => boolean): void {
+    if (isIdle(this.root)) this.#turns.processEnded();
     for (const task of this.writer.openTasks) {
       if (!isIdle(task)) continue;
       this.asks.gone(task);
@@ -192,8 +192,8 @@ export class Conversation {
       const tool = this.#partsOf(session).tool(part);
       if (tool !== null) this.#tool(tool, part, message);
       else if (part.type !== 'step-start') {
-        const { id: _, sessionID: __, type, ...said } = part;
-        this.#custom(`${type}`, said, session);
+        const { id: _, sessionID: __, type, ...fields } = part;
+        this.#custom(`${type}`, fields, session);
       }
     }
   }

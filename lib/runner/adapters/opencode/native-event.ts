@@ -87,13 +87,13 @@ export function requestOf(msg: unknown): NativeRequest | null {
 export function eventsOfMessage(value: unknown): NativeEvent[] {
   const { info, parts } = fieldsOf(value);
   const session = idOf(fieldsOf(info).sessionID);
-  const say = (type: string, data: Fields) => ({ id: null, type, data, session, seq: null, isWrapped: false });
-  const { finish: _, error: __, ...begun } = fieldsOf(info);
-  const { created } = fieldsOf(begun.time);
+  const event = (type: string, data: Fields) => ({ id: null, type, data, session, seq: null, isWrapped: false });
+  const { finish: _, error: __, ...started } = fieldsOf(info);
+  const { created } = fieldsOf(started.time);
   return [
-    say('message.updated', { info: { ...begun, time: { created } } }),
-    ...listOf(parts).map((part) => say('message.part.updated', { part, time: partTime(part) ?? created })),
-    say('message.updated', { info }),
+    event('message.updated', { info: { ...started, time: { created } } }),
+    ...listOf(parts).map((part) => event('message.part.updated', { part, time: partTime(part) ?? created })),
+    event('message.updated', { info }),
   ];
 }
 

@@ -162,7 +162,7 @@ export class OpencodeAdapter implements WireAdapter {
       for (const session of [conversation.root, ...conversation.writer.openTasks]) {
         conversation.status(statusOf(session), session);
       }
-      conversation.atRest(isIdle);
+      conversation.processEnded(isIdle);
     }
   }
 

@@ -57,8 +57,8 @@ export class Subagents {
     if (status === 'running') return;
     // Unknown: it started before the connection.
     if (!this.#startedBy.has(taskId) && this.#tree.get(taskId) === undefined) return;
-    const said = result === '' ? {} : status === 'failed' ? { error: result } : { summary: result };
-    this.#writer.taskCompleted({ task_id: taskId, status, ...said });
+    const details = result === '' ? {} : status === 'failed' ? { error: result } : { summary: result };
+    this.#writer.taskCompleted({ task_id: taskId, status, ...details });
   }
 
   lost(session: string, error: string): void {

@@ -26,7 +26,7 @@ type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds
 interface OpenTurn {
   parentId: string;
   /** Messages people sent before the turn. */
-  taken: readonly string[];
+  answered: readonly string[];
   messages: Set<Message>;
   newest: Message | null;
   /** Session error during the turn. */
@@ -45,7 +45,7 @@ export class Turns {
   /** People's messages without a turn, oldest first. */
   readonly #unanswered = new Map<string, string[]>();
   /** Messages that opened a turn: another turn for one gets a new run id. */
-  readonly #begun = new Map<string, true>();
+  readonly #opened = new Map<string, true>();
   #open: OpenTurn | null = null;
 
   constructor(writer: SessionWriter, newRunId: () => string) {
@@ -59,7 +59,7 @@ export class Turns {
 
   asks(messageId: string, asked: MessageAuthor): void {
     setBounded(this.#asked, messageId, asked, MAX_REMEMBERED);
-    if (asked.kind !== 'person' || this.#begun.has(messageId)) return;
+    if (asked.kind !== 'person' || this.#opened.has(messageId)) return;
     setBounded(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);
   }
 
@@ -126,7 +126,7 @@ export class Turns {
   }
 
   /** The server process ended: the open turn gets no further events. */
-  atRest(): void {
+  processEnded(): void {
     const gone = 'OpenCode ended during this turn.';
     if (!this.idle()) this.#finish({ kind: 'failed', message: gone, code: 'agent_exited' });
     for (;;) {
@@ -141,12 +141,12 @@ export class Turns {
   /** @param runId run left open by an earlier process; null for none */
   toldBefore(runId: string | null): void {
     if (this.#open === null || this.#writer.turn?.runId === runId) return;
-    const { parentId, taken } = this.#open;
+    const { parentId, answered } = this.#open;
     this.#writer.finish({ kind: 'success' });
     // Closed early: the rest becomes another turn.
     if (runId === null) this.#open = null;
-    else this.#writer.begin(this.#causeOf(parentId, taken), runId);
-    this.#writer.addAnswered(taken);
+    else this.#writer.begin(this.#causeOf(parentId, answered), runId);
+    this.#writer.addAnswered(answered);
   }
 
   /** Marks the open turn's messages as closed. */
@@ -161,31 +161,31 @@ export class Turns {
 
   #begin(parentId: string): void {
     if (this.#open !== null) this.over();
-    const taken = this.#takeUp(parentId);
-    const isAgain = this.#begun.has(parentId);
-    setBounded(this.#begun, parentId, true, MAX_REMEMBERED);
-    this.#writer.begin(this.#causeOf(parentId, taken), isAgain ? this.#newRunId() : `turn_${parentId}`);
-    this.#writer.addAnswered(taken);
-    this.#open = { parentId, taken, messages: new Set(), newest: null, error: null };
+    const answered = this.#takeUnanswered(parentId);
+    const isAgain = this.#opened.has(parentId);
+    setBounded(this.#opened, parentId, true, MAX_REMEMBERED);
+    this.#writer.begin(this.#causeOf(parentId, answered), isAgain ? this.#newRunId() : `turn_${parentId}`);
+    this.#writer.addAnswered(answered);
+    this.#open = { parentId, answered, messages: new Set(), newest: null, error: null };
   }
 
   /** Takes the message a turn answers and all earlier ones: the agent has read those too. */
-  #takeUp(parentId: string): string[] {
+  #takeUnanswered(parentId: string): string[] {
     const waiting = [...this.#unanswered.keys()];
     const isTask = this.#asked.get(parentId)?.kind === 'task';
-    const taken = isTask ? waiting : waiting.slice(0, waiting.indexOf(parentId) + 1);
-    return taken.flatMap((messageId) => {
+    const answered = isTask ? waiting : waiting.slice(0, waiting.indexOf(parentId) + 1);
+    return answered.flatMap((messageId) => {
       const ids = this.#unanswered.get(messageId) ?? [];
       this.#unanswered.delete(messageId);
       return ids;
     });
   }
 
-  #causeOf(parentId: string, taken: readonly string[]): TurnCause {
+  #causeOf(parentId: string, answered: readonly string[]): TurnCause {
     const asked = this.#asked.get(parentId);
     if (asked?.kind === 'task') return { kind: 'between-run', trigger: { kind: 'task', taskIds: asked.taskIds } };
     if (asked?.kind === 'own') return { kind: 'user', userMessageIds: [] };
-    return { kind: 'user', userMessageIds: taken.length > 0 ? taken : (asked?.ids ?? [parentId]) };
+    return { kind: 'user', userMessageIds: answered.length > 0 ? answered : (asked?.ids ?? [parentId]) };
   }
 
   #finish(end: TurnEnd, isInferred = false): void {

@@ -85,15 +85,15 @@ export class PartAssembler {
   }
 
   /** Continues parts of an earlier process: their final text replaces what was written. */
-  resume(said: { texts: readonly string[]; thoughts: readonly string[]; calls: readonly string[] }): void {
+  resume(before: { texts: readonly string[]; thoughts: readonly string[]; calls: readonly string[] }): void {
     const add = (kind: Part['kind'], name: string) => {
       const part = { kind, name, id: name, shown: '', length: 0, staysOpen: false };
       this.#texts.take(keyOf(part), 'start', part);
       this.#texts.take(keyOf(part), 'cut');
     };
-    for (const name of said.texts) add('text', name);
-    for (const name of said.thoughts) add('thought', name);
-    for (const id of said.calls) this.#calls.take(id, 'start', '');
+    for (const name of before.texts) add('text', name);
+    for (const name of before.thoughts) add('thought', name);
+    for (const id of before.calls) this.#calls.take(id, 'start', '');
   }
 
   /** Appends to a text or thought. @param name the agent's id; null continues the open part */

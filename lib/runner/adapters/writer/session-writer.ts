@@ -142,7 +142,7 @@ export class SessionWriter {
   }
 
   /** Continues open work of an earlier process: its starts are in the log, only its ends are written. */
-  resume({ turn, tasks, requests, ...said }: InterruptedWork): void {
+  resume({ turn, tasks, requests, ...parts }: InterruptedWork): void {
     if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
     for (const { id, runId } of tasks)
       this.#tasks.begin({ task_id: id, run_id: runId ?? undefined }, 'start', {
@@ -150,7 +150,7 @@ export class SessionWriter {
         startedAt: this.#now,
       });
     for (const id of requests) this.#addRequest(id, 'permission', turn === null);
-    this.parts().resume(said);
+    this.parts().resume(parts);
   }
 
   /** Begins a turn, ending an open one as `unfinished`. */

@@ -103,14 +103,14 @@ function idsIn<Whole extends Record<string, unknown>>(whole: Whole, names: reado
 
 function fits(event: AgUiEvent): boolean {
   const left = { ...MOST };
-  if (takes(event, left, 0)) return true;
+  if (measure(event, left, 0)) return true;
   // Unescaped ASCII takes one byte a unit.
   if (left.values < 0 || left.depth < 0 || left.units < -MOST_BYTES) return false;
   return new TextEncoder().encode(JSON.stringify(event)).length <= MOST_BYTES;
 }
 
 /** @param left remaining budget; negative once exceeded */
-function takes(value: unknown, left: Measure, depth: number): boolean {
+function measure(value: unknown, left: Measure, depth: number): boolean {
   left.values -= 1;
   if (typeof value === 'string') left.units -= value.length;
   else if (typeof value === 'object' && value !== null) {
@@ -118,7 +118,7 @@ function takes(value: unknown, left: Measure, depth: number): boolean {
     if (left.values < 0 || left.depth < 0) return false;
     for (const [name, one] of Object.entries(value)) {
       if (!Array.isArray(value)) left.units -= name.length;
-      takes(one, left, depth + 1);
+      measure(one, left, depth + 1);
       if (left.values < 0 || left.depth < 0) return false;
     }
   }
