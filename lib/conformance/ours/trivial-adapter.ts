@@ -1,5 +1,11 @@
 import { type Fields, fieldsOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
-import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
+import type {
+  EmittedEvent,
+  WireAdapter,
+  WireAdapterOptions,
+  WireEnd,
+  WireFrame,
+} from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
 
 const KIND = 'trivial';

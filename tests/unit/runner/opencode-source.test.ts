@@ -222,11 +222,7 @@ describe('a server that is killed', () => {
     await server.kill();
     await server.start();
     await poll(() => around().openWork(session)).toEqual({ turn: null, tasks: [], requests: [] });
-    expect(turnsIn(around()).at(-1)).toEqual([
-      'RUN_ERROR',
-      `turn_${parent}`,
-      'OpenCode ended during this turn.',
-    ]);
+    expect(turnsIn(around()).at(-1)).toEqual(['RUN_ERROR', `turn_${parent}`, 'OpenCode ended during this turn.']);
     const [ended] = around().events.filter(({ name }) => name === 'task:completed');
     expect(ended?.value).toMatchObject({ task_id: child, status: 'lost' });
     server.turn(session, 'Again', 'Done.');

@@ -1,4 +1,4 @@
-import type { QuestionField, CodexRequest } from '../../adapters/codex/requests';
+import type { CodexRequest, QuestionField } from '../../adapters/codex/requests';
 import type { HeldAnswer } from '../../host/held-requests';
 
 /** @returns `result` as the app-server takes it, or why there is none */

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isImageType } from '@interlude/protocol/attachments';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { clientIdOfMessage, parseClientId } from '../../adapters/codex/turns';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
+import { clientIdOfMessage, parseClientId } from '../../adapters/codex/turns';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { attachedBytes } from '../../host/attached-bytes';
 import { withFiles } from '../../host/attached-text';

@@ -1,5 +1,5 @@
-import type { CodexRequest } from '../../adapters/codex/requests';
 import { setBounded } from '../../adapters/bounded-map';
+import type { CodexRequest } from '../../adapters/codex/requests';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { HeldRequests } from '../../host/held-requests';
 import type { CommandOf } from '../../host/source';

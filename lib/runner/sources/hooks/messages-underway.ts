@@ -1,5 +1,5 @@
-import type { HookMoment } from '../../adapters/claude/stop-hooks';
 import { setBounded } from '../../adapters/bounded-map';
+import type { HookMoment } from '../../adapters/claude/stop-hooks';
 import type { MirrorState } from './mirror-state';
 import { Offers } from './offers';
 import { WaitedMessages } from './waited-messages';

@@ -1,7 +1,7 @@
 import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
-import type { PendingStop } from '../../adapters/claude/stop-hooks';
 import type { ClosedTurn } from '../../adapters/claude/final-text';
+import type { PendingStop } from '../../adapters/claude/stop-hooks';
 import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';

@@ -1,10 +1,10 @@
 import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { setBounded } from '../../adapters/bounded-map';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';
 import type { HookClaim, HookMoment } from '../../adapters/claude/stop-hooks';
 import { TranscriptAdapter } from '../../adapters/claude/transcript-adapter';
 import { stopFeedbackOf } from '../../adapters/claude/transcript-line';
-import { setBounded } from '../../adapters/bounded-map';
 import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { type AgentSays, SelfReport } from './self-report';

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { parseNotifications } from '../../adapters/claude/transcript-tasks';
-import { lineText } from '../../adapters/claude/transcript-line';
 import { setBounded } from '../../adapters/bounded-map';
+import { lineText } from '../../adapters/claude/transcript-line';
+import { parseNotifications } from '../../adapters/claude/transcript-tasks';
 
 /** What a wait was handed, and whether it has shown it. JSON: it outlives the companion. */
 export interface WaitedMessage {
