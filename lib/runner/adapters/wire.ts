@@ -19,7 +19,7 @@ export interface EmittedEvent {
   event: AgUiEvent;
 }
 
-/** How the agent's process or connection ended. */
+/** The end of the agent's process or connection. */
 export interface WireEnd {
   /** Shown to people: `exited`, `terminated by signal SIGKILL`, `the connection broke`. */
   reason: string;

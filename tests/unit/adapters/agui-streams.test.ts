@@ -133,7 +133,7 @@ describe('both streams', () => {
   });
 
   test.each([
-    ['in its turn where both have told it', 3, ['RUN_STARTED', 'RUN_FINISHED']],
+    ['in its turn if both streams carry it', 3, ['RUN_STARTED', 'RUN_FINISHED']],
     [
       'in another turn where the other one begins later',
       0,
@@ -298,8 +298,8 @@ describe('an event stream that breaks during a turn', () => {
   const ends = (lines: string) => turnsIn(lines).map((line) => line.split(' ')[0]);
 
   test.each([
-    ['goes on with it', words.slice(3)],
-    ['says only that it goes on', [began, ...words.slice(3)]],
+    ['continues with it', words.slice(3)],
+    ['only restarts it', [began, ...words.slice(3)]],
     ['replays it from its beginning', [began, ...words]],
   ])('resumes the turn when it %s', (_how, rest) => {
     const { between, breaks, opens, pass, told, lines, close } = wire();

@@ -342,12 +342,12 @@ describe('requests', () => {
     tool_result_meta: [{ id, non_execution_kind, permission_decision: decision && { decision } }],
   });
   it.each([
-    ['denied when its tool was not run for that, whatever was said', meta('permission-rule', 'reject'), 'denied'],
+    ['denied when its tool was not run for that, whatever the decision', meta('permission-rule', 'reject'), 'denied'],
     ['denied when a person rejected it', meta('user-rejected', undefined), 'denied'],
     ['cancelled when it was interrupted', meta('interrupted', undefined), 'cancelled'],
     ['allowed when its tool ran, and failed', meta(undefined, 'accept'), 'allowed'],
-    ['unknown when its tool failed and nobody says whether it ran', {}, 'unknown'],
-    ['unknown when only another tool’s fate is told', meta('permission-rule', 'reject', 't2'), 'unknown'],
+    ['unknown when its tool failed without a verdict', {}, 'unknown'],
+    ['unknown when only another tool has a verdict', meta('permission-rule', 'reject', 't2'), 'unknown'],
   ])('was %s', (_, more, outcome) => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]));

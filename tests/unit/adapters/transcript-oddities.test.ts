@@ -175,9 +175,9 @@ describe('a fork', () => {
   const copied = (of: string) => ({ ...own, forkedFrom: { sessionId: of, messageUuid: 'x' } });
 
   test.each([
-    ['says so once', [typed('Go', copied('s0')), says('Ok'), typed('On', own)], ['s0']],
+    ['is noted once', [typed('Go', copied('s0')), says('Ok'), typed('On', own)], ['s0']],
     ['of a fork names the one it was made of', [typed('Go', copied('s0')), typed('On', copied('s0'))], ['s0']],
-    ['is no session that goes on', [typed('Go', own)], []],
+    ['is not noted for a continued session', [typed('Go', own)], []],
     ['is not of itself', [typed('Go', copied('s1'))], []],
   ])('%s', (_, read, of) => {
     expect(notices(new ReadLines().read(...read))).toEqual(of);

@@ -27,7 +27,7 @@ describe('a result that names background work', () => {
       'local_workflow',
     ],
     ['a skill', { status: 'forked', background: true, agentId: 'b1', commandName: 'x' }, 'b1', 'local_agent'],
-    ['an agent that goes on', { success: true, message: 'Resumed', resumedAgentId: 'b1' }, 'b1', 'local_agent'],
+    ['a resumed subagent', { success: true, message: 'Resumed', resumedAgentId: 'b1' }, 'b1', 'local_agent'],
     ['a job of a later tool', { status: 'async_launched', jobId: 'b1', sessionId: 's' }, 'b1', undefined],
     ['a command of a later tool', { backgroundTaskId: 'b1', message: 'x' }, 'b1', undefined],
   ])('opens a task: %s', (_, result, id, type) => {
@@ -61,7 +61,7 @@ describe('a result that names background work', () => {
       { status: 'async_launched', taskId: 'w1', taskType: 'local_workflow', error: 'SyntaxError' },
     ],
     ['what a command prints', { stdout: 'Command running in background with ID: b1. Output', stderr: '' }],
-    ['what another server says', [{ type: 'text', text: '{"taskId":"b1","isAsync":true}' }]],
+    ['the result of another server', [{ type: 'text', text: '{"taskId":"b1","isAsync":true}' }]],
     ['a job that is not scheduled yet', { id: 'c1', humanSchedule: 'Every minute', recurring: true }],
     ['an error', 'Error: Command running in background with ID: b1.'],
   ])('is not background work: %s', (_, result) => {
@@ -354,7 +354,7 @@ describe('a timer', () => {
       [fires('Check')],
       [['two', 5_000]],
     ],
-    ['one that nobody saw being set', [], [fires('Check the build')], [['Check the build', undefined]]],
+    ['one set unseen', [], [fires('Check the build')], [['Check the build', undefined]]],
     [
       'a job that shares its prompt',
       [...cron('j1', 'Check', 'A'), ...cron('j2', 'Check', 'B')],

@@ -25,7 +25,7 @@ export interface AgentProfile {
   stopsTasks?: true;
   /** Note on each task, since it never reports how background commands end. A named process reports the end instead. */
   taskNote?: string;
-  /** What it can't report, worded for operators. */
+  /** Limits of its reports, worded for operators. */
   limits: readonly string[];
 }
 

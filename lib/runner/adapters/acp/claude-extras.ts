@@ -58,7 +58,7 @@ export class ClaudeExtras {
   readonly #patchedStatus = new Map<string, string>();
   /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
   readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
-  /** The agent sends raw SDK messages, which tell more about task ends. */
+  /** The agent sends raw SDK messages, which hold more about task ends. */
   #isRaw = false;
   /** Task ends since the last between-run turn, in order. */
   #ended: string[] = [];

@@ -1,7 +1,7 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
 
-/** How far a server's messages are in the log; another adapter continues from it. */
+/** Position in a server's messages; another adapter continues from it. */
 export interface Progress {
   /** Counts the server's processes. */
   epoch: number;

@@ -43,9 +43,9 @@ export interface EndedWork {
 
 type StreamFrame = Extract<AgUiFrame, { stream: StreamName }>;
 
-/** How long a posted run waits for an open between-run turn. */
+/** Longest wait of a posted run for an open between-run turn. */
 const FLOOR_MS = 2_000;
-/** How long a turn waits for its broken event stream to resume. */
+/** Time a broken event stream has to resume its turn. */
 const RESUME_MS = 25_000;
 /** Frames waiting for the floor; beyond it they are written where they are. */
 const MAX_WAITING = 2_000;

@@ -1,6 +1,6 @@
 import { containsText } from './final-text';
 
-/** What a hook reports about itself. */
+/** A hook's own report of its time and prompt. */
 export interface HookClaim {
   /** By the hook's own clock, epoch milliseconds; null if unknown. */
   at: number | null;
@@ -181,7 +181,7 @@ export class StopHooks {
 
   /**
    * A line reports the end of the turn.
-   * @param said the turn's final texts
+   * @param texts the turn's final texts
    * @param hasHook a stop hook runs at this kind of end
    */
   overByLine(at: number, texts: readonly string[], hasHook: boolean): void {

@@ -16,6 +16,7 @@ import {
   sdkMessage,
   stopFeedbackOf,
   systemMessage,
+  toolResultsOf,
 } from './transcript-line';
 import { TranscriptRequests } from './transcript-requests';
 import { type Notification, parseNotifications, TranscriptTasks, type UnlistedTasks } from './transcript-tasks';
@@ -134,10 +135,10 @@ export class TranscriptAdapter {
     const { uuid, message } = line;
     const blocks = listOf(fieldsOf(message).content).map(fieldsOf);
     for (const { type, id, input } of blocks) if (type === 'tool_use') this.#tasks.called(`${id}`, fieldsOf(input));
-    const results = blocks.filter(({ type }) => type === 'tool_result');
+    const results = toolResultsOf(message);
     // Its background work is still shown.
     const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
-    const ended = results.length === 0 ? [] : this.#tasks.endedByCall(line, results);
+    const ended = this.#tasks.endedByCall(line, results);
     const messages = [started, ...ended.map((end) => end.message), { type: 'sidechain', uuid, message }];
     return messages.flatMap((one) => (one === null ? [] : this.#adapter.read(one, at)));
   }
@@ -249,15 +250,12 @@ export class TranscriptAdapter {
   });
 
   #user(line: Fields, at: number): TimedEvent[] {
-    const { content } = fieldsOf(line.message);
     const agentId = textOf(line.agentId);
-    const results = listOf(content)
-      .map(fieldsOf)
-      .filter((block) => block.type === 'tool_result');
+    const results = toolResultsOf(line.message);
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
     if (stopFeedbackOf(line) !== null) return this.#stopBlocked(at);
-    const text = contentText(content);
+    const text = contentText(fieldsOf(line.message).content);
     const isUnsigned = line.origin === undefined && line.promptSource === undefined;
     if (text.startsWith('[Request interrupted') && isUnsigned) {
       if (this.#isBehind) return [];

@@ -4,9 +4,7 @@ import { PERSONS } from './turn-attribution';
 
 /** Converts a transcript line to the SDK's message. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
-  const results = listOf(fieldsOf(message).content)
-    .map(fieldsOf)
-    .filter((block) => block.type === 'tool_result');
+  const results = toolResultsOf(message);
   // A line concerns its only result; the SDK names the tool call.
   const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
   const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
@@ -149,4 +147,11 @@ export function forkOf(line: Fields): string | null {
   const of = textOf(fieldsOf(line.forkedFrom).sessionId) ?? textOf(line.requestSessionId);
   const own = textOf(line.sessionId);
   return own === null || of === own ? null : of;
+}
+
+/** The tool results among the blocks of a message. */
+export function toolResultsOf(message: unknown): Fields[] {
+  return listOf(fieldsOf(message).content)
+    .map(fieldsOf)
+    .filter(({ type }) => type === 'tool_result');
 }

@@ -22,10 +22,10 @@ const MAX_TIMERS = 128;
 
 /** Longest input text that may be a task id, UTF-16 units. */
 const MAX_ID = 256;
-/** How early a monitor may report its own expiry, milliseconds. */
+/** Longest lead of a monitor's own expiry report, milliseconds. */
 const EXPIRY_MS = 1_000;
 
-/** How long a notification may lag behind the stop hook's list. */
+/** Longest lag of a notification behind the stop hook's list. */
 const UNLISTED_MS = 5_000;
 const MAX_LOST = 256;
 

@@ -236,7 +236,7 @@ export class CodexAdapter implements WireAdapter {
     const thread = isOfTurn
       ? this.#thread(threadId, this.#parentOf(threadId, turnId, textOf(turn.rootTurnId)))
       : this.#threads.get(threadId);
-    // Ignore threads that nobody follows.
+    // Ignore threads without a session.
     if (thread === undefined || thread === null) return;
     this.#at(thread, this.#now);
     switch (method) {
@@ -286,7 +286,7 @@ export class CodexAdapter implements WireAdapter {
     if (item.kind === 'completed') child?.turns.finished();
   }
 
-  /** Only the root turn of its first turn tells whose subagent a thread is. */
+  /** The parent of a subagent's thread follows only from its first root turn. */
   #parentOf(threadId: string, turnId: string | null, rootTurnId: string | null): string | null {
     if (rootTurnId === null || rootTurnId === turnId || this.#threads.has(threadId)) return null;
     const parent = this.#turns.get(rootTurnId) ?? null;

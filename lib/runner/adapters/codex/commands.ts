@@ -20,7 +20,7 @@ const MAX_KNOWN = 1_000;
 /** UTF-16 units of output kept for comparison, and written of the full output. */
 const MAX_OUTPUT = 128 * 1024;
 const MAX_DESCRIPTION = 2_000;
-/** How long an unlisted command may still report its end. */
+/** Wait for the end of an unlisted command. */
 const GONE_MS = 2_000;
 
 /**

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 
-/** How much of a thread is in the log. */
+/** Part of a thread that is in the log. */
 export interface HistoryProgress {
   /** Last turn whose end was written. */
   lastTurn: string | null;

@@ -166,5 +166,3 @@ function changesText(changes: unknown): string {
 function linesOf(lines: readonly string[]): string {
   return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
 }
-
-/** What is kept of a native message that nobody shows: as it is while it is small, else as text that fits a record. */

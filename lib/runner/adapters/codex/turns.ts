@@ -16,13 +16,13 @@ interface TurnsOptions {
 
 const MAX_TURNS = 500;
 const MAX_SUMMARY = 4_000;
-/** How long a turn's cause may stay unknown; shorter while a goal is active. */
+/** Wait for a turn's cause; shorter while a goal is active. */
 const UNKNOWN_MS = 3_000;
 const FOR_GOAL_MS = 1_000;
-/** How long a turn may report its end after its thread became idle or failed. */
+/** Wait for a turn's end after its thread became idle or failed. */
 const IDLE_MS = 5_000;
 const FAILED_MS = 2_000;
-/** How long a turn known only from history may stay silent while the thread's status is inactive. */
+/** Wait for a sign of a turn known only from history while its thread is inactive. */
 const DIED_MS = 2_000;
 
 type Timer = 'begin' | 'idle' | 'failed' | 'died';
