@@ -354,7 +354,7 @@ describe('an event stream that breaks during a turn', () => {
     pass(65_000);
     opens(Date.UTC(2026, 10, 28, 10, 0, 0));
     close();
-    expect(lines()).toContain('No signal from the agent from 2026-11-28 10:00:00 to 10:01:05 UTC');
+    expect(lines()).toContain('No signal from the agent between 2026-11-28 10:00:00 and 10:01:05 UTC');
   });
 });
 

@@ -161,7 +161,7 @@ export function endOf({ type, outcome, result, message, code }: Fields, isInterr
 export function silenceNotice(from: number, to: number): string {
   const [began, ended] = [from, to].map((at) => new Date(at).toISOString().slice(0, 19).replace('T', ' '));
   const until = began?.slice(0, 10) === ended?.slice(0, 10) ? ended?.slice(11) : ended;
-  return `No signal from the agent from ${began} to ${until} UTC. Events from that time may be missing.`;
+  return `No signal from the agent between ${began} and ${until} UTC. Events from that time may be missing.`;
 }
 
 export function contentText(content: unknown): string {
