@@ -225,7 +225,7 @@ export const RUNNER = [
   {
     name: 'gives a turn the stop hook of the next one after a restart',
     file: 'lib/runner/adapters/claude/stop-hooks.ts',
-    find: 'this.#isPromptHeard = isPromptHeard;',
+    find: 'this.#isPromptHookSeen = isPromptHeard;',
     replace: '',
     test: 'tests/unit/runner/terminal-restarts.test.ts',
   },

@@ -222,7 +222,7 @@ export class ClaudeAdapter {
     const { content } = fieldsOf(message.message);
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
-    if (isMain(message) && says) this.#turns.saidText();
+    if (isMain(message) && says) this.#turns.textWritten();
     this.#resolveCalls(this.#messages.assistant(message));
   }
 
@@ -231,7 +231,7 @@ export class ClaudeAdapter {
     const begins = event.type === 'message_start' || event.type === 'content_block_start' || 'delta' in event;
     if (isMain(message)) {
       if (begins && event.type !== 'message_delta') this.#turns.active('content', message);
-      if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
+      if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.textWritten();
     }
     this.#messages.stream(message);
   }

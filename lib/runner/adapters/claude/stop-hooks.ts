@@ -71,12 +71,12 @@ export class StopHooks {
   #openedAt: number | null = null;
   /** False if agent content opened the turn: an earlier turn of the same prompt may have ended. */
   #isByPrompt = false;
-  #isPromptHeard = false;
+  #isPromptHookSeen = false;
   #overAt = 0;
   #reachedAt = 0;
 
   get state(): StopHooksState {
-    const isPromptHeard = this.#isPromptHeard;
+    const isPromptHeard = this.#isPromptHookSeen;
     return { stops: this.#stops, unheard: this.#unclaimed, prompts: this.#pendingPrompts, isPromptHeard };
   }
 
@@ -100,15 +100,15 @@ export class StopHooks {
   /** Restores the state of another reader of this transcript. */
   recall({ stops, unheard, prompts, isPromptHeard }: StopHooksState): void {
     this.#pendingPrompts = prompts;
-    this.#isPromptHeard = isPromptHeard;
+    this.#isPromptHookSeen = isPromptHeard;
     this.#stops = stops.filter((stop) => this.#place(stop) !== 'before');
     this.#unclaimed = unheard;
   }
 
-  /** @param saidLastWord the transcript has the open turn's final text */
-  heard(stop: Stop, saidLastWord: boolean): void {
+  /** @param hasFinalText the transcript has the open turn's final text */
+  heard(stop: Stop, hasFinalText: boolean): void {
     if (this.#place(stop) === 'before') return;
-    if (!this.#isReliable(stop) && this.#claimsEnded(stop, saidLastWord)) return;
+    if (!this.#isReliable(stop) && this.#claimsEnded(stop, hasFinalText)) return;
     const last = this.#stops.findLast((one) => isRepeat(one, stop));
     if (last === undefined) {
       this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null }];
@@ -121,8 +121,8 @@ export class StopHooks {
   /** A prompt's hook arrived. A prompt joining the open turn begins no turn. */
   prompted({ at, promptId }: HookMoment, heardAt: number): void {
     if (promptId !== null && this.#knows(promptId)) return;
-    const isOfOpen = this.#isByPrompt && !this.#isPromptHeard && this.#isPromptOf(this.#openedAt, at);
-    if (isOfOpen) this.#isPromptHeard = true;
+    const isOfOpen = this.#isByPrompt && !this.#isPromptHookSeen && this.#isPromptOf(this.#openedAt, at);
+    if (isOfOpen) this.#isPromptHookSeen = true;
     else if (at > this.#reachedAt)
       this.#pendingPrompts = [...this.#pendingPrompts, at].sort((a, b) => a - b).slice(-MAX_STOPS);
     this.#stops = this.#stops.map((stop) =>
@@ -152,8 +152,8 @@ export class StopHooks {
       if (prompt.promptId === null || !this.#prompts.includes(prompt.promptId)) this.#beginPrompt(prompt.promptId);
     }
     this.#openedAt = at;
-    this.#isPromptHeard = prompt !== undefined && this.#isPromptOf(at, this.#pendingPrompts[0]);
-    if (this.#isPromptHeard) this.#pendingPrompts = this.#pendingPrompts.slice(1);
+    this.#isPromptHookSeen = prompt !== undefined && this.#isPromptOf(at, this.#pendingPrompts[0]);
+    if (this.#isPromptHookSeen) this.#pendingPrompts = this.#pendingPrompts.slice(1);
     this.#stops = this.#stops.filter(
       (stop) => this.#place(stop) !== 'before' && (this.#isNamed(stop) || stop.at >= at),
     );
@@ -187,11 +187,11 @@ export class StopHooks {
   overByLine(at: number, texts: readonly string[], hasHook: boolean): void {
     const own = this.ownAt(at);
     // Clock skew may place its hook after the end; hooks before it belong to earlier turns.
-    const bySaid =
+    const byText =
       own === null ? this.#stops.findIndex((one) => !this.#isReliable(one) && containsText(texts, one.text)) : -1;
-    const left = this.#stops.slice(bySaid + 1);
+    const left = this.#stops.slice(byText + 1);
     this.#stops = left.filter((stop) => (this.#isNamed(stop) ? this.#place(stop) !== 'open' : stop.at > at));
-    if (own !== null || bySaid >= 0) this.#unclaimed = [];
+    if (own !== null || byText >= 0) this.#unclaimed = [];
     else if (hasHook) this.#unclaimed = [...this.#unclaimed.slice(-(MAX_STOPS - 1)), texts];
     this.#overAt = at;
     this.#openedAt = null;
@@ -250,8 +250,8 @@ export class StopHooks {
    * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or it carries none
    * and the open turn has not reached its own.
    */
-  #claimsEnded({ text }: Stop, saidLastWord: boolean): boolean {
-    const isMute = text === null && this.#openedAt !== null && !saidLastWord;
+  #claimsEnded({ text }: Stop, hasFinalText: boolean): boolean {
+    const isMute = text === null && this.#openedAt !== null && !hasFinalText;
     const late = isMute ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((texts) => containsText(texts, text));
     if (late < 0) return false;
     // Hooks of earlier turns will not come any more.

@@ -9,6 +9,7 @@ import { type Stop, StopHooks, type StopHooksState } from './stop-hooks';
 import { messageHandlers } from './system-messages';
 import {
   authorOf,
+  blocksOf,
   forkOf,
   LineTurns,
   lineText,
@@ -16,7 +17,6 @@ import {
   sdkMessage,
   stopFeedbackOf,
   systemMessage,
-  toolResultsOf,
 } from './transcript-line';
 import { TranscriptRequests } from './transcript-requests';
 import { type Notification, parseNotifications, TranscriptTasks, type UnlistedTasks } from './transcript-tasks';
@@ -133,9 +133,8 @@ export class TranscriptAdapter {
 
   #sidechain(line: Fields, at: number): TimedEvent[] {
     const { uuid, message } = line;
-    const blocks = listOf(fieldsOf(message).content).map(fieldsOf);
-    for (const { type, id, input } of blocks) if (type === 'tool_use') this.#tasks.called(`${id}`, fieldsOf(input));
-    const results = toolResultsOf(message);
+    for (const { id, input } of blocksOf(message, 'tool_use')) this.#tasks.called(`${id}`, fieldsOf(input));
+    const results = blocksOf(message, 'tool_result');
     // Its background work is still shown.
     const started = results.length === 0 ? null : this.#tasks.launched(line, results, at);
     const ended = this.#tasks.endedByCall(line, results);
@@ -251,7 +250,7 @@ export class TranscriptAdapter {
 
   #user(line: Fields, at: number): TimedEvent[] {
     const agentId = textOf(line.agentId);
-    const results = toolResultsOf(line.message);
+    const results = blocksOf(line.message, 'tool_result');
     if (results.length > 0) return this.#toolResults(line, results, agentId, at);
     if (agentId !== null) return this.#readAs(line, at);
     if (stopFeedbackOf(line) !== null) return this.#stopBlocked(at);
@@ -346,23 +345,21 @@ export class TranscriptAdapter {
   }
 
   #assistant(line: Fields, at: number): TimedEvent[] {
-    const { content } = fieldsOf(line.message);
-    const blocks = listOf(content).map(fieldsOf);
-    const callsTool = blocks.some(({ type }) => type === 'tool_use');
-    for (const block of blocks) {
+    const { content, model, stop_reason } = fieldsOf(line.message);
+    const calls = blocksOf(line.message, 'tool_use');
+    for (const block of calls) {
       const id = textOf(block.id);
-      if (block.type !== 'tool_use' || id === null) continue;
+      if (id === null) continue;
       this.#requests.called(id, block);
       this.#tasks.called(id, fieldsOf(block.input));
     }
     const isMain = textOf(line.agentId) === null;
     // The CLI's synthetic "No response requested." follows an interrupted turn; the agent did not write it.
-    if (isMain && fieldsOf(line.message).model === SYNTHETIC && line.isApiErrorMessage !== true) return [];
+    if (isMain && model === SYNTHETIC && line.isApiErrorMessage !== true) return [];
     const before = isMain ? this.#process(this.#settleCommand(true)) : [];
     if (contentText(content) === '' && listOf(content).length === 0) return before;
-    const { stop_reason } = fieldsOf(line.message);
     // Text before a tool call is not final; the same text may follow the call.
-    const isLast = stop_reason !== 'tool_use' && !callsTool;
+    const isLast = stop_reason !== 'tool_use' && calls.length === 0;
     if (isMain && (this.#isBehind || this.#finalText.isLate(line, this.openRunId !== null))) {
       return this.#emitLate(this.#finalText.late(line, isLast), at);
     }
@@ -555,8 +552,8 @@ export class TranscriptAdapter {
     // The inits are synthetic.
     const events = outputs.filter(({ event }) => event.name !== 'claude:init');
     return events.map((output) => {
-      const { event } = output;
       if (this.#processed.has(output)) return output;
+      const { event } = output;
       this.#processed.add(output);
       if (event.type === 'RUN_STARTED' && event.runId === this.#newestRunId) {
         this.stops.named(this.#prompt?.promptId ?? null);

@@ -4,7 +4,7 @@ import { PERSONS } from './turn-attribution';
 
 /** Converts a transcript line to the SDK's message. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
-  const results = toolResultsOf(message);
+  const results = blocksOf(message, 'tool_result');
   // A line concerns its only result; the SDK names the tool call.
   const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
   const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
@@ -149,9 +149,9 @@ export function forkOf(line: Fields): string | null {
   return own === null || of === own ? null : of;
 }
 
-/** The tool results among the blocks of a message. */
-export function toolResultsOf(message: unknown): Fields[] {
+/** Content blocks of one type. */
+export function blocksOf(message: unknown, type: 'tool_use' | 'tool_result'): Fields[] {
   return listOf(fieldsOf(message).content)
     .map(fieldsOf)
-    .filter(({ type }) => type === 'tool_result');
+    .filter((block) => block.type === type);
 }

@@ -58,7 +58,7 @@ export class TurnAttribution {
     this.#answers(message);
   }
 
-  saidText(): void {
+  textWritten(): void {
     this.#hasText = true;
   }
 

@@ -125,10 +125,10 @@ export class Conversation {
     return this.#turns.has(messageId);
   }
 
-  toldBefore({ runId, requests, said }: EarlierState): void {
-    this.asks.toldBefore(requests);
+  restore({ runId, requests, said }: EarlierState): void {
+    this.asks.restore(requests);
     for (const [session, partId] of said) this.#writers.get(session)?.resume(partId);
-    this.#turns.toldBefore(runId);
+    this.#turns.restore(runId);
   }
 
   /** The session or the connection is gone. */

@@ -74,7 +74,7 @@ export class OpencodeAdapter implements WireAdapter {
    */
   recall(root: string, frames: readonly WireFrame[], before: EarlierState, now: number): void {
     for (const frame of frames) this.read(frame, now);
-    this.#conversation(root).toldBefore(before);
+    this.#conversation(root).restore(before);
     this.#take();
   }
 

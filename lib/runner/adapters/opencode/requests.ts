@@ -76,7 +76,7 @@ export class OpenRequests {
   }
 
   /** Restores requests of an earlier process; the server will list those still open. */
-  toldBefore(ids: readonly string[]): void {
+  restore(ids: readonly string[]): void {
     for (const id of ids) {
       const kind = id.startsWith('que') ? 'question' : 'permission';
       this.#before.set(id, kind);

@@ -139,7 +139,7 @@ export class Turns {
   }
 
   /** @param runId run left open by an earlier process; null for none */
-  toldBefore(runId: string | null): void {
+  restore(runId: string | null): void {
     if (this.#open === null || this.#writer.turn?.runId === runId) return;
     const { parentId, answered } = this.#open;
     this.#writer.finish({ kind: 'success' });
