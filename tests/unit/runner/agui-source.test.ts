@@ -340,9 +340,7 @@ describe('between runs', () => {
     server.streams = 'thread';
     await settled(() => server.listeners).toBe(1);
     const notices = () => around.events.flatMap(({ name, value }) => (name === 'interlude:notice' ? [value] : []));
-    await settled(notices).toEqual([
-      { text: expect.stringMatching(/between \d{4}-.* and .* UTC/), tone: 'warning' },
-    ]);
+    await settled(notices).toEqual([{ text: expect.stringMatching(/between \d{4}-.* and .* UTC/), tone: 'warning' }]);
     expect(tasks()).toEqual(['t1']);
   });
 
