@@ -1,5 +1,5 @@
 import { AcpAdapter } from '@interlude/runner/adapters/acp/acp-adapter';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { expectSound, toldInLines } from './recorded';
 
 /** An agent's frames, one after the other, a millisecond apart. */
@@ -7,7 +7,7 @@ export function acpFrames(name = 'some-agent', introduction: object = {}) {
   let runs = 0;
   let now = 0;
   const adapter = new AcpAdapter({ sessionOf: () => 's', newRunId: () => `r${++runs}` });
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const pass = (dir: 'in' | 'out', msg: object) => {
     now += 1;
     told.push(...adapter.read({ dir, msg: { jsonrpc: '2.0', ...msg } }, now));

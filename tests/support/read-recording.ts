@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
-import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/recordings';
 
 export function recordingLines(file: string): RecordingLine[] {
   return readFileSync(new URL(`../fixtures/recordings/${file}.jsonl`, import.meta.url), 'utf8')

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
-import type { ToldEvent, WireEnd } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent, WireEnd } from '@interlude/runner/adapters/wire';
 import { expect } from 'vitest';
 
 const FOLDER = 'tests/fixtures/recordings';
@@ -34,7 +34,7 @@ export const CUT: WireEnd = { reason: 'the recording ends here' };
  *
  * @param end how it ends behind the last line; null: it goes on
  */
-export function playRecorded(kind: string, lines: readonly RecordedLine[], end: WireEnd | null = CUT): ToldEvent[] {
+export function playRecorded(kind: string, lines: readonly RecordedLine[], end: WireEnd | null = CUT): EmittedEvent[] {
   let runs = 0;
   const sessions = new Map<string, string>();
   const reader = RECORDED_KINDS[kind]?.newReader({
@@ -46,7 +46,7 @@ export function playRecorded(kind: string, lines: readonly RecordedLine[], end: 
     },
   });
   if (reader === undefined) throw new Error(`there is no kind ${kind}`);
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   for (const line of lines) {
     for (let due = reader.dueAt; due !== null && due <= line.at; due = reader.dueAt) told.push(...reader.elapsed(due));
     told.push(...reader.read(line, line.at));
@@ -60,7 +60,7 @@ export function playRecorded(kind: string, lines: readonly RecordedLine[], end: 
  * open and close one after the other; texts, thoughts and calls that begin once and end; every task and request with
  * one end; nothing open behind the end of the process.
  */
-export function expectSound(told: readonly ToldEvent[]): void {
+export function expectSound(told: readonly EmittedEvent[]): void {
   const once = new Set<string>();
   const isNew = (what: string) => {
     expect(once.has(what), `${what} is told twice`).toBe(false);
@@ -132,7 +132,7 @@ export function expectSound(told: readonly ToldEvent[]): void {
 }
 
 /** What was told, a line each, with deltas in one: what golden files hold. */
-export function toldInLines(told: readonly ToldEvent[]): string {
+export function toldInLines(told: readonly EmittedEvent[]): string {
   const lines: string[] = [];
   const growing: { now: { key: string; text: string } | null } = { now: null };
   const isOneSession = new Set(told.map(({ sessionId }) => sessionId)).size < 2;

@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { HookClaim } from '@interlude/runner/adapters/claude/heard-stops';
+import type { HookClaim } from '@interlude/runner/adapters/claude/stop-hooks';
 import { type MirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import fc from 'fast-check';

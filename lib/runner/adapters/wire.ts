@@ -1,57 +1,71 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
 
 /**
- * What passed between Interlude and an agent: the line of a recording, and all that an adapter is given. A live source
- * feeds its adapter exactly this, so a recording gives the same events as the run it was made of.
+ * One message between Interlude and an agent: a line of a recording and the only input of an adapter. A live source
+ * feeds its adapter the same frames it records, so replaying a recording gives the same events.
  */
 export interface WireFrame {
-  /** `in`: from the agent. `out`: what Interlude sent it. */
+  /** `in`: from the agent. `out`: from Interlude. */
   dir: 'in' | 'out';
-  /** A JSON-RPC frame, an SSE event, an HTTP request or answer: whatever the agent speaks. */
+  /** The agent's native format: a JSON-RPC frame, an SSE event, an HTTP request or response. */
   msg: unknown;
 }
 
-/** An event with its time and the session it belongs to. */
-export interface ToldEvent {
+export interface EmittedEvent {
   sessionId: string;
   /** Epoch milliseconds. */
   occurredAt: number;
   event: AgUiEvent;
 }
 
-/** How an agent's process, or the connection to it, ended. */
+/** The end of the agent's process or connection. */
 export interface WireEnd {
-  /** For people: `exited`, `terminated by signal SIGKILL`, `the connection broke`. */
+  /** Shown to people: `exited`, `terminated by signal SIGKILL`, `the connection broke`. */
   reason: string;
   exitCode?: number | null;
-  /** `SIGKILL` */
+  /** For example `SIGKILL`. */
   signal?: string | null;
-  /** Somebody ended it on purpose: what it was doing has not failed. */
+  /** The end was requested, so open work is cancelled rather than failed. */
   isAsked?: boolean;
-  /** The sessions go on with another process or connection: what follows, in a sentence. Without it, they have ended. */
+  /** Set if the sessions continue in another process or connection: a sentence about what follows. */
   goesOn?: string;
 }
 
 /**
- * Native messages → AG-UI events, for one connection with any number of sessions. Pure: the time is passed in, run ids
- * come from `newRunId`. It never throws, whatever is in a frame; what it does not understand comes out as RAW, and all
- * that it remembers has a bound.
+ * Translates native messages to AG-UI events for one connection with any number of sessions. Pure: the caller passes
+ * the time and `newRunId`.
+ *
+ * Ordering: events come in the order of the frames; frames between turns count too.
+ * Failure: never throws. An unknown message becomes a RAW event, and all state is bounded.
  */
 export interface WireAdapter {
-  /** In the order in which the frames passed, between turns too. */
-  read(frame: WireFrame, now: number): ToldEvent[];
-  /** When time alone will say something next (a turn whose end is only silence); null if nothing is due. */
+  read(frame: WireFrame, now: number): EmittedEvent[];
+  /** Time of the next timer, epoch milliseconds; null if none is set. */
   readonly dueAt: number | null;
-  /** What time alone says by now. */
-  elapsed(now: number): ToldEvent[];
-  /** The process or the connection is gone: what is open is closed. Frames of the next one may follow. */
-  ended(end: WireEnd, now: number): ToldEvent[];
+  /** Fires the timers due by `now`. */
+  elapsed(now: number): EmittedEvent[];
+  /** Closes everything open. Frames of the next process or connection may follow. */
+  ended(end: WireEnd, now: number): EmittedEvent[];
 }
 
 export interface WireAdapterOptions {
-  /** The dashboard's session for the agent's own id of one. The same id always gives the same session. */
+  /** Maps the agent's session id to the dashboard's; deterministic. */
   sessionOf: (nativeId: string) => string;
   newRunId: () => string;
-  /** Of a recording: no log has the messages of its dashboard yet, so they are told as well. */
+  /** Replays a recording: the log does not hold the dashboard's own messages yet, so the adapter writes them. */
   isReplay?: boolean;
+}
+
+/** Returns the earliest of several timers; null if none is set. */
+export function earliest(times: Iterable<number | null>): number | null {
+  const set = [...times].filter((time) => time !== null);
+  return set.length === 0 ? null : Math.min(...set);
+}
+
+/** Unwraps an error message that the model's API sent as JSON; other texts stay. */
+export function unwrapErrorMessage(text: string): string {
+  if (!text.trimStart().startsWith('{')) return text;
+  const { error, message } = fieldsOf(parseJson(text));
+  return textOf(fieldsOf(error).message) ?? textOf(message) ?? text;
 }

@@ -1,7 +1,7 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type { AnsweredRequest } from '@interlude/protocol/commands';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { remember } from '../adapters/remember';
+import { setBounded } from '../adapters/bounded-map';
 import type { CommandOf } from './source';
 
 /**
@@ -47,7 +47,7 @@ export class HeldRequests {
     const key = keyOf(request.sessionId, request.requestId);
     this.#answered.delete(key);
     this.#held.delete(key);
-    remember(this.#held, key, request, MAX_HELD);
+    setBounded(this.#held, key, request, MAX_HELD);
   }
 
   /** The agent asks this no more, or somebody else has answered it. */
@@ -79,14 +79,14 @@ export class HeldRequests {
     if (typeof answer === 'string') return answer;
     const failed = await this.#give(request, answer, digest);
     if (failed !== null) return failed;
-    remember(this.#answered, key, true, MAX_ANSWERED);
+    setBounded(this.#answered, key, true, MAX_ANSWERED);
     if (this.#held.get(key) === request) this.#held.delete(key);
     return null;
   }
 
   async #give(request: HeldRequest, answer: HeldAnswer, digest: string): Promise<string | null> {
     this.#giving.add(request);
-    remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
+    setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     let isGiven = false;
     try {
       const failed = await request.give(answer);

@@ -1,6 +1,6 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { remember } from '../adapters/remember';
+import { setBounded } from '../adapters/bounded-map';
 import { latestOwed, type OwedReply } from './owed-replies';
 
 /** Most messages that are remembered as read: the oldest replies are waived, not answered in passing. */
@@ -38,7 +38,7 @@ export class ReplyMarks {
 
   /** Turns that answer these are over. */
   answered(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#read, id, true, MAX_READ);
+    for (const id of messageIds) setBounded(this.#read, id, true, MAX_READ);
   }
 
   #marked(one: TimedEvent, open: OpenWork): TimedEvent {

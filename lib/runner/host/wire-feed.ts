@@ -79,7 +79,7 @@ export class WireFeed {
     if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
       const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
-      if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
+      if (!this.#marks.has(sessionId)) setBounded(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, around.openWork(sessionId));
       const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
       const answered = answeredIn(marked);

@@ -1,6 +1,6 @@
 import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { recordedLines } from '../recorded';
 
 /**

@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
 import { endsOf, isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
-import type { RecordedLine, RecordingReader } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
-import type { ToldEvent, WireEnd } from '@interlude/runner/adapters/wire';
+import type { RecordedLine, RecordingReader } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent, WireEnd } from '@interlude/runner/adapters/wire';
 import { AgentWatch } from '@interlude/runner/host/agent-watch';
 import { RestartRule } from '@interlude/runner/host/restart-rule';
 import { SessionReports } from '@interlude/runner/host/session-reports';
@@ -140,7 +140,7 @@ export class SimulatedLife {
   }
 
   /** The lines that it lives, each with its time before its end, in milliseconds. */
-  async #lines(): Promise<{ ms: number; read: (now: number) => ToldEvent[] }[]> {
+  async #lines(): Promise<{ ms: number; read: (now: number) => EmittedEvent[] }[]> {
     const { recording, part, isAtWork, kind } = this.plan;
     if (kind === 'terminal') {
       return (await terminalLife(recording, part, this.plan.quietMs)).lines.map(({ ms, events }) => ({
@@ -228,12 +228,12 @@ export class SimulatedLife {
     });
   }
 
-  #ended(end: WireEnd): ToldEvent[] {
+  #ended(end: WireEnd): EmittedEvent[] {
     return this.#reader?.ended(end, this.#now) ?? [];
   }
 
   /** How another runner ends what the one before it has left open. */
-  #ends(): ToldEvent[] {
+  #ends(): EmittedEvent[] {
     return [...this.#open].flatMap(([sessionId, open]) =>
       endsOf(open, sessionId, this.#now).map((one) => ({ sessionId, ...one })),
     );
@@ -259,7 +259,7 @@ export class SimulatedLife {
     }
   }
 
-  #told(events: readonly AgUiEvent[], occurredAt: number): ToldEvent[] {
+  #told(events: readonly AgUiEvent[], occurredAt: number): EmittedEvent[] {
     return events.map((event) => ({ sessionId: this.#session(''), occurredAt, event }));
   }
 
@@ -313,7 +313,7 @@ export class SimulatedLife {
     });
   }
 
-  #tell(told: readonly ToldEvent[]): void {
+  #tell(told: readonly EmittedEvent[]): void {
     for (const one of told) {
       const { sessionId, event } = one;
       const before = this.#open.get(sessionId) ?? NOTHING_OPEN;

@@ -1,4 +1,4 @@
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
@@ -7,17 +7,17 @@ const names = recordingsOf('acp');
 describe.each(names)('the recording %s', (name) => {
   const lines = recordedLines('acp', name);
 
-  test('is told as it was', async () => {
+  test('matches its golden file', async () => {
     const told = playRecorded('acp', lines);
     expectSound(told);
     await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/acp/${name}.txt`);
   });
 
-  test('is sound wherever it is cut', () => {
+  test('is well formed when cut at any frame', () => {
     for (let at = 0; at <= lines.length; at++) expectSound(playRecorded('acp', lines.slice(0, at)));
   });
 
-  test('is sound with every frame doubled', () => {
+  test('is well formed with every frame doubled', () => {
     expectSound(
       playRecorded(
         'acp',
@@ -26,7 +26,7 @@ describe.each(names)('the recording %s', (name) => {
     );
   });
 
-  test('is sound with garbage between its frames', () => {
+  test('is well formed with garbage between frames', () => {
     const garbage = GARBAGE.map((msg, at) => ({ dir: at % 3 === 0 ? 'out' : 'in', msg }));
     const mixed = lines.flatMap(({ at, fields }, index): RecordedLine[] => [
       { at, fields },

@@ -2,8 +2,8 @@ import { QUIET_MS } from '@interlude/runner/adapters/acp/prompt-turns';
 import { describe, expect, test } from 'vitest';
 import { acpFrames as session } from '../../support/acp-frames';
 
-describe('a turn that the agent begins by itself', () => {
-  test('ends after ten seconds without a word, as inferred', () => {
+describe('a between-run turn', () => {
+  test('ends as inferred after ten seconds of silence', () => {
     const { say, waits, lines, adapter, ends } = session();
     say('I woke up.');
     waits(QUIET_MS - 1);
@@ -14,7 +14,7 @@ describe('a turn that the agent begins by itself', () => {
     ends();
   });
 
-  test('does not end while a tool runs or somebody is asked', () => {
+  test('stays open during a call or request', () => {
     const { call, waits, lines, adapter, pass, ends } = session();
     call('c1', { title: 'sleep', kind: 'execute', status: 'in_progress' });
     expect(adapter.dueAt).toBeNull();
@@ -32,7 +32,7 @@ describe('a turn that the agent begins by itself', () => {
     ends();
   });
 
-  test('ends at the next prompt, whose answer is its own', () => {
+  test('ends at the next prompt, which gets its own turn', () => {
     const { say, prompt, answer, turns, ends } = session();
     say('I woke up.');
     prompt('m1');
@@ -44,7 +44,7 @@ describe('a turn that the agent begins by itself', () => {
     ends();
   });
 
-  test('is begun by nothing that is no content', () => {
+  test('begins only at content', () => {
     const { update, lines, ends } = session();
     update({ sessionUpdate: 'usage_update', used: 1, size: 2 });
     update({ sessionUpdate: 'session_info_update', title: 'T' });
@@ -61,8 +61,8 @@ describe('a turn that the agent begins by itself', () => {
   });
 });
 
-describe('a prompt that stays open', () => {
-  test('only for background work is no turn any more once the agent has been silent, and what follows is another', () => {
+describe('an unanswered prompt', () => {
+  test('ends its turn after a silence while background work runs; later content opens another turn', () => {
     const { prompt, call, say, waits, turns, answer, lines, ends } = session('Copilot');
     prompt('m1');
     call('c1', { title: 'Wait', kind: 'execute', status: 'in_progress' });
@@ -80,7 +80,7 @@ describe('a prompt that stays open', () => {
     ends();
   });
 
-  test('without background work is work, however long it is silent', () => {
+  test('keeps its turn through any silence without background work', () => {
     const { prompt, say, adapter } = session();
     prompt('m1');
     say('I think about it.');
@@ -89,7 +89,7 @@ describe('a prompt that stays open', () => {
 });
 
 describe('tool calls', () => {
-  test('left open by codex-acp at the end of a turn are tasks, whose end is told if it comes after all', () => {
+  test('left open by codex-acp become tasks, which end with a late result', () => {
     const { prompt, call, answer, lines, ends } = session('codex-acp');
     prompt('m1');
     call('c1', { title: 'sleep 9', kind: 'execute', status: 'in_progress', rawInput: { command: 'sleep 9' } });
@@ -102,7 +102,7 @@ describe('tool calls', () => {
     ends();
   });
 
-  test('of other agents that are open at the end of a turn just end', () => {
+  test('of other agents end with the turn', () => {
     const { prompt, call, answer, lines, ends } = session();
     prompt('m1');
     call('c1', { title: 'sleep 9', kind: 'execute', status: 'in_progress' });
@@ -111,7 +111,7 @@ describe('tool calls', () => {
     ends();
   });
 
-  test('that a person denies have failed at the end of their turn, unless the agent says how', () => {
+  test('fail at the end of the turn when denied, unless the agent reports a result', () => {
     const { prompt, pass, call, answer, lines, ends } = session('gemini-cli');
     const options = [{ optionId: 'n', name: 'No', kind: 'reject_once' }];
     prompt('m1');
@@ -134,7 +134,7 @@ describe('tool calls', () => {
     expect(lines().at(-1)).toMatch(/^CUSTOM session:ended/);
   });
 
-  test('of an agent that uses an id again are all told', () => {
+  test('keep reused ids apart', () => {
     const { prompt, update, call, answer, lines, ends } = session();
     for (const text of ['m1', 'm2']) {
       prompt(text);
@@ -149,7 +149,7 @@ describe('tool calls', () => {
     ends();
   });
 
-  test('have the output that their agent tells piece by piece, and their exit code', () => {
+  test('collect streamed output and the exit code', () => {
     const { prompt, call, answer, lines, ends } = session('codex-acp');
     prompt('m1');
     call('c1', {
@@ -170,7 +170,7 @@ describe('tool calls', () => {
     ends();
   });
 
-  test('show diffs as edits, and what is no text as a few words', () => {
+  test('show diffs as edits and other content as placeholders', () => {
     const { prompt, call, lines } = session();
     prompt('m1');
     call('c1', {
@@ -189,7 +189,7 @@ describe('tool calls', () => {
   });
 });
 
-test('output that comes in pieces is cut between characters, and says how much is cut', () => {
+test('truncates streamed output between characters and notes how much is missing', () => {
   const { update, call, told, ends } = session('@agentclientprotocol/codex-acp');
   const prints = (data: string) => call('c', { _meta: { terminal_output_delta: { data } } });
   update({ sessionUpdate: 'tool_call', toolCallId: 'c', title: 'cat', kind: 'execute', status: 'in_progress' });
@@ -200,7 +200,7 @@ test('output that comes in pieces is cut between characters, and says how much i
   ends();
 });
 
-test('a plan takes the place of the one before it in its turn', () => {
+test('a plan replaces the earlier one in its turn', () => {
   const { prompt, update, lines, ends } = session();
   prompt('m1');
   const entry = { content: 'Look', priority: 'high', status: 'pending' };
@@ -218,7 +218,7 @@ test('a plan takes the place of the one before it in its turn', () => {
   ends();
 });
 
-test('ten megabytes in any place of a frame fit into records', () => {
+test('bounds ten megabytes anywhere in a frame', () => {
   const { adapter, prompt, say, call, update, pass, answer, ends } = session();
   const long = 'x'.repeat(10 * 1024 * 1024);
   prompt('m1');
@@ -241,7 +241,7 @@ test('ten megabytes in any place of a frame fit into records', () => {
   ends();
 });
 
-test('a frame nested a hundred thousand deep is survived', () => {
+test('survives a frame nested 100,000 deep', () => {
   const { pass, update, ends } = session();
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   pass('in', { method: '_some/thing', params: { deep } });
@@ -249,7 +249,7 @@ test('a frame nested a hundred thousand deep is survived', () => {
   ends();
 });
 
-describe('the file that a command writes to', () => {
+describe('the output file of a command', () => {
   const result = (text: string) => ({
     status: 'completed',
     content: [{ type: 'content', content: { type: 'text', text } }],
@@ -259,7 +259,7 @@ describe('the file that a command writes to', () => {
     'Command running in background with ID: b1. Output is being written to: /home/me/secret.output. You will';
   const files = (lines: string[]) => lines.filter((line) => /^CUSTOM .*output_file/.test(line));
 
-  test('is the one that the agent’s program names for a command that it runs in the background', () => {
+  test('is the one named for a background command', () => {
     const { prompt, call, lines } = session('qwen-code');
     prompt('m1');
     call('c1', { kind: 'execute', title: 'Shell', rawInput: { command: 'sleep 9', is_background: true } });
@@ -267,7 +267,7 @@ describe('the file that a command writes to', () => {
     expect(files(lines())).toEqual([expect.stringMatching(/^CUSTOM task:started .*id_rsa/)]);
   });
 
-  test('is none that a text names: of a file that is read, a page, a tool’s server, a command in the foreground', () => {
+  test('is not taken from file, page, MCP or foreground output', () => {
     const { prompt, call, lines, ends } = session('qwen-code');
     prompt('m1');
     call('c0', { kind: 'execute', title: 'Bash', rawInput: { command: 'sleep 9', run_in_background: true } });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { acpFrames } from '../../support/acp-frames';
 
 const CLAUDE = '@agentclientprotocol/claude-agent-acp';
-/** claude-agent-acp as it answers a client that asks for its tasks: it marks where turns of its own begin. */
+/** claude-agent-acp for a client that asks for tasks: it marks the starts of between-run turns. */
 const MARKS = { _meta: { jetbrains: { air: { version: 1, capabilities: ['asyncTasks'] } } } };
 const UUID = '0b0a4b1e-0000-4000-8000-000000000001';
 
@@ -13,8 +13,8 @@ const agents = [
   ['Qwen Code', () => acpFrames('qwen-code')],
 ] as const;
 
-describe.each(agents)('a text between prompts that %s does not mark as a turn', (_, open) => {
-  test('stands outside of turns, and is complete a second later', () => {
+describe.each(agents)('unmarked text between prompts from %s', (_, open) => {
+  test('stays outside turns and completes after a second', () => {
     const { say, waits, lines, turns, adapter, ends } = open();
     say('Task stopped ');
     say('by user.');
@@ -25,7 +25,7 @@ describe.each(agents)('a text between prompts that %s does not mark as a turn', 
     ends();
   });
 
-  test('leaves the next prompt its own turn', () => {
+  test('does not affect the next prompt’s turn', () => {
     const { say, prompt, answer, turns, ends } = open();
     say('**Model fallback:** the small one answers.');
     prompt('m1');
@@ -38,7 +38,7 @@ describe.each(agents)('a text between prompts that %s does not mark as a turn', 
     ends();
   });
 
-  test('does not run into the first text of a turn that the agent marks', () => {
+  test('stays separate from the first text of a marked turn', () => {
     const { say, pass, update, lines, ends } = open();
     say('Task stopped by user.');
     update({ sessionUpdate: 'async_task_spawned', asyncTaskId: 'autonomous-turn-1' });
@@ -51,10 +51,10 @@ describe.each(agents)('a text between prompts that %s does not mark as a turn', 
   });
 });
 
-describe('work between prompts that is not marked', () => {
+describe('unmarked work between prompts', () => {
   const thinks = { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: 'Hm.' } };
 
-  test.each(agents)('ends by silence with %s too', (_, open) => {
+  test.each(agents)('ends after a silence with %s', (_, open) => {
     const { update, waits, turns, ends } = open();
     update(thinks);
     expect(turns()).toEqual(['RUN_STARTED between-run']);
@@ -63,7 +63,7 @@ describe('work between prompts that is not marked', () => {
     ends();
   });
 
-  test.each(agents)('ends at the next prompt with %s too', (_, open) => {
+  test.each(agents)('ends at the next prompt with %s', (_, open) => {
     const { update, prompt, say, answer, turns, ends } = open();
     update(thinks);
     prompt('m1');
@@ -75,8 +75,8 @@ describe('work between prompts that is not marked', () => {
     ends();
   });
 
-  describe('where only ends are marked', () => {
-    test('ends at the next prompt if it was a remark: a text without an id, and nothing done', () => {
+  describe('an agent that marks only ends', () => {
+    test('ends a remark (text without an id, no other content) at the next prompt', () => {
       const { prompt, say, answer, turns, ends } = acpFrames(CLAUDE);
       say('Task stopped by user.');
       prompt('m1');
@@ -89,7 +89,7 @@ describe('work between prompts that is not marked', () => {
       ends();
     });
 
-    test('ends at the next message, if it has only said one', () => {
+    test('ends a text-only turn at the next message', () => {
       const { prompt, say, answer, turns, ends } = acpFrames(CLAUDE);
       say('Model ', 'a');
       prompt('m1');
@@ -102,7 +102,7 @@ describe('work between prompts that is not marked', () => {
       ends();
     });
 
-    test('ends with the answer to a prompt that was sent into it, if it works', () => {
+    test('ends with the answer to a prompt sent during work', () => {
       const { prompt, say, call, answer, turns, adapter, ends } = acpFrames(CLAUDE);
       say('Poll came back.', 'a');
       call('c1', { title: 'look', kind: 'read', status: 'completed' });
@@ -116,10 +116,10 @@ describe('work between prompts that is not marked', () => {
   });
 });
 
-describe('the rest of a message that comes behind its turn', () => {
+describe('the rest of a message after its turn', () => {
   const snapshots = (lines: string[]) => lines.filter((line) => line.startsWith('MESSAGES_SNAPSHOT'));
 
-  test('belongs to that message, and begins no turn', () => {
+  test('extends the message and begins no turn', () => {
     const { prompt, say, answer, turns, lines, ends } = acpFrames();
     prompt('m1');
     say('It is ', 'a');
@@ -133,7 +133,7 @@ describe('the rest of a message that comes behind its turn', () => {
     ends();
   });
 
-  test('belongs to it while the next prompt is answered', () => {
+  test('extends the message during the next turn', () => {
     const { prompt, say, answer, turns, lines, ends } = acpFrames();
     prompt('m1');
     say('It is ', UUID);
@@ -148,7 +148,7 @@ describe('the rest of a message that comes behind its turn', () => {
   });
 
   const counted = ['1', 'assistant-message-1', 'message-000000000001', 'thisPromptsMessage2'];
-  test.each(counted)('is a message of the next turn where the agent counts its messages anew (%s)', (id) => {
+  test.each(counted)('is a new message if the agent restarts its ids (%s)', (id) => {
     const { prompt, say, answer, lines, turns, ends } = acpFrames();
     for (const text of ['m1', 'm2']) {
       prompt(text);
@@ -160,7 +160,7 @@ describe('the rest of a message that comes behind its turn', () => {
     ends();
   });
 
-  test('of a thought belongs to the thought', () => {
+  test('extends a thought', () => {
     const { prompt, update, answer, lines, ends } = acpFrames();
     const thinks = (text: string) =>
       update({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text }, messageId: 'a' });
@@ -172,7 +172,7 @@ describe('the rest of a message that comes behind its turn', () => {
     ends();
   });
 
-  test('stands outside of turns where the message is too long to repeat', () => {
+  test('stays outside turns if the message is too long to repeat', () => {
     const { prompt, say, answer, turns, ends } = acpFrames();
     prompt('m1');
     say('x'.repeat(100_000), 'a');
@@ -184,10 +184,10 @@ describe('the rest of a message that comes behind its turn', () => {
   });
 });
 
-describe('what an agent says beside its turns', () => {
+describe('session notices', () => {
   const notices = (lines: string[]) => lines.filter((line) => line.startsWith('CUSTOM interlude:notice'));
 
-  test('as a notice is a line, in the tone of its severity', () => {
+  test('show a notice with the tone of its severity', () => {
     const { update, lines, ends } = acpFrames();
     update({ sessionUpdate: 'notice', severity: 'warning', title: 'MCP server unavailable', description: 'Going on.' });
     update({ sessionUpdate: 'notice', severity: '_grave', title: 'Odd' });
@@ -201,7 +201,7 @@ describe('what an agent says beside its turns', () => {
     ends();
   });
 
-  test('as a compaction is a line where it begins and one where it ends, each once', () => {
+  test('show the start and end of a compaction once', () => {
     const { update, lines, ends } = acpFrames();
     const compaction = (about: object) => update({ sessionUpdate: 'compaction_update', compactionId: 'c', ...about });
     compaction({ status: 'in_progress' });
@@ -222,7 +222,7 @@ describe('state_update', () => {
   const state = (update: (given: object) => void, given: string, stopReason?: string) =>
     update({ sessionUpdate: 'state_update', state: given, stopReason });
 
-  test('ends the turn of a prompt that an agent of ACP v2 has accepted', () => {
+  test('ends an accepted prompt’s turn (ACP v2)', () => {
     const { update, prompt, pass, say, turns, ends } = acpFrames('some-agent', { protocolVersion: 2 });
     prompt('m1');
     pass('in', { id: 10, result: {} });
@@ -244,7 +244,7 @@ describe('state_update', () => {
     ends();
   });
 
-  test('of an agent of ACP v1 ends no prompt before its answer, unless that does not come', () => {
+  test('ends a prompt’s turn only if no answer follows (ACP v1)', () => {
     const { update, prompt, answer, say, waits, turns, ends } = acpFrames();
     prompt('m1');
     say('Hello.');
@@ -260,10 +260,10 @@ describe('state_update', () => {
   });
 });
 
-describe('a prompt that the agent refuses because it has lost its session', () => {
+describe('a prompt refused because the session is lost', () => {
   const lost = { code: -32_002, message: 'Resource not found', data: { sessionId: 'n' } };
 
-  test('keeps its turn, for the same prompt again', () => {
+  test('keeps its turn when sent again', () => {
     const { prompt, fail, say, answer, turns, ends } = acpFrames();
     prompt('m1');
     fail('m1', lost);
@@ -274,7 +274,7 @@ describe('a prompt that the agent refuses because it has lost its session', () =
     ends();
   });
 
-  test('has failed once the agent is given something else', () => {
+  test('fails when another prompt is sent', () => {
     const { prompt, fail, turns, ends } = acpFrames();
     prompt('m1');
     fail('m1', lost);
@@ -284,7 +284,7 @@ describe('a prompt that the agent refuses because it has lost its session', () =
     ends();
   });
 
-  test('begins no turn with an agent whose turns begin with what it says', () => {
+  test('begins no turn with an agent whose turns begin at content', () => {
     const { prompt, fail, turns, ends } = acpFrames(CLAUDE, MARKS);
     prompt('m1');
     fail('m1', lost);
@@ -295,7 +295,7 @@ describe('a prompt that the agent refuses because it has lost its session', () =
   test.each([
     { ...lost, data: { uri: 'file:///gone.txt' } },
     { code: -32_603, message: 'Internal error', data: { details: 'MCP server "docs": Session not found' } },
-  ])('fails like any other if something else is not found', (error) => {
+  ])('fails normally if another resource is missing', (error) => {
     const { prompt, fail, turns, ends } = acpFrames();
     prompt('m1');
     fail('m1', error);
@@ -304,7 +304,7 @@ describe('a prompt that the agent refuses because it has lost its session', () =
   });
 });
 
-test('a turn of codex-acp has failed if its thread says so, though its answer does not', () => {
+test('fails a codex-acp turn by its thread status despite a success answer', () => {
   const { prompt, update, say, answer, turns, ends } = acpFrames('@agentclientprotocol/codex-acp');
   const thread = (type: string) =>
     update({ sessionUpdate: 'session_info_update', _meta: { codex: { threadStatus: { type } } } });
@@ -331,7 +331,7 @@ describe('a task of claude-agent-acp', () => {
   const ended = { sessionUpdate: 'async_task_state_update', asyncTaskId: 't', state: 'failed' };
   const ends = (lines: string[]) => lines.filter((line) => line.startsWith('CUSTOM task:completed'));
 
-  test('ends with an update if the SDK says nothing of it: the agent inside has died', () => {
+  test('ends by an update if no SDK message follows', () => {
     const { pass, update, waits, lines, adapter } = acpFrames(CLAUDE, MARKS);
     sdk(pass, { subtype: 'task_started', task_id: 't' });
     update(ended);
@@ -341,7 +341,7 @@ describe('a task of claude-agent-acp', () => {
     expect(adapter.dueAt).toBeNull();
   });
 
-  test('ends with the words of the SDK where they follow', () => {
+  test('ends with the SDK’s summary if it follows', () => {
     const { pass, update, waits, lines } = acpFrames(CLAUDE, MARKS);
     sdk(pass, { subtype: 'task_started', task_id: 't' });
     update(ended);
@@ -359,10 +359,10 @@ describe('a task of claude-agent-acp', () => {
   });
 });
 
-describe('a turn that is cancelled before the agent says that it has ended', () => {
+describe('a turn cancelled before the agent ends it', () => {
   const cancel = { method: 'session/cancel', params: { sessionId: 'n' } };
 
-  test.each(['qwen-code', 'some-agent'])('was interrupted, whatever %s answers', (name) => {
+  test.each(['qwen-code', 'some-agent'])('is cancelled whatever %s answers', (name) => {
     const { prompt, say, pass, answer, turns, ends } = acpFrames(name);
     prompt('m1');
     say('Hello.');
@@ -376,7 +376,7 @@ describe('a turn that is cancelled before the agent says that it has ended', () 
     ends();
   });
 
-  test('was interrupted before its first word', () => {
+  test('is cancelled without content', () => {
     const { prompt, pass, answer, turns, ends } = acpFrames('qwen-code');
     prompt('m1');
     pass('out', cancel);
@@ -385,7 +385,7 @@ describe('a turn that is cancelled before the agent says that it has ended', () 
     ends();
   });
 
-  test('was interrupted if the agent had begun it by itself', () => {
+  test('is cancelled as a between-run turn', () => {
     const { pass, say, turns, ends } = acpFrames('qwen-code');
     pass('in', { id: 0, method: '_qwencode/start_turn', params: { sessionId: 'n' } });
     say('I woke up.');
@@ -396,7 +396,7 @@ describe('a turn that is cancelled before the agent says that it has ended', () 
   });
 });
 
-test('claude-agent-acp marks the beginnings of its turns only where it says that it tells of tasks', () => {
+test('claude-agent-acp marks turn starts only with the task capability', () => {
   const agentInfo = { name: CLAUDE };
   expect(profileOf({ agentInfo }).marksTurns).toBe('ends');
   expect(profileOf({ agentInfo, ...MARKS }).marksTurns).toBe('both');

@@ -1,6 +1,6 @@
 import { AgentApiAdapter } from '@interlude/runner/adapters/agentapi/agentapi-adapter';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
@@ -10,21 +10,21 @@ const heard = (at: number, msg: unknown): RecordedLine => ({ at, fields: { dir: 
 describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
   const lines = recordedLines('agentapi', name);
 
-  test('is told as it was', async () => {
+  test('matches its golden file', async () => {
     const told = toldInLines(playRecorded('agentapi', lines));
     await expect(told).toMatchFileSnapshot(`../../fixtures/golden/agentapi/${name}.txt`);
   });
 
-  test('is known for what it is by its lines', () => {
+  test('is recognized by its lines', () => {
     const kinds = Object.entries(RECORDED_KINDS).filter(([, { recognises }]) => lines.some(recognises));
     expect(kinds.map(([kind]) => kind)).toEqual(['agentapi']);
   });
 
-  test('is sound, wherever it is cut', () => {
+  test('is well formed when cut at any frame', () => {
     for (let until = 0; until <= lines.length; until += 1) expectSound(playRecorded('agentapi', lines.slice(0, until)));
   });
 
-  test('is told alike when everything heard comes twice', () => {
+  test('drops doubled incoming frames', () => {
     const twice = lines.flatMap((line) => {
       const { event } = line.fields.msg as { event?: string };
       return line.fields.dir === 'in' && event !== undefined ? [line, line] : [line];
@@ -32,7 +32,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
     expect(toldInLines(playRecorded('agentapi', twice))).toBe(toldInLines(playRecorded('agentapi', lines)));
   });
 
-  test('is sound with garbage behind each frame', () => {
+  test('is well formed with garbage after each frame', () => {
     const garbage = [
       null,
       7,
@@ -55,7 +55,7 @@ describe.each(recordingsOf('agentapi'))('the recording %s', (name) => {
   });
 });
 
-test('each reply stands in the turn that caused it, once', () => {
+test('puts each reply into the turn that caused it, once', () => {
   const text = toldInLines(playRecorded('agentapi', recordedLines('agentapi', 'background')));
   expect(count(text, 'It runs.')).toBe(1);
   expect(count(text, 'failed with code 3.')).toBe(1);
@@ -63,7 +63,7 @@ test('each reply stands in the turn that caused it, once', () => {
   expect(text).toMatch(/"turn":"between-run","trigger":\{"kind":"unknown".*\n.*\n.*The poll has failed with code 3/);
 });
 
-test('AgentApiAdapter cuts a message, a screen and an error of 3 MB to fit into records', () => {
+test('bounds a message, a screen and an error of 3 MB', () => {
   const big = 'x\n'.repeat(1.5 * 1024 * 1024);
   const event = (name: string, data: object) => heard(1, { event: name, data });
   const told = playRecorded('agentapi', [
@@ -81,7 +81,7 @@ test('AgentApiAdapter cuts a message, a screen and an error of 3 MB to fit into 
   expectSound(told);
 });
 
-test('another adapter goes on where one was killed, and repeats nothing', () => {
+test('resumes a killed adapter without repeats', () => {
   const lines = recordedLines('agentapi', 'background').filter(({ fields }) => fields.dir === 'in');
   const newAdapter = (place?: string) =>
     new AgentApiAdapter({ sessionOf: () => 's', newRunId: () => `r${Math.random()}`, place: place ?? null });
@@ -91,7 +91,7 @@ test('another adapter goes on where one was killed, and repeats nothing', () => 
   for (let killed = 1; killed < lines.length; killed += 1) {
     const first = newAdapter();
     const before = play(first, whole.slice(0, killed));
-    // The next one hears everything from the beginning, as AgentAPI tells it.
+    // The next adapter gets the whole history again, as AgentAPI replays it.
     const messages = new Map<unknown, RecordedLine>();
     for (const line of whole.slice(0, killed)) {
       const { event, data } = line.fields.msg as { event?: string; data?: { id?: number } };

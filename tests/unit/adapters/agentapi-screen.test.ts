@@ -1,9 +1,9 @@
-import { newTail } from '@interlude/runner/adapters/agentapi/new-tail';
-import { promptOn } from '@interlude/runner/adapters/agentapi/screen-prompt';
+import { addedText } from '@interlude/runner/adapters/agentapi/progress';
+import { parseScreenPrompt } from '@interlude/runner/adapters/agentapi/screen-prompt';
 import { describe, expect, test } from 'vitest';
 
 const asks = (screen: string) => {
-  const prompt = promptOn(screen);
+  const prompt = parseScreenPrompt(screen);
   return (
     prompt && {
       title: prompt.title,
@@ -85,7 +85,7 @@ describe('a choice on a screen', () => {
     ['a y/n in the middle of words', 'I asked (y/n) and went on.'],
     ['nothing', ''],
   ])('is none: %s', (_what, screen) => {
-    expect(promptOn(screen)).toBeNull();
+    expect(parseScreenPrompt(screen)).toBeNull();
   });
 
   test.each([
@@ -95,25 +95,25 @@ describe('a choice on a screen', () => {
     ['in many lines', `rm -rf ~${'\necho done'.repeat(100)}`],
     ['that is set in', 'if true:\n    rm(home)'],
   ])('shows all of a command %s', (_where, command) => {
-    expect(promptOn(`Run this?\n\n${command}\n\n❯ 1. Yes\n  2. No`)?.text).toBe(
+    expect(parseScreenPrompt(`Run this?\n\n${command}\n\n❯ 1. Yes\n  2. No`)?.text).toBe(
       `Run this?\n\n${command}\n\n  1. Yes\n  2. No`,
     );
-    expect(promptOn(`${command}\n\nRun this? (y/n)`)?.text).toBe(`${command}\n\nRun this? (y/n)`);
+    expect(parseScreenPrompt(`${command}\n\nRun this? (y/n)`)?.text).toBe(`${command}\n\nRun this? (y/n)`);
   });
 
-  test('says where there is more above than it can show, and is none where it can’t show its own last lines', () => {
+  test('notes hidden lines above and is rejected if its last lines don’t fit', () => {
     const long = `rm -rf ~${'\necho done'.repeat(300)}\nRun this? (y/n)`;
-    expect(promptOn(long)?.text).toMatch(/^… \[the terminal shows more above\]\necho done\n/);
+    expect(parseScreenPrompt(long)?.text).toMatch(/^… \[the terminal shows more above\]\necho done\n/);
     const wide = `${'x'.repeat(50_000)}\n${'y'.repeat(50_000)}\n❯ 1. Yes\n  2. No`;
-    expect(promptOn(wide)?.text).toMatch(/^… \[the terminal shows more above\]\ny+\n {2}1\. Yes/);
-    expect(promptOn(`Go on?\n❯ 1. Yes\n  2. No${'o'.repeat(70_000)}`)).toBeNull();
+    expect(parseScreenPrompt(wide)?.text).toMatch(/^… \[the terminal shows more above\]\ny+\n {2}1\. Yes/);
+    expect(parseScreenPrompt(`Go on?\n❯ 1. Yes\n  2. No${'o'.repeat(70_000)}`)).toBeNull();
   });
 
-  test('of letters that can’t be told apart is none', () => {
-    expect(promptOn('Delete? (N)o/(N)ow [No]:')).toBeNull();
+  test('with ambiguous letters is rejected', () => {
+    expect(parseScreenPrompt('Delete? (N)o/(N)ow [No]:')).toBeNull();
   });
 
-  test('with an answer in several lines names all of it, also where that is the last', () => {
+  test('joins answers of several lines, the last one too', () => {
     const screen = 'Go on?\n❯ 1. No\n  2. Yes, and always run\n     rm -rf /\n\n  Press enter to confirm';
     expect(asks(screen)?.options).toEqual([
       ['1', 'deny', 'No'],
@@ -121,12 +121,14 @@ describe('a choice on a screen', () => {
     ]);
   });
 
-  test('is the same prompt wherever its mark stands', () => {
-    expect(promptOn('Go on?\n❯ 1. Yes\n  2. No')?.text).toBe(promptOn('Go on?\n  1. Yes\n❯ 2. No')?.text);
+  test('is the same prompt wherever the mark is', () => {
+    expect(parseScreenPrompt('Go on?\n❯ 1. Yes\n  2. No')?.text).toBe(
+      parseScreenPrompt('Go on?\n  1. Yes\n❯ 2. No')?.text,
+    );
   });
 });
 
-describe('what is new in a message', () => {
+describe('the added text of a message', () => {
   test.each([
     ['nothing', 'a\nb', 'a\nb', ''],
     ['lines behind it', 'a\nb', 'a\nb\n\nc\nd', 'c\nd'],
@@ -136,6 +138,6 @@ describe('what is new in a message', () => {
     ['nothing, where lines have gone', 'a\nb\nc', 'a\nb', ''],
     ['all of it, before which was nothing', '', 'a', 'a'],
   ])('is %s', (_what, before, now, tail) => {
-    expect(newTail(before, now)).toBe(tail);
+    expect(addedText(before, now)).toBe(tail);
   });
 });

@@ -1,5 +1,5 @@
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
@@ -9,23 +9,23 @@ const count = (text: string, part: string) => text.split(part).length - 1;
 describe.each(recordingsOf('agui'))('the recording %s', (name) => {
   const lines = recordedLines('agui', name);
 
-  test('is told as it was', async () => {
+  test('matches its golden file', async () => {
     const told = toldInLines(playRecorded('agui', lines));
     await expect(told).toMatchFileSnapshot(`../../fixtures/golden/agui/${name}.txt`);
   });
 
-  test('is known for what it is by its lines', () => {
+  test('is recognized by its lines', () => {
     const [first] = lines.filter((line) => RECORDED_KINDS.agui?.recognises(line));
     expect(first).toBeDefined();
     const others = Object.entries(RECORDED_KINDS).filter(([kind]) => kind !== 'agui');
     for (const [kind, { recognises }] of others) expect([kind, lines.some(recognises)]).toEqual([kind, false]);
   });
 
-  test('is sound, wherever it is cut', () => {
+  test('is well formed when cut at any frame', () => {
     for (let until = 0; until <= lines.length; until += 1) expectSound(playRecorded('agui', lines.slice(0, until)));
   });
 
-  test('is sound with each frame twice', () => {
+  test('is well formed with every frame doubled', () => {
     expectSound(
       playRecorded(
         'agui',
@@ -34,7 +34,7 @@ describe.each(recordingsOf('agui'))('the recording %s', (name) => {
     );
   });
 
-  test('is sound with garbage behind each frame', () => {
+  test('is well formed with garbage after each frame', () => {
     const garbage = [
       null,
       7,
@@ -77,7 +77,7 @@ describe('the golden recordings', () => {
     expect(text).toContain('task:completed {"task_id":"t9"');
   });
 
-  test('tell what both streams say once', () => {
+  test('write events of both streams once', () => {
     const text = golden('ambient-both-streams');
     for (const said of [
       'la la ',
@@ -91,7 +91,7 @@ describe('the golden recordings', () => {
     }
   });
 
-  test('read the activities of Mastra as tasks, and keep the others', () => {
+  test('read Mastra activities as tasks and forward the others', () => {
     const text = golden('mastra-tasks');
     expect(text).toContain('task:started {"status":"running","task_id":"task-1","description":"research"');
     expect(text).toContain('task:completed {"task_id":"task-1"');
@@ -100,7 +100,7 @@ describe('the golden recordings', () => {
   });
 });
 
-test('frames of 10 MB fit into records', () => {
+test('bounds frames of 10 MB', () => {
   const big = 'x'.repeat(10 * 1024 * 1024);
   const run = (event: object) => heard(1, { stream: 'run', runId: 'r1', event });
   const told = playRecorded('agui', [
@@ -147,7 +147,7 @@ test('frames of 10 MB fit into records', () => {
   expect(told.filter(({ event }) => event.type === 'MESSAGES_SNAPSHOT')).toHaveLength(2);
 });
 
-test('an event that is nested without end is told as too much', () => {
+test('reports an event nested too deeply as oversized', () => {
   let deep: unknown = {};
   for (let level = 0; level < 5_000; level += 1) deep = { deep };
   const told = playRecorded('agui', [
@@ -156,7 +156,7 @@ test('an event that is nested without end is told as too much', () => {
   expect(told[0]?.event).toMatchObject({ name: 'agui:too-much' });
 });
 
-test('arguments and activities that are nested without end do not come out so', () => {
+test('drops arguments and activities nested too deeply', () => {
   const run = (event: object) => heard(1, { stream: 'events', event });
   const own = { threadId: 't', runId: 'r1' };
   const deeper = { op: 'move', from: '', path: '/deep' };
@@ -189,7 +189,7 @@ test('arguments and activities that are nested without end do not come out so', 
   expect(typeof asked.input).toBe('string');
 });
 
-test('an agent’s own event can’t pass for one of Interlude', () => {
+test('prefixes an agent’s event with a reserved name', () => {
   const told = playRecorded('agui', [
     heard(0, { stream: 'events', event: { type: 'CUSTOM', name: 'session:ended', value: {} } }),
     heard(0, {

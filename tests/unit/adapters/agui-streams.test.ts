@@ -1,17 +1,17 @@
 import { AgUiAdapter } from '@interlude/runner/adapters/agui/agui-adapter';
 import type { AgUiAdapterOptions } from '@interlude/runner/adapters/agui/agui-thread';
-import { applyPatch } from '@interlude/runner/adapters/agui/json-patch';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import { applyPatch } from '@interlude/runner/adapters/agui/background-tasks';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound, toldInLines } from '../../support/recorded';
 
 const S = { threadId: 't', runId: 'own' };
 
-/** An adapter that is fed frame by frame; time passes as the test says. */
+/** An adapter fed frame by frame under a simulated clock. */
 function wire(options: Partial<AgUiAdapterOptions> = {}) {
   let runs = 0;
   let now = 0;
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const adapter = new AgUiAdapter({ sessionOf: () => 's', newRunId: () => `made-${++runs}`, ...options });
   const hear = (msg: object) => void told.push(...adapter.read({ dir: 'in', msg }, now));
   return {
@@ -32,7 +32,7 @@ function wire(options: Partial<AgUiAdapterOptions> = {}) {
     },
     ended: (stream: 'run' | 'events', runId = '', reason: string | null = null) =>
       hear({ stream, runId, ended: reason }),
-    /** The stream of events breaks, and the runner opens it again. */
+    /** The event stream breaks and the runner reopens it. */
     breaks: () => hear({ stream: 'events', ended: 'ECONNRESET', isReopened: true }),
     opens: (unheardSince?: number) => hear({ stream: 'events', opened: '/events', threadId: 't', unheardSince }),
     hear,
@@ -51,7 +51,7 @@ const text = (id: string, ...deltas: string[]) => [
   { type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' },
   ...deltas.map((delta) => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta })),
 ];
-const saidIn = (told: readonly ToldEvent[]) => told.map(({ event }) => event.delta ?? '').join('');
+const saidIn = (told: readonly EmittedEvent[]) => told.map(({ event }) => event.delta ?? '').join('');
 const turnsIn = (lines: string) =>
   lines
     .split('\n')
@@ -59,7 +59,7 @@ const turnsIn = (lines: string) =>
     .map((line) => line.slice(0, 36));
 
 describe('one turn at a time', () => {
-  test('a person’s run waits for the end of the agent’s own turn', () => {
+  test('delays a posted run until the between-run turn ends', () => {
     const { post, accept, run, between, told, close } = wire();
     between({ type: 'RUN_STARTED', ...S }, ...text('a', 'Mine'));
     post('r1', 'Yours?');
@@ -72,7 +72,7 @@ describe('one turn at a time', () => {
     expect(told.map(({ event }) => event.runId).filter(Boolean)).toEqual(['own', 'own', 'r1', 'r1']);
   });
 
-  test('but not for ever, and what comes of that turn later has one of its own', () => {
+  test('limits the delay, and later events continue in another turn', () => {
     const { post, accept, run, between, pass, lines, close } = wire();
     between({ type: 'RUN_STARTED', ...S }, ...text('a', 'Mine'));
     post('r1', 'Yours?');
@@ -87,7 +87,7 @@ describe('one turn at a time', () => {
     expect(lines()).toMatch(/"parentRunId":"own".*\n.*\n.* " and more"/);
   });
 
-  test('what waits too long to be kept is told where it is, and nothing is lost', () => {
+  test('writes waiting events beyond the limit in place, without loss', () => {
     const { post, accept, run, between, lines, close } = wire();
     post('r1', 'Go');
     accept('r1');
@@ -107,7 +107,7 @@ describe('both streams', () => {
     ...text('a', 'three').slice(1),
   ];
 
-  test('may say the same, in whatever order they are heard', () => {
+  test('may carry the same events in any order', () => {
     for (const lag of [0, 1, 3, 7]) {
       const { post, accept, run, between, lines, told, close, ended } = wire();
       post('r1', 'Go');
@@ -133,13 +133,13 @@ describe('both streams', () => {
   });
 
   test.each([
-    ['in its turn where both have told it', 3, ['RUN_STARTED', 'RUN_FINISHED']],
+    ['in its turn if both streams carry it', 3, ['RUN_STARTED', 'RUN_FINISHED']],
     [
       'in another turn where the other one begins later',
       0,
       ['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED'],
     ],
-  ])('a run that breaks goes on with what only the other one says, %s', (_where, before, types) => {
+  ])('continues a broken run from the other stream, %s', (_where, before, types) => {
     const { post, accept, run, between, lines, told, close, ended } = wire();
     const all = [{ type: 'RUN_STARTED', threadId: 't', runId: 'r1' }, ...events];
     post('r1', 'Go');
@@ -154,7 +154,7 @@ describe('both streams', () => {
   });
 });
 
-describe('a posted run that the stream of events tells first', () => {
+describe('a posted run that the event stream announces first', () => {
   const began = { type: 'RUN_STARTED', threadId: 't', runId: 'r1' };
   const ended = { type: 'RUN_FINISHED', threadId: 't', runId: 'r1' };
   const all = [began, ...text('a', 'one ', 'two ', 'two '), { type: 'TEXT_MESSAGE_END', messageId: 'a' }, ended];
@@ -165,7 +165,7 @@ describe('a posted run that the stream of events tells first', () => {
   ];
   const once = ['one two two ', ['RUN_STARTED', 'RUN_FINISHED'], { turn: 'user', userMessageIds: ['m-r1'] }];
 
-  test('is one turn of its person, wherever the answer to its POST comes', () => {
+  test('is one user turn wherever the response to its POST comes', () => {
     for (let at = 0; at <= all.length; at += 1) {
       for (let lag = 0; lag <= all.length; lag += 3) {
         const stage = wire();
@@ -184,7 +184,7 @@ describe('a posted run that the stream of events tells first', () => {
     }
   });
 
-  test('is known by the middle of it', () => {
+  test('is recognized by an event within it', () => {
     const stage = wire();
     stage.post('r1', 'Go');
     stage.between({ ...all[2], runId: 'r1' });
@@ -194,7 +194,7 @@ describe('a posted run that the stream of events tells first', () => {
     expect(seen(stage)).toEqual(once);
   });
 
-  test('is told to its end where its POST has no stream', () => {
+  test('is complete without a stream from its POST', () => {
     const stage = wire();
     stage.post('r1', 'Go');
     stage.between(...all);
@@ -203,7 +203,7 @@ describe('a posted run that the stream of events tells first', () => {
     expect(seen(stage)).toEqual(once);
   });
 
-  test('is known by its message where the server names it otherwise', () => {
+  test('is recognized by its message under another run id', () => {
     const stage = wire();
     stage.post('r1', 'Go');
     const renamed = all.map((event) => ('runId' in event ? { ...event, runId: 'own-name' } : event));
@@ -218,7 +218,7 @@ describe('a posted run that the stream of events tells first', () => {
   test.each([
     ['late, is one turn', all, 1],
     ['which somebody asked for again, is another turn', [began, ...text('z', 'other'), ended], 2],
-  ])('that the server names otherwise on the stream of events, %s', (_, events, turns) => {
+  ])('with another run id on the event stream, %s', (_, events, turns) => {
     const stage = wire();
     const input = { messages: [{ id: 'm-r1', role: 'user', content: 'Go' }] };
     stage.post('r1', 'Go');
@@ -232,7 +232,7 @@ describe('a posted run that the stream of events tells first', () => {
     expect(saidIn(stage.told)).toBe(turns === 1 ? 'one two two ' : 'one two two other');
   });
 
-  test('goes on with its own stream where the stream of events breaks', () => {
+  test('continues on its own stream if the event stream breaks', () => {
     const stage = wire();
     stage.post('r1', 'Go');
     stage.between(...all.slice(0, 3));
@@ -245,7 +245,7 @@ describe('a posted run that the stream of events tells first', () => {
     expect(seen(stage)).toEqual(once);
   });
 
-  test('is cancelled where its person interrupts it', () => {
+  test('is cancelled by an interrupt', () => {
     const { post, between, hear, lines, close } = wire();
     post('r1', 'Go');
     between(...all.slice(0, 3));
@@ -254,7 +254,7 @@ describe('a posted run that the stream of events tells first', () => {
     expect(lines()).toMatch(/RUN_FINISHED .*"cancelled"/);
   });
 
-  test('is told once with events that are too long to be kept', () => {
+  test('writes events too long to compare once', () => {
     const { post, accept, run, between, told, close } = wire();
     const long = text('a', 'x'.repeat(20_000));
     post('r1', 'Go');
@@ -291,15 +291,15 @@ test.each([false, true])(
   },
 );
 
-describe('a stream of events that breaks in the middle of a turn', () => {
+describe('an event stream that breaks during a turn', () => {
   const began = { type: 'RUN_STARTED', ...S };
   const ended = { type: 'RUN_FINISHED', ...S };
   const words = text('a', 'one ', 'two ', 'two ', 'three');
   const ends = (lines: string) => turnsIn(lines).map((line) => line.split(' ')[0]);
 
   test.each([
-    ['goes on with it', words.slice(3)],
-    ['says only that it goes on', [began, ...words.slice(3)]],
+    ['continues with it', words.slice(3)],
+    ['only restarts it', [began, ...words.slice(3)]],
     ['replays it from its beginning', [began, ...words]],
   ])('resumes the turn when it %s', (_how, rest) => {
     const { between, breaks, opens, pass, told, lines, close } = wire();
@@ -314,7 +314,7 @@ describe('a stream of events that breaks in the middle of a turn', () => {
     expect(ends(lines())).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
   });
 
-  test('fails the turn when nothing of it is heard for 25 seconds', () => {
+  test('fails the turn after 25 seconds without events', () => {
     const { adapter, between, breaks, opens, pass, lines } = wire();
     between(began, ...words.slice(0, 3));
     breaks();
@@ -326,7 +326,7 @@ describe('a stream of events that breaks in the middle of a turn', () => {
     expect(adapter.dueAt).toBeNull();
   });
 
-  test('tells what comes later, without the name of its run, in a turn that goes on', () => {
+  test('continues later events without a run id in another turn', () => {
     const { between, breaks, pass, told, lines, close } = wire();
     between(began, ...words.slice(0, 3));
     breaks();
@@ -347,18 +347,18 @@ describe('a stream of events that breaks in the middle of a turn', () => {
     expect(ends(lines())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'RUN_STARTED', 'RUN_FINISHED']);
   });
 
-  test('says from when to when the agent was not heard', () => {
+  test('reports the period without a signal', () => {
     const { breaks, opens, pass, lines, close } = wire();
     pass(Date.UTC(2026, 10, 28, 10, 0, 0));
     breaks();
     pass(65_000);
     opens(Date.UTC(2026, 10, 28, 10, 0, 0));
     close();
-    expect(lines()).toContain('not heard from 2026-11-28 10:00:00 to 10:01:05 UTC');
+    expect(lines()).toContain('No signal from the agent between 2026-11-28 10:00:00 and 10:01:05 UTC');
   });
 });
 
-test('a server that replays runs and tasks to the next runner tells nothing twice', () => {
+test('drops runs and tasks replayed to the next runner', () => {
   const value = { task_id: 't1', description: 'Poll' };
   const all = [
     { type: 'CUSTOM', name: 'task:started', value },
@@ -374,7 +374,7 @@ test('a server that replays runs and tasks to the next runner tells nothing twic
   expect(after.told).toEqual([]);
 });
 
-test('a name that a server uses again, for a run or a task, is another one', () => {
+test('treats reused run and task ids as new', () => {
   const own = (id: string, words: string) => [
     { type: 'RUN_STARTED', ...S },
     { type: 'CUSTOM', name: 'task:started', value: { task_id: 't1', description: words } },
@@ -393,7 +393,7 @@ test('a name that a server uses again, for a run or a task, is another one', () 
   ]);
 });
 
-describe('what is said at once', () => {
+describe('interleaved messages', () => {
   const chunk = (messageId: string, delta: string) => ({ type: 'TEXT_MESSAGE_CHUNK', messageId, delta });
   const thought = (messageId: string, delta: string) => ({ type: 'REASONING_MESSAGE_CONTENT', messageId, delta });
   const call = (type: string, more: object = {}) => ({ type: `TOOL_CALL_${type}`, toolCallId: 'c', ...more });
@@ -419,7 +419,7 @@ describe('what is said at once', () => {
         thought('d2', 'foot'),
       ],
     ],
-  ])('is kept apart and whole: %s', (_what, events) => {
+  ])('are kept apart and whole: %s', (_what, events) => {
     const { between, told, close } = wire();
     between({ type: 'RUN_STARTED', ...S }, ...events.filter((event) => event !== undefined));
     between({ type: 'RUN_FINISHED', ...S });
@@ -433,7 +433,7 @@ describe('what is said at once', () => {
     expect([...said.values()]).toEqual(['left hand', 'right foot']);
   });
 
-  test('is bounded, and nothing is lost', () => {
+  test('are bounded without loss', () => {
     const { between, told, close } = wire();
     const ids = Array.from({ length: 100 }, (_, at) => `d${at}`);
     between({ type: 'RUN_STARTED', ...S }, ...ids.map((id) => chunk(id, id)), ...ids.map((id) => chunk(id, '!')));
@@ -442,25 +442,25 @@ describe('what is said at once', () => {
   });
 });
 
-describe('what wakes the agent', () => {
+describe('the trigger of a between-run turn', () => {
   const end = (id: string) => ({ type: 'CUSTOM', name: 'task:completed', value: { task_id: id, status: 'completed' } });
   const own = (runId: string) => [
     { type: 'RUN_STARTED', threadId: 't', runId },
     { type: 'RUN_FINISHED', threadId: 't', runId },
   ];
-  const triggers = (told: readonly ToldEvent[]) =>
+  const triggers = (told: readonly EmittedEvent[]) =>
     told
       .filter(({ event }) => event.type === 'RUN_STARTED')
       .map(({ event }) => event.metadata?.interlude?.trigger?.taskIds);
 
-  test('is the tasks that ended just before, each once', () => {
+  test('is the tasks that just ended, each once', () => {
     const { between, told, close } = wire();
     between(end('t1'), end('t2'), ...own('a'), end('t2'), ...own('b'), end('t3'), ...own('c'));
     close();
     expect(triggers(told)).toEqual([['t1', 't2'], [], ['t3']]);
   });
 
-  test('may have ended in a person’s turn, unless another ended since', () => {
+  test('includes tasks of a user turn unless another ended since', () => {
     const { post, accept, run, between, told, close } = wire();
     post('r1', 'Go');
     accept('r1');
@@ -474,7 +474,7 @@ describe('what wakes the agent', () => {
     expect(triggers(told)).toEqual([undefined, ['t1'], undefined, ['t3']]);
   });
 
-  test('is named by the server with all it says of it, but not in Interlude’s name', () => {
+  test('is the server’s, without Interlude’s own claims', () => {
     const { between, told, close } = wire();
     const timer = { kind: 'timer', taskIds: [], reason: 'the build', setAt: 1_000 };
     const metadata = { interlude: { trigger: { ...timer, wokenBy: 'interlude', ofSessionIds: ['other'] } } };
@@ -484,7 +484,7 @@ describe('what wakes the agent', () => {
   });
 });
 
-test('a file that a task names is looked for only where the server runs on this machine', () => {
+test('keeps an output file local only if the server runs on this machine', () => {
   const started = { type: 'CUSTOM', name: 'task:completed', value: { task_id: 't1', output_file: '/etc/passwd' } };
   const valueFrom = (isHere: boolean) => {
     const { between, told } = wire({ isHere });
@@ -495,7 +495,7 @@ test('a file that a task names is looked for only where the server runs on this 
   expect(valueFrom(false)).not.toHaveProperty('output_file');
 });
 
-test('a list of tasks settles those that were open when it was asked for, and no others', () => {
+test('reconciles only the tasks open when the list was requested', () => {
   const { adapter, between, hear, lines, told } = wire();
   const began = (id: string) => ({ type: 'CUSTOM', name: 'task:started', value: { task_id: id, description: id } });
   between(began('t1'), began('t2'));

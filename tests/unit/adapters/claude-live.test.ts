@@ -1,19 +1,19 @@
 import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
 import { describe, expect, test } from 'vitest';
 
-/** What only a live connection asks of the adapter. */
+/** Cases that only a live connection produces. */
 
 function adapter() {
   let count = 0;
   return new ClaudeAdapter({ sessionId: 's', newRunId: () => `run-${++count}` });
 }
 
-describe('a message that stands in the log already', () => {
-  test('is not said again, and its turn is told by it', () => {
+describe('a message already in the log', () => {
+  test('is not repeated, and its turn names it', () => {
     const live = adapter();
     live.delivered('m1');
     expect(live.sent({ type: 'user', uuid: 'm1', message: { role: 'user', content: 'hello' } }, 1)).toEqual([]);
-    // an older CLI, whose init names no message
+    // An older CLI, whose init names no message.
     const [started] = [
       ...live.read({ type: 'system', subtype: 'init', uuid: 'i' }, 2),
       ...live.read({ type: 'assistant', uuid: 'a', message: { id: 'x', content: [{ type: 'text', text: 'Hi' }] } }, 3),
@@ -25,7 +25,7 @@ describe('a message that stands in the log already', () => {
 describe('a request with a time limit', () => {
   const ask = { tool: 'Bash', input: { command: 'ls' }, toolUseID: 't1', expiresAt: 99 };
 
-  test('says until when it waits, and that nobody answered', () => {
+  test('has its deadline and expires', () => {
     const live = adapter();
     expect(live.permissionAsked(ask, 1)[0]?.event.value).toMatchObject({ request_id: 't1', expires_at: 99 });
     const answer = { behavior: 'deny', outcome: 'expired', message: 'Nobody answered in time.' };
@@ -36,7 +36,7 @@ describe('a request with a time limit', () => {
     });
   });
 
-  test('is cancelled where the agent withdrew it', () => {
+  test('is cancelled when withdrawn', () => {
     const live = adapter();
     live.permissionAsked(ask, 1);
     const [resolved] = live.permissionAnswered('t1', { behavior: 'deny', outcome: 'cancelled' }, 2);
@@ -44,8 +44,8 @@ describe('a request with a time limit', () => {
   });
 });
 
-describe('a process whose session goes on', () => {
-  test('ends with a line in the transcript instead of with the session', () => {
+describe('a process whose session continues', () => {
+  test('ends with a notice instead of the session', () => {
     const live = adapter();
     const out = live.ended(1, { reason: 'ended by SIGKILL', exitCode: null, goesOn: 'It is started again in 0.5 s.' });
     expect(out.map(({ event }) => [event.name, event.value])).toEqual([

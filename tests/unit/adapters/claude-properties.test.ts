@@ -1,5 +1,5 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import type { RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import type { RecordingLine } from '@interlude/runner/adapters/recordings';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { newAdapter, play, RECORDINGS, recordingLines } from './play';
@@ -8,7 +8,7 @@ import { type Story, tell } from './story';
 
 type BlockPlan = { kind: 'text' | 'thinking'; pieces: string[] } | { kind: 'tool'; pieces: string[]; input: object };
 
-/** Pieces as a model streams them; repeats on purpose, so that a block may begin like another or equal it. */
+/** Stream pieces; repeats let blocks share a prefix or be equal. */
 const pieces = fc.array(fc.constantFrom('a', 'b', 'ab', ' ', 'Hello', '\n'), { maxLength: 4 });
 const blockPlan: fc.Arbitrary<BlockPlan> = fc.oneof(
   pieces.map((said) => ({ kind: 'text' as const, pieces: said })),
@@ -20,10 +20,10 @@ const blockPlan: fc.Arbitrary<BlockPlan> = fc.oneof(
       .map((at) => ({ kind: 'tool' as const, input, pieces: [json.slice(0, at), json.slice(at)] }));
   }),
 );
-/** A speaker's API messages: each a list of blocks. */
+/** API messages of one speaker: lists of blocks. */
 const speakerPlan = fc.array(fc.array(blockPlan, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
 const speakers = fc.tuple(speakerPlan, speakerPlan, speakerPlan);
-/** Decides at each step which of the sequences that are left goes on. */
+/** Chooses the next sequence at each step. */
 const choices = fc.array(fc.nat(1000), { minLength: 1, maxLength: 200 });
 
 const SPEAKERS = [
@@ -41,19 +41,19 @@ const SPEAKERS = [
 ];
 
 describe('partial and whole messages', () => {
-  it('say the same together, in any interleaving and with subagents in parallel, as whole messages alone', () => {
+  it('give the same events as whole messages alone, in any interleaving', () => {
     fc.assert(
       fc.property(speakers, choices, (plans, order) => {
         const alone = run(
           merge(
-            plans.map((plan, speaker) => sequences(plan, speaker).wholes),
+            plans.map((plan, parts) => sequences(plan, parts).wholes),
             order,
           ),
         );
         const together = run(
           merge(
-            plans.flatMap((plan, speaker) => {
-              const { wholes, partials } = sequences(plan, speaker);
+            plans.flatMap((plan, parts) => {
+              const { wholes, partials } = sequences(plan, parts);
               return [wholes, partials];
             }),
             order,
@@ -66,7 +66,7 @@ describe('partial and whole messages', () => {
     );
   });
 
-  it('say the same in the order the CLI sends them: each whole message before its block stops', () => {
+  it('give the same events in the CLI’s order', () => {
     fc.assert(
       fc.property(speakerPlan, (plan) => {
         expect(contents(run(inOrder(plan)))).toEqual(planned([plan, [], []]));
@@ -76,7 +76,7 @@ describe('partial and whole messages', () => {
 });
 
 describe('a stream with losses', () => {
-  it('says everything that whole messages repeat, however much of the stream is lost', () => {
+  it('keeps everything in whole messages, whatever stream parts are lost', () => {
     fc.assert(
       fc.property(speakerPlan, fc.infiniteStream(fc.boolean()), (plan, kept) => {
         const messages = inOrder(plan).filter((message) => isWhole(message) || isStart(message) || kept.next().value);
@@ -86,7 +86,7 @@ describe('a stream with losses', () => {
     );
   });
 
-  it('says everything that is streamed, however many whole messages are lost', () => {
+  it('keeps everything streamed, whatever whole messages are lost', () => {
     fc.assert(
       fc.property(speakerPlan, choices, fc.infiniteStream(fc.boolean()), (plan, order, kept) => {
         const { wholes, partials } = sequences(plan, 0);
@@ -123,7 +123,7 @@ describe('any sequence of messages', () => {
     },
   );
 
-  it('never makes it throw, whatever JSON arrives, and every run it opens is closed exactly once', () => {
+  it('never throws and closes every run exactly once', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.jsonValue(), strangeMessage), { maxLength: 60 }), (messages) => {
         const adapter = newAdapter();
@@ -143,7 +143,7 @@ describe('any sequence of messages', () => {
     );
   });
 
-  it('stays in order when messages of real runs are lost', () => {
+  it('is well formed when messages of recordings are lost', () => {
     const recordings = RECORDINGS.map(recordingLines);
     fc.assert(
       fc.property(fc.constantFrom(...recordings), fc.infiniteStream(fc.nat(9)), (lines, dice) => {
@@ -156,7 +156,7 @@ describe('any sequence of messages', () => {
   });
 });
 
-/** The main thread as the CLI sends it: each whole message just before its block stops. */
+/** The CLI's order: each whole message just before its block stops. */
 function inOrder(plan: readonly (readonly BlockPlan[])[]): object[] {
   const { wholes, partials } = sequences(plan, 0);
   let next = 0;
@@ -169,17 +169,17 @@ const eventType = (message: object) => (message as { event?: { type: string } })
 const isWhole = (message: object) => eventType(message) === undefined;
 const isStart = (message: object) => eventType(message) === 'message_start';
 
-/** Both forms of a speaker's messages, each in the order of the CLI. */
-function sequences(plan: readonly (readonly BlockPlan[])[], speaker: number): { wholes: object[]; partials: object[] } {
-  const { stream, assistant } = messages[speaker] as ReturnType<typeof sdkMessages>;
-  const { fields, wholeFields } = SPEAKERS[speaker] as (typeof SPEAKERS)[number];
+/** Streamed and whole messages of one speaker, each in the CLI's order. */
+function sequences(plan: readonly (readonly BlockPlan[])[], parts: number): { wholes: object[]; partials: object[] } {
+  const { stream, assistant } = messages[parts] as ReturnType<typeof sdkMessages>;
+  const { fields, wholeFields } = SPEAKERS[parts] as (typeof SPEAKERS)[number];
   const wholes: object[] = [];
   const partials: object[] = [];
   for (const [at, blocks] of plan.entries()) {
-    const apiId = `msg-${speaker}-${at}`;
+    const apiId = `msg-${parts}-${at}`;
     partials.push(stream({ type: 'message_start', message: { id: apiId } }, fields));
     for (const [index, block] of blocks.entries()) {
-      const whole = wholeBlock(block, `tool-${speaker}-${at}-${index}`);
+      const whole = wholeBlock(block, `tool-${parts}-${at}-${index}`);
       wholes.push(assistant(apiId, [whole], wholeFields));
       const empty = block.kind === 'tool' ? { ...whole, input: {} } : { type: block.kind, [block.kind]: '' };
       partials.push(stream({ type: 'content_block_start', index, content_block: empty }, fields));
@@ -199,10 +199,10 @@ const DELTAS = {
   tool: ['input_json_delta', 'partial_json'],
 } as const;
 
-/** A source of uuids for each speaker, so that none comes twice. */
-const messages = SPEAKERS.map((_, speaker) => {
+/** Unique uuids per speaker. */
+const messages = SPEAKERS.map((_, parts) => {
   const made = sdkMessages();
-  const own = <T extends { uuid: string }>(message: T): T => ({ ...message, uuid: `${speaker}-${message.uuid}` });
+  const own = <T extends { uuid: string }>(message: T): T => ({ ...message, uuid: `${parts}-${message.uuid}` });
   return {
     ...made,
     stream: (...args: Parameters<typeof made.stream>) => own(made.stream(...args)),
@@ -215,7 +215,7 @@ function wholeBlock(block: BlockPlan, toolId: string): Record<string, unknown> {
   return block.kind === 'text' ? text(block.pieces.join('')) : { type: 'thinking', thinking: block.pieces.join('') };
 }
 
-/** One sequence out of many: each keeps its order, the choices say which goes on. */
+/** Merges sequences: each keeps its order, `order` picks the next. */
 function merge(all: readonly (readonly object[])[], order: readonly number[]): object[] {
   const left = all.filter((sequence) => sequence.length > 0).map((sequence) => [...sequence]);
   const merged: object[] = [];
@@ -235,7 +235,7 @@ function run(content: readonly object[]): Story {
   return tell([...all.flatMap((message) => adapter.read(message, 1)), ...adapter.ended(2)]);
 }
 
-/** What was said, where, in order. */
+/** All texts by place, in order. */
 function contents({ turns, subagents }: Story) {
   const [turn] = turns;
   return {
@@ -248,14 +248,14 @@ function contents({ turns, subagents }: Story) {
 }
 
 function planned(plans: readonly (readonly (readonly BlockPlan[])[])[]): ReturnType<typeof contents> {
-  const said = (speaker: number, kind: BlockPlan['kind']) =>
-    (plans[speaker] ?? [])
+  const said = (parts: number, kind: BlockPlan['kind']) =>
+    (plans[parts] ?? [])
       .flat()
       .filter((block) => block.kind === kind)
       .map((block) => block.pieces.join(''))
       .filter((whole) => whole !== '');
-  const subagents = SPEAKERS.flatMap(({ task }, speaker) =>
-    task === null ? [] : [[task, said(speaker, 'text')] as const],
+  const subagents = SPEAKERS.flatMap(({ task }, parts) =>
+    task === null ? [] : [[task, said(parts, 'text')] as const],
   );
   return {
     turns: 1,
@@ -266,12 +266,12 @@ function planned(plans: readonly (readonly (readonly BlockPlan[])[])[]): ReturnT
   };
 }
 
-/** What the stream may bring twice. What we sent or answered ourselves, we know. */
+/** Lines that may repeat: those from the stream, not our own. */
 function repeatable(line: RecordingLine | undefined): RecordingLine[] {
   return line?.src === 'sdk' || line?.src === 'in' ? [line] : [];
 }
 
-/** Messages with the right names in the wrong places. */
+/** Valid names in the wrong places. */
 const word = fc.constantFrom(
   'a',
   'b',

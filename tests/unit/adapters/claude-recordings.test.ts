@@ -1,13 +1,13 @@
 import { EventSchemas } from '@ag-ui/core/schemas';
 import { fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import type { RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import type { RecordingLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, it } from 'vitest';
 import { play, RECORDINGS, recordingLines } from './play';
 import { type Story, tell } from './story';
 
 const story = (name: string) => tell(play(recordingLines(name)));
 
-/** A turn in one line: whom it answers, what it was told besides, what it said, how it ended. */
+/** A turn in one line: answered messages, folded tasks, texts and outcome. */
 function summary({ turns, tasks, userMessages }: Story): string[] {
   const messageText = (id: string) => userMessages.find((message) => message.id === id)?.text ?? id;
   const taskName = (id: string) => tasks[id]?.description ?? id;
@@ -77,13 +77,13 @@ const EXPECTED: Record<string, { turns: string[]; tasks: string[] }> = {
 };
 
 describe('recordings of Claude Code', () => {
-  it.each(Object.entries(EXPECTED))('%s: every reply stands in the turn that caused it', (name, expected) => {
+  it.each(Object.entries(EXPECTED))('%s: puts every reply into the turn that caused it', (name, expected) => {
     const told = story(name);
     expect(summary(told)).toEqual(expected.turns);
     expect(taskSummary(told)).toEqual(expected.tasks);
   });
 
-  it.each(RECORDINGS)('%s: turns are those the results name, each text once', (name) => {
+  it.each(RECORDINGS)('%s: has the turns its results name, each text once', (name) => {
     const lines = recordingLines(name);
     const { turns } = tell(play(lines));
     const expected = turnsByResult(lines);
@@ -93,7 +93,7 @@ describe('recordings of Claude Code', () => {
     expect(causes).toEqual(expected.map((turn) => turn.taskRunId));
   });
 
-  it.each(RECORDINGS)('%s: subagents speak under their tasks, each text once', (name) => {
+  it.each(RECORDINGS)('%s: marks subagent texts with their tasks, each once', (name) => {
     const lines = recordingLines(name);
     const expected: Record<string, string[]> = {};
     for (const { agentId, text } of assistantTexts(lines))
@@ -101,7 +101,7 @@ describe('recordings of Claude Code', () => {
     expect(tell(play(lines)).subagents).toEqual(expected);
   });
 
-  it.each(RECORDINGS)('%s: background tasks end as they were notified, and no foreground task is shown', (name) => {
+  it.each(RECORDINGS)('%s: ends background tasks as notified and hides foreground tasks', (name) => {
     const lines = recordingLines(name);
     const started = lines.map(({ msg }) => fieldsOf(msg)).filter((message) => message.subtype === 'task_started');
     const background = started.filter((message) => message.is_backgrounded !== false).map((message) => message.task_id);
@@ -115,12 +115,12 @@ describe('recordings of Claude Code', () => {
     for (const task of Object.values(tasks)) expect(task.ends.at(-1)).toMatch(/completed|failed|stopped/);
   });
 
-  it.each(RECORDINGS)('%s: nothing is unknown to the adapter but what the CLI says in the user’s name', (name) => {
+  it.each(RECORDINGS)('%s: leaves nothing unknown but the CLI’s own user messages', (name) => {
     const { raws } = story(name);
     expect(raws.map((raw) => fieldsOf(raw).type).filter((type) => type !== 'user')).toEqual([]);
   });
 
-  it.each(RECORDINGS)('%s: every event is one that AG-UI knows', (name) => {
+  it.each(RECORDINGS)('%s: writes only valid AG-UI events', (name) => {
     const wrong = play(recordingLines(name)).flatMap(({ event }) => {
       const { error } = EventSchemas.safeParse(event);
       return error === undefined ? [] : [{ event, issues: error.issues }];
@@ -128,7 +128,7 @@ describe('recordings of Claude Code', () => {
     expect(wrong).toEqual([]);
   });
 
-  it.each(RECORDINGS)('%s: a recording cut off anywhere leaves nothing open', (name) => {
+  it.each(RECORDINGS)('%s: leaves nothing open when cut anywhere', (name) => {
     const lines = recordingLines(name);
     const step = Math.max(1, Math.floor(lines.length / 40));
     for (let length = 1; length < lines.length; length += step) {
@@ -140,7 +140,7 @@ describe('recordings of Claude Code', () => {
     }
   });
 
-  it('triple: notifications answered together are the trigger of one turn, in the order they came', () => {
+  it('triple: notifications answered together trigger one turn, in order', () => {
     const { turns, tasks } = story('demo/triple');
     const triggers = turns.map((turn) => turn.trigger?.taskIds.map((id) => tasks[id]?.description) ?? []);
     expect(triggers).toEqual([
@@ -153,14 +153,14 @@ describe('recordings of Claude Code', () => {
     expect(turns.map((turn) => turn.parentRunId)).toEqual([null, 'r1', 'r1', 'r3']);
   });
 
-  it('folded: a task told of between two tools of a user turn belongs to that turn', () => {
+  it('folded: a task reported between two tools of a user turn belongs to that turn', () => {
     const { turns, tasks } = story('demo/folded');
     expect(turns).toHaveLength(1);
     expect(turns[0]?.foldedTaskIds.map((id) => tasks[id]?.description)).toEqual(['Convert images']);
     expect(Object.values(tasks)[0]).toMatchObject({ status: 'completed', exit_code: 0 });
   });
 
-  it('failure: the refused turn has failed readably, and the next one is told of the task again', () => {
+  it('failure: the refused turn fails with a readable error, and the next one gets the task again', () => {
     const { turns } = story('demo/failure');
     expect(turns[1]?.end).toEqual({
       code: 'api_error',
@@ -170,25 +170,25 @@ describe('recordings of Claude Code', () => {
     expect(turns[2]?.end).toBe('success');
   });
 
-  it('interrupted: the turn is cancelled, keeps what it said, and the task lives on', () => {
+  it('interrupted: the turn is cancelled, keeps its text, and the task continues', () => {
     const { turns } = story('demo/interrupted');
     expect(turns.map((turn) => turn.end)).toEqual(['success', 'cancelled', 'success', 'success']);
     expect(turns[1]?.texts[0]).toMatch(/^## How the planner works/);
     expect(turns[3]?.trigger?.kind).toBe('task');
   });
 
-  it('permission: requests are answered once, as the person answered', () => {
+  it('permission: resolves requests once, as answered', () => {
     expect(story('demo/permission').requests.map((request) => request.outcomes)).toEqual([['allowed'], ['denied']]);
   });
 
-  it('perm: where the answer was not recorded, what the agent did tells it', () => {
+  it('perm: infers an unrecorded answer from the agent’s action', () => {
     expect(story('perm').requests.map((request) => request.outcomes)).toEqual([
       ['unknown', 'allowed'],
       ['unknown', 'allowed'],
     ]);
   });
 
-  it('resume: the killed process ends the session, and the stopped task is told in the turn that follows', () => {
+  it('resume: the killed process ends the session, and the next turn reports the stopped task', () => {
     const { turns, tasks, customs } = story('demo/resume');
     expect(turns.map((turn) => turn.kind)).toEqual(['user', 'user']);
     expect(Object.values(tasks)[0]?.ends).toEqual(['lost', 'stopped']);
@@ -204,8 +204,8 @@ describe('recordings of Claude Code', () => {
   });
 });
 
-describe('where a background command writes', () => {
-  it.each(RECORDINGS)('is said as soon as it is known, of every shell and of nothing else: %s', (name) => {
+describe('the output file of a background command', () => {
+  it.each(RECORDINGS)('is reported as soon as known, for shells only: %s', (name) => {
     const events = play(recordingLines(name)).map(({ event }) => event);
     const customs = (of: string) => events.filter((event) => event.name === of).map(({ value }) => fieldsOf(value));
     const shells = new Set(
@@ -222,7 +222,7 @@ describe('where a background command writes', () => {
   });
 });
 
-/** Turns as the results of a recording tell them, read without the adapter. Empty results are none. */
+/** Turns according to a recording's results, without the adapter. Skips empty results. */
 function turnsByResult(lines: readonly RecordingLine[]) {
   const turns: { texts: string[]; userMessageIds: string[]; taskRunId: string | null }[] = [];
   let texts: string[] = [];

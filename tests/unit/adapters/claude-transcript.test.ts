@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript';
+import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript-adapter';
 import { describe, expect, test } from 'vitest';
 
-/** The day that was recorded is told in session-mirror.test.ts; here is what that day did not have. */
+/** session-mirror.test.ts covers a recorded day; these cases did not occur in it. */
 
 function reader() {
   const adapter = new TranscriptAdapter({ sessionId: 's1' });
@@ -24,7 +24,7 @@ const customs = (events: AgUiEvent[], name: string) =>
   events.filter((event) => event.name === name).map(({ value }) => value);
 
 describe('a transcript', () => {
-  test('of an older CLI, which names no origins, has its turns as well', () => {
+  test('of an older CLI without origins has turns', () => {
     const { events, read } = reader();
     read(prompt('Hello'));
     read({ type: 'assistant', message: { id: 'm1', content: [{ type: 'text', text: 'Hi' }] } });
@@ -35,7 +35,7 @@ describe('a transcript', () => {
     ]);
   });
 
-  test('puts what was typed while a turn ran into that turn', () => {
+  test('puts input typed during a turn into that turn', () => {
     const { events, read } = reader();
     read(prompt('First'));
     read({
@@ -46,7 +46,7 @@ describe('a transcript', () => {
     expect(events.at(-1)?.metadata?.interlude?.userMessageIds).toEqual(['u1', 'queued-1']);
   });
 
-  test('tells a notification once, though it is queued and then taken up', () => {
+  test('writes a queued notification once', () => {
     const { events, read } = reader();
     const text = notification('t1', 'Background command "Poll" completed (exit code 0)');
     read({ type: 'queue-operation', uuid: undefined, operation: 'enqueue', content: text });
@@ -60,7 +60,7 @@ describe('a transcript', () => {
     });
   });
 
-  test('without a terminal has each turn closed by the next, and told for itself whom it answers', () => {
+  test('without a terminal closes each turn at the next one', () => {
     const { adapter, events, read } = reader();
     const last = (text: string) => ({
       type: 'assistant',
@@ -78,7 +78,7 @@ describe('a transcript', () => {
     ]);
   });
 
-  test('that breaks off at a tool call, and goes on with another prompt, has a turn that failed', () => {
+  test('fails a turn cut off at a tool call by another prompt', () => {
     const { events, read } = reader();
     read(prompt('First'));
     const content = [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} }];
@@ -90,7 +90,7 @@ describe('a transcript', () => {
     expect(ends.at(-1)?.metadata?.interlude?.userMessageIds).toEqual(['u3']);
   });
 
-  test('has one turn for the notifications that are told together', () => {
+  test('has one turn for notifications delivered together', () => {
     const { events, read } = reader();
     const origin = { kind: 'task-notification' };
     const texts = ['t1', 't2'].map((id) => notification(id, `Background command "${id}" completed (exit code 0)`));
@@ -101,11 +101,11 @@ describe('a transcript', () => {
     const runs = events.filter(({ type }) => type.startsWith('RUN_'));
     expect(runs.map(({ type }) => type)).toEqual(['RUN_STARTED', 'RUN_FINISHED']);
     const taskIds = runs.map(({ metadata }) => metadata?.interlude?.trigger?.taskIds);
-    // when it begins, nobody can know of the second line
+    // The second line is not known yet at the start.
     expect(taskIds).toEqual([['t1'], ['t1', 't2']]);
   });
 
-  test('leaves what ended while a turn was being opened to the turn that is told of it', () => {
+  test('attributes a task end during a turn’s start to the turn that receives it', () => {
     const { events, read } = reader();
     const text = (id: string) => notification(id, `Background command "${id}" completed (exit code 0)`);
     const queue = (operation: string, content?: string) =>
@@ -119,7 +119,7 @@ describe('a transcript', () => {
     queue('dequeue');
     for (const id of ['t2', 't3', 't4']) queue('enqueue', text(id));
     told('t1');
-    // it works on, and is told of one more on the way
+    // The turn continues and receives another notification.
     says('looks', { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'c1', name: 'Read', input: {} }] });
     read({ type: 'user', message: { content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'so' }] } });
     const attachment = { type: 'queued_command', commandMode: 'task-notification', prompt: text('t2') };
@@ -136,7 +136,7 @@ describe('a transcript', () => {
     ]);
   });
 
-  test('that breaks off, and goes on with a notification, gives the new turn its cause, and the old one none', () => {
+  test('gives a notification after a cut-off turn to the new turn only', () => {
     const { events, read } = reader();
     read(prompt('First'));
     const content = [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: {} }];
@@ -157,7 +157,7 @@ describe('a transcript', () => {
     expect(ends[0]?.metadata?.interlude).not.toHaveProperty('foldedTaskIds');
   });
 
-  test('that a subagent is told of something in does not tell the agent of it', () => {
+  test('does not deliver a subagent’s notification to the agent', () => {
     const { events, read } = reader();
     const text = notification('t1', 'Background command "Poll" completed (exit code 0)');
     read(prompt('First'));
@@ -172,7 +172,7 @@ describe('a transcript', () => {
     expect(events.at(-1)?.metadata?.interlude).not.toHaveProperty('foldedTaskIds');
   });
 
-  test('has a question that was answered before it was heard of, with its answer, and only once', () => {
+  test('writes a question answered before its hook, once', () => {
     const { adapter, events, read } = reader();
     const ask = (command: string, now: number) =>
       events.push(...adapter.permissionAsked('Bash', { command }, {}, now).map(({ event }) => event));
@@ -190,7 +190,7 @@ describe('a transcript', () => {
     expect(customs(events, 'request:resolved')).toMatchObject([
       { request_id: 'c1', outcome: 'denied', message: 'No.' },
     ]);
-    // asked of another call with the same words: that one is not there yet
+    // A request for an equal call that is not written yet.
     ask('rm a', 11);
     expect(customs(events, 'request:opened')).toHaveLength(1);
     call('c2', 'rm a');
@@ -198,8 +198,8 @@ describe('a transcript', () => {
     expect(customs(events, 'request:resolved')).toMatchObject([{}, { request_id: 'c2', outcome: 'allowed' }]);
   });
 
-  describe('knows the call that a hook asks for', () => {
-    /** @returns the ids of the calls whose requests are open, in their order */
+  describe('matches a hook to its call', () => {
+    /** @returns ids of calls with open requests, in order */
     const opened = (calls: readonly [id: string, input: object][], tool: string, asked: object) => {
       const { adapter, events, read } = reader();
       read(prompt('First'));
@@ -210,7 +210,7 @@ describe('a transcript', () => {
     };
     const options = [{ description: 'd', label: 'Yes' }];
 
-    test('where the hook has the input in the order of its schema, with its defaults', () => {
+    test('with the input in schema order and with defaults', () => {
       const written = { questions: [{ options, header: 'Ok', question: 'Is it ok?' }] };
       const asked = {
         questions: [
@@ -225,11 +225,11 @@ describe('a transcript', () => {
       ['without what its tool does not know', { plan: 'Build it' }, {}],
       ['with a plan from its file', {}, { plan: 'Build it', planFilePath: '/p.md' }],
       ['with a value of the type that its tool wants', { timeout: '5' }, { timeout: 5 }],
-    ])('where the hook has the input %s', (_, written, asked) => {
+    ])('with the input %s', (_, written, asked) => {
       expect(opened([['c1', written]], 'ExitPlanMode', asked)).toEqual(['c1']);
     });
 
-    test('by the same input before one that agrees only', () => {
+    test('preferring an equal input', () => {
       const same = { command: 'ls', timeout: 5 };
       const calls: [string, object][] = [
         ['c1', { command: 'ls' }],
@@ -252,7 +252,7 @@ describe('a transcript', () => {
     });
   });
 
-  test('does not take an old question for one about the same call made much later', () => {
+  test('does not match an old question to the same call much later', () => {
     const { adapter, events } = reader();
     const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
     adapter.read({ ...prompt('First'), uuid: 'u1', timestamp: at(1) }, 'k1', 0);
@@ -263,7 +263,7 @@ describe('a transcript', () => {
     expect(customs(events, 'request:opened')).toEqual([]);
   });
 
-  test('says where a command in the background writes, and takes nobody else’s word for it', () => {
+  test('reads a background command’s output file only from its own launch', () => {
     const { events, read } = reader();
     read(prompt('Go'));
     const calls = ['toolu_1', 'toolu_2'].map((id) => ({ type: 'tool_use', id, name: 'Bash', input: { command: 'x' } }));
@@ -277,12 +277,12 @@ describe('a transcript', () => {
         toolUseResult,
       });
     result('toolu_1', { backgroundTaskId: 'b1' });
-    // what another command prints is no word about the first
+    // Another command's output says nothing about the first.
     result('toolu_2', { stdout: says('toolu_2') });
     expect(customs(events, 'task:updated')).toMatchObject([{ task_id: 'b1', output_file: '/tmp/toolu_1/b1.output' }]);
   });
 
-  test('ends every task that one notification names', () => {
+  test('ends every task of a notification', () => {
     const { events, read } = reader();
     const ids = ['b1', 'b2', '__orphan_summary__:shell'].map((id) => `<task-id>${id}</task-id>`).join('');
     const text = `<task-notification>${ids}<status>stopped</status><summary>2 tasks</summary></task-notification>`;
@@ -295,7 +295,7 @@ describe('a transcript', () => {
     expect(events.at(-1)?.metadata?.interlude?.trigger?.taskIds).toEqual(['b1', 'b2']);
   });
 
-  test('gives a subagent that ends a second time a second run', () => {
+  test('gives a subagent that ends again a second run', () => {
     const { adapter, events, read } = reader();
     read(prompt('Go'));
     const call = { type: 'tool_use', id: 'toolu_1', name: 'Agent', input: { description: 'Explore', prompt: 'Look' } };
@@ -314,7 +314,7 @@ describe('a transcript', () => {
     expect(adapter.subagents).toEqual(['a1']);
   });
 
-  test('says that the model API failed a turn', () => {
+  test('fails a turn on a model API error', () => {
     const { events, read } = reader();
     read(prompt('Go'));
     const content = [{ type: 'text', text: 'API Error: 529 overloaded' }];
@@ -323,7 +323,7 @@ describe('a transcript', () => {
     expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'api_error' });
   });
 
-  test('marks the words that follow a message put before the agent as a reply to it, and no later ones', () => {
+  test('marks only the next text as a reply to a delivered message', () => {
     const { adapter, events, read } = reader();
     const says = (text: string) =>
       read({ type: 'assistant', message: { id: `m-${text}`, content: [{ type: 'text', text }] } });

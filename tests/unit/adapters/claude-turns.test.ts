@@ -5,7 +5,7 @@ import { newAdapter } from './play';
 import { sdkMessages, text, toolUse } from './sdk-messages';
 import { tell } from './story';
 
-/** An adapter with the messages it is fed: `feed` takes SDK messages, `story` tells what came out of them all. */
+/** An adapter with its output: `feed` takes SDK messages, `story` summarizes all events. */
 function session() {
   const adapter = newAdapter();
   const outputs: TimedEvent[] = [];
@@ -17,7 +17,7 @@ function session() {
   return { adapter, feed, sent, ended, outputs, story: () => tell(outputs), ...sdkMessages() };
 }
 
-/** A session in which a user turn has started the tasks and ended. */
+/** A session whose user turn has started the tasks and ended. */
 function withTasks(...ids: string[]) {
   const s = session();
   s.feed(s.init(['u1']), ...ids.map((id) => s.taskStarted(id)), s.assistant('m1', [text('Started.')]));
@@ -27,8 +27,8 @@ function withTasks(...ids: string[]) {
 
 const lastTurn = (s: { story: () => ReturnType<typeof tell> }) => s.story().turns.at(-1);
 
-describe('which turn is open', () => {
-  it('shows nothing of an init that names nobody until something happens', () => {
+describe('turns', () => {
+  it('hides an init without names until content follows', () => {
     const s = withTasks('build');
     s.feed(s.taskEnded('build'), s.init());
     expect(s.story().turns).toHaveLength(1);
@@ -57,7 +57,7 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ startTrigger: { taskIds: ['b'] }, trigger: { taskIds: ['b'] } });
   });
 
-  it('lets a turn of its own claim a task that seemed to have been told of in the turn before', () => {
+  it('moves a task to its own turn if it seemed folded into the turn before', () => {
     const s = withTasks('a');
     s.feed(s.init(['u2']), s.assistant('m2', [toolUse('t1')]), s.taskEnded('a'), s.toolResult('t1', 'ok'));
     s.feed(s.result({ user_message_uuids: ['u2'] }));
@@ -81,7 +81,7 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ kind: 'user', texts: ['One', 'Two'], end: 'success' });
   });
 
-  it('does not end a user turn that has said nothing yet at the result of a notification', () => {
+  it('does not end a user turn without text at the result of a notification', () => {
     const s = withTasks('a');
     s.feed(
       s.taskEnded('a'),
@@ -94,7 +94,7 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ userMessageIds: ['u2'], texts: ['Yes'], foldedTaskIds: [] });
   });
 
-  it('tells the next user turn of a stopped shell, which wakes nobody', () => {
+  it('folds a stopped shell into the next user turn', () => {
     const s = withTasks('a');
     s.feed(s.taskEnded('a', { status: 'stopped', summary: 'a' }), s.init(), s.assistant('m2', [text('By myself.')]));
     expect(lastTurn(s)?.startTrigger).toEqual({ kind: 'unknown', taskIds: [] });
@@ -102,7 +102,7 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ trigger: { kind: 'unknown' }, foldedTaskIds: ['a'] });
   });
 
-  it('is joined by a prompt though words of the turn before come late', () => {
+  it('joins a prompt despite late text of the turn before', () => {
     const s = withTasks('a');
     s.feed(s.taskEnded('a'), s.init(), s.requesting(), s.assistant('m2', [text('Late.')], { late: true }));
     s.feed(s.init(['u2'], { joins: true }), s.assistant('m3', [text('Both.')]), s.result());
@@ -110,14 +110,14 @@ describe('which turn is open', () => {
     expect(runs.slice(2)).toEqual(['RUN_STARTED r2', 'RUN_STARTED r2', 'RUN_FINISHED r2']);
   });
 
-  it('is woken by a stopped subagent', () => {
+  it('opens for a stopped subagent', () => {
     const s = withTasks();
     s.feed(s.taskStarted('agent', { task_type: 'local_agent' }), s.taskEnded('agent', { status: 'stopped' }));
     s.feed(s.init(), s.requesting());
     expect(lastTurn(s)?.startTrigger?.taskIds).toEqual(['agent']);
   });
 
-  it('names the user messages taken up in the middle of a between-run turn', () => {
+  it('names user messages taken up during a between-run turn', () => {
     const s = withTasks('a');
     s.feed(s.taskEnded('a'), s.init(), s.assistant('m2', [toolUse('t1')]), s.toolResult('t1', 'ok'));
     s.feed(s.requesting({ user_message_uuids: ['u2'] }), s.assistant('m3', [text('Both.')]));
@@ -125,14 +125,14 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ kind: 'between-run', userMessageIds: ['u2'], trigger: { taskIds: ['a'] } });
   });
 
-  it('takes an init without names for a user turn where a CLI never names its messages', () => {
+  it('opens a user turn at an init without names if the CLI never names messages', () => {
     const s = session();
     s.sent(s.said('Hello', 'u1'));
     s.feed(s.init(), s.assistant('m1', [text('Hi.')]), s.result({ result: 'Hi.' }));
     expect(lastTurn(s)).toMatchObject({ kind: 'user', userMessageIds: ['u1'], texts: ['Hi.'] });
   });
 
-  it('does not take it for one where the CLI has named its messages before', () => {
+  it('opens none if the CLI has named messages before', () => {
     const s = session();
     s.feed(s.init(['u1']), s.result());
     s.sent(s.said('Hello', 'u2'));
@@ -140,14 +140,14 @@ describe('which turn is open', () => {
     expect(lastTurn(s)).toMatchObject({ kind: 'between-run', startTrigger: { kind: 'unknown' } });
   });
 
-  it('opens no turn for the result of a tool that comes between turns', () => {
+  it('opens no turn for a tool result between turns', () => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]), s.result(), s.toolResult('t1', 'late'));
     expect(s.story().turns).toHaveLength(1);
     expect(lastTurn(s)).toMatchObject({ end: 'success', tools: [{ result: 'late' }] });
   });
 
-  it('knows who else may start a turn', () => {
+  it('reads other triggers', () => {
     const s = session();
     s.feed(s.init(['u0']), s.result({ user_message_uuids: ['u0'] }));
     const trigger = (origin: object) => {
@@ -170,7 +170,7 @@ describe('which turn is open', () => {
     expect(lastTurn(s)?.texts).toEqual(['Two']);
   });
 
-  it('declares the results that are missing by their number', () => {
+  it('declares missing results', () => {
     const s = session();
     s.feed(s.init(['u1']), s.result({ result_index: 0 }), s.init(['u2']), s.result({ result_index: 3 }));
     const lost = s.story().customs.filter((event) => event.name === 'interlude:lost');
@@ -196,11 +196,7 @@ describe('which turn is open', () => {
   });
 
   it.each([
-    [
-      { subtype: 'error_max_turns', is_error: true, errors: [] },
-      'error_max_turns',
-      'The turn stopped at its limit of steps.',
-    ],
+    [{ subtype: 'error_max_turns', is_error: true, errors: [] }, 'error_max_turns', 'The turn reached its step limit.'],
     [
       {
         is_error: true,
@@ -220,19 +216,19 @@ describe('which turn is open', () => {
       'error_during_execution',
       'Boom',
     ],
-  ])('says readably why a turn failed: %#', (fields, code, message) => {
+  ])('has a readable error for a failed turn: %#', (fields, code, message) => {
     const s = session();
     s.feed(s.init(['u1']), s.result(fields));
     expect(lastTurn(s)?.end).toEqual({ code, message });
   });
 
-  it('shows what only the result says, as a local command does', () => {
+  it('shows text found only in the result', () => {
     const s = session();
     s.feed(s.init(['u1']), s.result({ num_turns: 0, result: 'Cost: $0.12', user_message_uuids: ['u1'] }));
     expect(lastTurn(s)?.texts).toEqual(['Cost: $0.12']);
   });
 
-  it('closes what is open when the process ends, and says so once', () => {
+  it('closes everything when the process ends, once', () => {
     const s = session();
     s.feed(s.init(['u1']), s.taskStarted('a'), s.stream({ type: 'message_start', message: { id: 'm1' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('') }));
@@ -246,7 +242,7 @@ describe('which turn is open', () => {
     expect(ends).toEqual([{ reason: 'exited', exitCode: 1 }]);
   });
 
-  it('is interrupted, and has not failed, where somebody ended the process', () => {
+  it('is cancelled if the process was stopped on request', () => {
     const s = session();
     s.feed(s.init(['u1']), s.result({ num_turns: 1 }), s.init(['u2']));
     s.ended({ reason: 'the runner was stopped', isAsked: true });
@@ -255,7 +251,7 @@ describe('which turn is open', () => {
 });
 
 describe('tasks', () => {
-  it('ends a task that vanished from the set without a word when the next turn begins', () => {
+  it('ends an unreported task missing from the set when the next turn begins', () => {
     const s = withTasks('a', 'b');
     s.feed(s.taskSet('a', 'b'), s.taskSet('b'));
     expect(s.story().tasks.a?.ends).toEqual([]);
@@ -264,7 +260,7 @@ describe('tasks', () => {
     expect(s.story().tasks.b?.ends).toEqual([]);
   });
 
-  it('takes the word of a patch for a task that is never notified of', () => {
+  it('uses a patch’s status for a task without a notification', () => {
     const s = withTasks('a');
     s.feed(s.taskSet('a'), s.system('task_updated', { task_id: 'a', run_id: 'run-a', patch: { status: 'killed' } }));
     expect(s.story().tasks.a?.ends).toEqual([]);
@@ -280,14 +276,14 @@ describe('tasks', () => {
     expect(Object.keys(s.story().tasks)).toEqual(['a']);
   });
 
-  it('ends the tasks of an earlier process when another one shows by its socket', () => {
+  it('ends tasks of an earlier process when the socket changes', () => {
     const s = session();
     s.feed(s.init(['u1'], { messaging_socket_path: '/run/1.sock' }), s.taskStarted('a'), s.result({ result_index: 0 }));
     s.feed(s.init(['u2'], { messaging_socket_path: '/run/2.sock' }));
     expect(s.story().tasks.a?.ends).toEqual(['lost']);
   });
 
-  it('tells two runs of one task apart', () => {
+  it('keeps two runs of a task apart', () => {
     const s = withTasks();
     s.feed(s.taskStarted('a', { run_id: '1' }), s.taskEnded('a', { run_id: '1', status: 'completed' }));
     s.feed(s.taskStarted('a', { run_id: '2' }), s.taskEnded('a', { run_id: '1' }), s.taskEnded('a', { run_id: '2' }));
@@ -332,7 +328,7 @@ describe('tasks', () => {
 describe('requests', () => {
   const asked = { tool: 'Bash', input: { command: 'rm x' }, toolUseID: 't1', description: 'Remove x' };
 
-  it('is a question when the agent asks one', () => {
+  it('is a question for AskUserQuestion', () => {
     const s = session();
     const input = { questions: [{ question: 'Which one?' }] };
     const [output] = s.adapter.permissionAsked({ tool: 'AskUserQuestion', input, toolUseID: 't1' }, 5);
@@ -346,12 +342,12 @@ describe('requests', () => {
     tool_result_meta: [{ id, non_execution_kind, permission_decision: decision && { decision } }],
   });
   it.each([
-    ['denied when its tool was not run for that, whatever was said', meta('permission-rule', 'reject'), 'denied'],
+    ['denied when its tool was not run for that, whatever the decision', meta('permission-rule', 'reject'), 'denied'],
     ['denied when a person rejected it', meta('user-rejected', undefined), 'denied'],
     ['cancelled when it was interrupted', meta('interrupted', undefined), 'cancelled'],
     ['allowed when its tool ran, and failed', meta(undefined, 'accept'), 'allowed'],
-    ['unknown when its tool failed and nobody says whether it ran', {}, 'unknown'],
-    ['unknown when only another tool’s fate is told', meta('permission-rule', 'reject', 't2'), 'unknown'],
+    ['unknown when its tool failed without a verdict', {}, 'unknown'],
+    ['unknown when only another tool has a verdict', meta('permission-rule', 'reject', 't2'), 'unknown'],
   ])('was %s', (_, more, outcome) => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]));
@@ -364,7 +360,7 @@ describe('requests', () => {
     expect(lastTurn(s)?.tools).toEqual([{ name: 'Bash', args: {}, result: 'Lieber nicht.', isError: true }]);
   });
 
-  it('was denied when the turn’s result lists it, or a message says so', () => {
+  it('is denied by the turn’s result or a message', () => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1'), toolUse('t2')]));
     s.outputs.push(...s.adapter.permissionAsked(asked, 1));
@@ -378,7 +374,7 @@ describe('requests', () => {
     ]);
   });
 
-  it('is resolved once as unknown when the agent goes on, and then as its tool tells', () => {
+  it('resolves as unknown when the agent continues, then by its tool', () => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]));
     s.outputs.push(...s.adapter.permissionAsked(asked, 1));
@@ -387,7 +383,7 @@ describe('requests', () => {
     expect(s.story().requests).toEqual([{ id: 't1', outcomes: ['unknown', 'allowed'] }]);
   });
 
-  it('is another one if the model uses the id of one that was passed in an earlier turn', () => {
+  it('is new if its id was passed in an earlier turn', () => {
     const s = session();
     const ask = () => s.outputs.push(...s.adapter.permissionAsked(asked, 1));
     s.feed(s.init(['u1']));
@@ -411,14 +407,14 @@ describe('requests', () => {
 });
 
 describe('messages', () => {
-  it('keeps what it does not know whole, and shows nothing of it', () => {
+  it('stores unknown messages whole', () => {
     const s = session();
     const unknown = { type: 'system', subtype: 'from_the_future', uuid: 'x', deep: { field: [1] } };
     s.feed(unknown, { type: 'constructor', uuid: 'y' }, { type: 'keep_alive' });
     expect(s.story().raws).toEqual([unknown, { type: 'constructor', uuid: 'y' }]);
   });
 
-  it('says retries and compaction in the transcript', () => {
+  it('shows retries and compactions', () => {
     const s = session();
     const retry = { attempt: 2, max_retries: 10, retry_delay_ms: 4000, error_status: 529, error: 'overloaded' };
     s.feed(s.system('api_retry', retry));
@@ -427,12 +423,12 @@ describe('messages', () => {
     );
     const notices = s.story().customs.filter((event) => event.name === 'interlude:notice');
     expect(notices.map((event) => event.value)).toEqual([
-      { text: 'The model API did not answer (529 overloaded). Trying again in 4 s, 2 of 10.', tone: 'warning' },
+      { text: 'The model API did not respond (529 overloaded). Retry 2 of 10 in 4 s.', tone: 'warning' },
       { text: 'The conversation was compacted to make room, 150,000 → 9,000 tokens.', tone: 'info' },
     ]);
   });
 
-  it('carries an init when it differs from the last, and one thinking estimate per block', () => {
+  it('forwards changed inits and one thinking estimate per block', () => {
     const s = session();
     s.feed(s.init(['u1']), s.system('thinking_tokens', { estimated_tokens: 3 }));
     s.feed(
@@ -447,7 +443,7 @@ describe('messages', () => {
     expect(estimates).toEqual([{ estimated_tokens: 9 }, { estimated_tokens: 4 }]);
   });
 
-  it('puts a stand-in where a block is no text, with the block beside it', () => {
+  it('adds a stand-in and the block for non-text content', () => {
     const s = session();
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(4000) } };
     s.sent({ type: 'user', uuid: 'u1', message: { role: 'user', content: [text('Look:'), image] } });
@@ -458,13 +454,13 @@ describe('messages', () => {
     expect(content?.event.rawEvent).toEqual([text('Look:'), image]);
   });
 
-  it('says how much of an enormous tool result is not shown', () => {
+  it('notes how much of a huge tool result is missing', () => {
     const s = session();
     s.feed(s.init(['u1']), s.assistant('m1', [toolUse('t1')]), s.toolResult('t1', 'x'.repeat(250_000)));
     expect(lastTurn(s)?.tools[0]?.result).toMatch(/x\n… 50000 more characters are not shown\.$/);
   });
 
-  it('does not repeat a user message that the CLI replays, and shows one that somebody else wrote', () => {
+  it('drops a replayed user message and shows others', () => {
     const s = session();
     s.sent(s.said('Hello', 'u1'));
     s.feed({ ...s.said('Hello', 'u1'), isReplay: true });
@@ -474,7 +470,7 @@ describe('messages', () => {
     expect(s.story().raws).toHaveLength(1);
   });
 
-  it('puts right a streamed text that the whole message contradicts', () => {
+  it('corrects a streamed text from the whole message', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('') }));
@@ -500,7 +496,7 @@ describe('messages', () => {
     expect(lastTurn(s)?.texts).toEqual(expected);
   });
 
-  it('ends what a broken stream left open when the next one starts', () => {
+  it('ends parts of a broken stream when the next one starts', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Half') }));
@@ -509,7 +505,7 @@ describe('messages', () => {
     expect(s.outputs.slice(before).map(({ event }) => event.type)).toEqual(['TEXT_MESSAGE_END']);
   });
 
-  it('ends what a subagent left open when its task ends', () => {
+  it('ends a subagent’s open parts with its task', () => {
     const s = session();
     const fields = { parent_tool_use_id: 'toolu-a' };
     s.feed(s.init(['u1']), s.taskStarted('a', { task_type: 'local_agent' }));
@@ -519,7 +515,7 @@ describe('messages', () => {
     expect(s.story().subagents).toEqual({ a: ['Half'] });
   });
 
-  it('goes on with what a subagent says past the end of a turn', () => {
+  it('continues a subagent’s text past the end of a turn', () => {
     const s = session();
     const stream = (event: object) => s.stream(event, { parent_tool_use_id: 'toolu-a' });
     const delta = (words: string) =>
@@ -531,7 +527,7 @@ describe('messages', () => {
     expect(s.story().subagents).toEqual({ a: ['Half and half'] });
   });
 
-  it('says a subagent’s text once though the start of its task was lost', () => {
+  it('writes a subagent’s text once without its task’s start', () => {
     const s = session();
     const fields = { parent_tool_use_id: 'toolu-a' };
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }, fields));
@@ -540,7 +536,7 @@ describe('messages', () => {
     expect(Object.values(s.story().subagents)).toEqual([['Half']]);
   });
 
-  it('says what a subagent streams after the end of its task, though the start of its message was lost', () => {
+  it('writes a subagent’s stream after its task’s end without the message start', () => {
     const s = session();
     const fields = { parent_tool_use_id: 'toolu-a' };
     const start = () => s.stream({ type: 'content_block_start', index: 0, content_block: text('Hi') }, fields);
@@ -550,7 +546,7 @@ describe('messages', () => {
     expect(s.story().subagents).toEqual({ a: ['Hi', 'Hi'] });
   });
 
-  it('says the rest of a text whose whole message comes after the next one has begun', () => {
+  it('writes the rest of a text whose whole message comes late', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('One') }));
@@ -560,7 +556,7 @@ describe('messages', () => {
     expect(lastTurn(s)?.texts).toEqual(['One', 'Three', ' two']);
   });
 
-  it('keeps an image beside a text that is streamed', () => {
+  it('keeps an image beside a streamed text', () => {
     const s = session();
     s.feed(s.init(['u1']), s.stream({ type: 'message_start', message: { id: 'm1' } }));
     s.feed(s.stream({ type: 'content_block_start', index: 0, content_block: text('Look') }));

@@ -1,21 +1,20 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { clientIdOfMessage, clientIdOfWake, sentBy } from '@interlude/runner/adapters/codex/client-id';
 import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';
-import { decisionsOf } from '@interlude/runner/adapters/codex/decisions';
-import { editsOf } from '@interlude/runner/adapters/codex/edits';
 import { History } from '@interlude/runner/adapters/codex/history';
-import { askedIn } from '@interlude/runner/adapters/codex/requests';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import { editsOf } from '@interlude/runner/adapters/codex/items';
+import { decisionsOf, parseRequest } from '@interlude/runner/adapters/codex/requests';
+import { clientIdOfMessage, clientIdOfWake, parseClientId } from '@interlude/runner/adapters/codex/turns';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound } from '../../support/recorded';
 
-/** A connection of which the test says what passes, and when. */
+/** A connection under a simulated clock. */
 function wire() {
   let runs = 0;
   let now = 0;
   const adapter = new CodexAdapter({ sessionOf: (id) => `s-${id}`, newRunId: () => `r${++runs}` });
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const pass = (dir: 'in' | 'out', msg: object) => void told.push(...adapter.read({ dir, msg }, ++now));
   return {
     adapter,
@@ -29,7 +28,7 @@ function wire() {
       pass('in', { method: 'item/completed', params: { threadId, turnId, item } }),
     end: (id: string, status = 'completed', threadId = 't') =>
       pass('in', { method: 'turn/completed', params: { threadId, turn: { id, status } } }),
-    /** Time alone passes. */
+    /** Advances the clock. */
     wait(ms: number) {
       now += ms;
       if (adapter.dueAt !== null && adapter.dueAt <= now) told.push(...adapter.elapsed(now));
@@ -49,7 +48,7 @@ const user = (id: string, text: string, clientId: string | null = null) => ({
 const says = (id: string, text: string) => ({ type: 'agentMessage', id, text });
 const cause = ({ metadata }: { metadata?: { interlude?: object } } = {}) => metadata?.interlude;
 
-test('a wake is known by the wire alone, and its message is not the user’s', () => {
+test('recognizes a wake by its client id and does not show it as a user message', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', user('i1', 'The command has ended.', clientIdOfWake('rule', ['call/1', 'call,2'])));
@@ -61,7 +60,7 @@ test('a wake is known by the wire alone, and its message is not the user’s', (
   codex.close();
 });
 
-test('a message of the dashboard is named by its turn before Codex says whose it is', () => {
+test('names a dashboard message before Codex does', () => {
   const codex = wire();
   codex.in('thread/started', { thread: { id: 't' } });
   codex.out({ id: 7, method: 'turn/start', params: { threadId: 't', clientUserMessageId: clientIdOfMessage('m1') } });
@@ -71,15 +70,15 @@ test('a message of the dashboard is named by its turn before Codex says whose it
   codex.close();
 });
 
-test('what its client ids say is what was put into them', () => {
-  expect(sentBy(clientIdOfMessage('wake'))).toEqual({ kind: 'message', messageId: 'wake' });
-  expect(sentBy(clientIdOfWake('c1', ['%', 'a,b']))).toEqual({ kind: 'wake', taskIds: ['%', 'a,b'] });
-  expect(sentBy('interlude:wake:%E0%A4%A')).toMatchObject({ kind: 'wake' });
-  expect(sentBy('of another client')).toBeNull();
+test('round-trips client ids', () => {
+  expect(parseClientId(clientIdOfMessage('wake'))).toEqual({ kind: 'message', messageId: 'wake' });
+  expect(parseClientId(clientIdOfWake('c1', ['%', 'a,b']))).toEqual({ kind: 'wake', taskIds: ['%', 'a,b'] });
+  expect(parseClientId('interlude:wake:%E0%A4%A')).toMatchObject({ kind: 'wake' });
+  expect(parseClientId('of another client')).toBeNull();
 });
 
-describe('a turn of which nobody says who began it', () => {
-  test('is for the goal, where there is one', () => {
+describe('a turn without a known cause', () => {
+  test('is attributed to an active goal', () => {
     const codex = wire();
     codex.in('thread/started', { thread: { id: 't' } });
     codex.in('thread/goal/updated', { goal: { objective: 'Build it', status: 'active' } });
@@ -89,7 +88,7 @@ describe('a turn of which nobody says who began it', () => {
     codex.close();
   });
 
-  test('is told without a cause in the end', () => {
+  test('is written without a cause after a timeout', () => {
     const codex = wire();
     codex.turn('u1');
     expect(codex.told).toEqual([]);
@@ -102,7 +101,7 @@ describe('a turn of which nobody says who began it', () => {
   });
 });
 
-test('an end that never comes is inferred from the thread’s rest, or from its failure', () => {
+test('infers a missing end from an idle or failed thread', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', user('i1', 'Go'));
@@ -118,7 +117,7 @@ test('an end that never comes is inferred from the thread’s rest, or from its 
   codex.close();
 });
 
-test('a subagent of the first version is a task, with its requests, and may be asked again', () => {
+test('maps a v1 subagent to a task with requests and further runs', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', user('i1', 'Delegate'));
@@ -154,7 +153,7 @@ test('a subagent of the first version is a task, with its requests, and may be a
   codex.close();
 });
 
-test('a command that Codex does not list any more is lost, unless it tells its end', () => {
+test('loses an unlisted command unless its end follows', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', user('i1', 'Run'));
@@ -174,7 +173,7 @@ test('a command that Codex does not list any more is lost, unless it tells its e
   codex.close();
 });
 
-test('deltas of an item whose beginning was missed say nothing until it is whole', () => {
+test('ignores deltas of an item without a start until it is complete', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', user('i1', 'Say'));
@@ -198,30 +197,30 @@ describe('the history of a thread', () => {
   const fresh = (entries: ReturnType<History['read']>) =>
     entries.filter(({ isOld }) => !isOld).map(({ kind, turnId, fields }) => `${kind} ${fields.id ?? turnId}`);
 
-  test('is news from what was told last, over all its pages', () => {
+  test('is new after the last written turn, across pages', () => {
     const history = new History({ lastTurn: 'a', openTurn: null, isWhole: false });
     expect(fresh(history.read({ data: past.slice(0, 2), nextCursor: 'more' }))).toEqual([]);
     expect(fresh(history.read({ data: [...past.slice(2), ...now] }))).toEqual(['item 2', 'turnStarted b', 'item 3']);
   });
 
-  test('is no news but for the turn that runs, where nothing was told', () => {
+  test('is new only for the open turn of an unknown thread', () => {
     const told = { lastTurn: null, openTurn: null, isWhole: false };
     expect(fresh(new History(told).read({ data: [...past, ...now] }))).toEqual(['turnStarted b', 'item 3']);
     expect(fresh(new History(told).read({ data: past }))).toEqual([]);
   });
 
-  test('is all news of a thread that began here', () => {
+  test('is new for a thread created here', () => {
     const history = new History({ lastTurn: null, openTurn: null, isWhole: true });
     expect(fresh(history.read({ data: past }))).toHaveLength(4);
   });
 
-  test('that was reverted behind the turn that was told last is none', () => {
+  test('is not new if the last written turn was reverted', () => {
     const history = new History({ lastTurn: 'gone', openTurn: null, isWhole: true });
     expect(fresh(history.read({ data: past }))).toEqual([]);
   });
 });
 
-test('what Codex offers is offered, in its order, and denying always', () => {
+test('offers Codex’s decisions in order, plus deny', () => {
   const network = (action: string) => ({
     applyNetworkPolicyAmendment: { network_policy_amendment: { host: 'example.org', action } },
   });
@@ -238,7 +237,7 @@ test('what Codex offers is offered, in its order, and denying always', () => {
   expect(decisions.at(-1)?.result).toEqual({ decision: 'decline' });
 });
 
-test('a form of an MCP server is a question for each of its fields', () => {
+test('maps an MCP form to one question per field', () => {
   const requestedSchema = {
     properties: {
       colour: { enum: ['red', 'blue'], title: 'Colour' },
@@ -254,7 +253,7 @@ test('a form of an MCP server is a question for each of its fields', () => {
     message: 'Which paint?',
     requestedSchema,
   };
-  const asked = askedIn({ id: 5, method: 'mcpServer/elicitation/request', params });
+  const asked = parseRequest({ id: 5, method: 'mcpServer/elicitation/request', params });
   expect(asked?.value).toMatchObject({ kind: 'question', title: 'Which paint?', tool_name: 'paint' });
   expect(asked?.fields).toMatchObject([
     { id: 'colour', header: 'Colour', type: 'text' },
@@ -263,12 +262,12 @@ test('a form of an MCP server is a question for each of its fields', () => {
   ]);
 });
 
-test('what asks a program is no request to people', () => {
-  expect(askedIn({ id: 1, method: 'currentTime/read', params: { threadId: 't' } })).toBeNull();
-  expect(askedIn({ id: 1, method: 'item/tool/call', params: { threadId: 't', tool: 'x' } })).toBeNull();
+test('ignores requests to programs', () => {
+  expect(parseRequest({ id: 1, method: 'currentTime/read', params: { threadId: 't' } })).toBeNull();
+  expect(parseRequest({ id: 1, method: 'item/tool/call', params: { threadId: 't', tool: 'x' } })).toBeNull();
 });
 
-test('the hunks of a diff are edits, a new file and a deleted one are each one', () => {
+test('maps hunks, new files and deleted files to edits', () => {
   const diff = '@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9 @@\n-x\n+y\n';
   const changes = [
     { path: 'new', kind: { type: 'add' }, diff: 'hello\n' },
@@ -284,7 +283,7 @@ test('the hunks of a diff are edits, a new file and a deleted one are each one',
   ]);
 });
 
-test('what is asked under an id that is in use takes the place of what was asked before', () => {
+test('replaces a request whose id is reused', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', says('i0', 'I ask.'));
@@ -296,15 +295,15 @@ test('what is asked under an id that is in use takes the place of what was asked
   pass(ask('i1', 'ls'));
   pass(ask('i2', 'rm -rf /'));
   expect(codex.of('request:resolved').map(({ value }) => value)).toEqual([
-    { request_id: 'i1:3', outcome: 'unknown', message: 'Codex asks for something else under the same id.' },
+    { request_id: 'i1:3', outcome: 'unknown', message: 'Codex reused the id for another request.' },
   ]);
   expect(codex.adapter.asked(3)?.value.input).toMatchObject({ command: 'rm -rf /' });
   codex.close();
 });
 
-test('what can’t be shown whole can only be denied', () => {
+test('offers only deny for an input that can’t be shown', () => {
   const ask = (command: unknown) =>
-    askedIn({
+    parseRequest({
       id: 1,
       method: 'item/commandExecution/requestApproval',
       params: { threadId: 't', itemId: 'i', command },
@@ -316,7 +315,7 @@ test('what can’t be shown whole can only be denied', () => {
   expect(ask('x'.repeat(1_000_000))?.value.title?.length).toBeLessThan(5_000);
 });
 
-test('words that every object knows are no words of Codex’s', () => {
+test('ignores Object.prototype names', () => {
   const codex = wire();
   codex.turn('u1');
   codex.item('u1', says('i0', 'I plan.'));

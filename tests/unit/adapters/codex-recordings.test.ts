@@ -1,32 +1,32 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
 describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   const lines = recordedLines('codex', name);
 
-  test('is told as it was', async () => {
+  test('matches its golden file', async () => {
     const told = playRecorded('codex', lines);
     expectSound(told);
     await expect(toldInLines(told)).toMatchFileSnapshot(`../../fixtures/golden/codex/${name}.txt`);
   });
 
-  test('is sound wherever it is cut', () => {
+  test('is well formed when cut at any frame', () => {
     for (let at = 0; at <= lines.length; at++) expectSound(playRecorded('codex', lines.slice(0, at)));
   });
 
-  test('is sound with every frame doubled, and says nothing more', () => {
+  test('drops every doubled frame', () => {
     const told = playRecorded('codex', lines);
     const doubled = playRecorded(
       'codex',
       lines.flatMap((line) => [line, line]),
     );
     expectSound(doubled);
-    // What `codex exec` prints has no ids by which a line could be known again, and neither has a delta; the end of its
-    // item replaces what deltas have said.
+    // Output of `codex exec` has no ids to detect a repeated line; neither have deltas, which the end of their item
+    // replaces.
     if (name === 'exec-json') return;
     const kept = (events: typeof told) =>
       toldInLines(events.filter(({ event }) => event.name !== CUSTOM.taskOutput))
@@ -36,7 +36,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
     expect(textsOf(doubled)).toEqual(textsOf(told));
   });
 
-  test('is sound with garbage between its frames', () => {
+  test('is well formed with garbage between frames', () => {
     const garbage = GARBAGE.map((msg, at) => ({ dir: at % 3 === 0 ? 'out' : 'in', msg }));
     const mixed = lines.flatMap(({ at, fields }, index): RecordedLine[] => [
       { at, fields },
@@ -46,7 +46,7 @@ describe.each(recordingsOf('codex'))('the recording %s', (name) => {
   });
 });
 
-test('Codex frames of every kind are sound with 10 MB in their texts', () => {
+test('bounds Codex frames with 10 MB of text', () => {
   const huge = 'ä\u0000'.repeat(5 * 1024 * 1024);
   const kinds = new Map<string, { lines: RecordedLine[]; at: number }>();
   for (const name of recordingsOf('codex')) {
@@ -64,8 +64,8 @@ test('Codex frames of every kind are sound with 10 MB in their texts', () => {
   }
 });
 
-/** What was said, by message, as it stands in the end. */
-function textsOf(told: readonly ToldEvent[]): Map<string, string> {
+/** Final text of each message. */
+function textsOf(told: readonly EmittedEvent[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const { event } of told) {
     if (!event.type.endsWith('_CONTENT')) continue;
@@ -86,7 +86,7 @@ function isGrowing(value: unknown): boolean {
   return Object.entries(value).some(([name, one]) => GROWING.has(name) || isGrowing(one));
 }
 
-/** The message with its longest-living texts made long: what the agent says, runs and prints. */
+/** Lengthens the agent's texts, commands and output in a message. */
 function grow(value: unknown, text: string): unknown {
   if (Array.isArray(value)) return value.map((one) => grow(one, text));
   if (typeof value !== 'object' || value === null) return value;

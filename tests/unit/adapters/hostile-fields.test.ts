@@ -1,9 +1,9 @@
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
-/** What an agent may write anywhere: of another type, empty, endless, or the name of what objects have by themselves. */
+/** Values an agent may send anywhere: wrong types, empty, endless, names from Object.prototype. */
 const HOSTILE: readonly unknown[] = [
   null,
   0,
@@ -19,7 +19,7 @@ const HOSTILE: readonly unknown[] = [
   'x'.repeat(10_000),
   '"\u0000'.repeat(300_000),
 ];
-/** Deeper than any parser of ours may go by itself. */
+/** Too deep for recursive readers. */
 const ENDLESS = JSON.parse(`${'[{"a":'.repeat(20_000)}1${'}]'.repeat(20_000)}`);
 type Path = readonly string[];
 
@@ -36,7 +36,7 @@ function replaced(value: unknown, [name, ...rest]: Path, by: unknown): unknown {
   return { ...fields, [name]: replaced(fields[name], rest, by) };
 }
 
-/** Where something may be replaced: in each recording every kind of frame, and in it every field, once. */
+/** Fields to replace: each field of each frame type, once per recording. */
 function placesIn(kind: string): { name: string; lines: RecordedLine[]; at: number; path: Path }[] {
   return recordingsOf(kind).flatMap((name) => {
     const lines = recordedLines(kind, name);
@@ -55,7 +55,7 @@ function placesIn(kind: string): { name: string; lines: RecordedLine[]; at: numb
 }
 
 describe.each(['acp', 'codex', 'opencode'])('a recording of %s', (kind) => {
-  test('stays sound with anything in any field', () => {
+  test('is well formed with any value in any field', () => {
     const places = placesIn(kind);
     expect(places.length).toBeGreaterThan(100);
     fc.assert(
@@ -70,7 +70,7 @@ describe.each(['acp', 'codex', 'opencode'])('a recording of %s', (kind) => {
     );
   });
 
-  test('stays sound with any frame nested without end', () => {
+  test('is well formed with any frame nested too deeply', () => {
     for (const name of recordingsOf(kind)) {
       const lines = recordedLines(kind, name);
       const seen = new Set<string>();

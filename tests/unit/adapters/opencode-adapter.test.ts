@@ -1,15 +1,15 @@
 import { OpencodeAdapter } from '@interlude/runner/adapters/opencode/opencode-adapter';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { expectSound, toldInLines } from '../../support/recorded';
 
 type Fields = Record<string, unknown>;
 
-/** One root session, told event by event as `/event` does. */
+/** One root session, fed with events of `/event`. */
 function session() {
   let [ids, runs] = [0, 0];
   const adapter = new OpencodeAdapter({ sessionOf: (id) => id, newRunId: () => `r${++runs}` });
-  const told: ToldEvent[] = [];
+  const told: EmittedEvent[] = [];
   const pass = (dir: 'in' | 'out', msg: unknown) => told.push(...adapter.read({ dir, msg }, ++ids));
   const tell = (type: string, properties: Fields) => pass('in', { id: `evt_${++ids}`, type, properties });
   const message = (info: Fields, sessionID = 'ses_1') => {
@@ -51,7 +51,7 @@ const starts = (lines: string[], ...beginnings: string[]) =>
   lines.filter((line) => beginnings.some((one) => line.startsWith(one)));
 
 describe('a turn', () => {
-  test('that a person stops by refusing a call without a word is cancelled once the session is idle', () => {
+  test('is cancelled when idle after a rejection without a message', () => {
     const { asked, message, tool, tell, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -65,7 +65,7 @@ describe('a turn', () => {
     expect(starts(lines(), 'RUN_FINISHED')).toEqual([expect.stringContaining('"type":"cancelled"')]);
   });
 
-  test('does not end with an idle session whose message is still open', () => {
+  test('stays open if the session is idle but its message is open', () => {
     const { asked, message, tell, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -75,7 +75,7 @@ describe('a turn', () => {
     expect(starts(lines(), 'RUN_FINISHED', 'RUN_ERROR')).toEqual([]);
   });
 
-  test('has its text though its message says from the first that it has ended', () => {
+  test('has its text though its first event already ended', () => {
     const { asked, message, part, tell, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2', finish: 'stop' });
@@ -89,7 +89,7 @@ describe('a turn', () => {
     ]);
   });
 
-  test('answers all that people had said before its message', () => {
+  test('answers all earlier messages of people', () => {
     const { asked, message, lines } = session();
     asked('msg_0', 'One');
     asked('msg_1', 'Two');
@@ -98,7 +98,7 @@ describe('a turn', () => {
     expect(starts(lines(), 'RUN_FINISHED')[0]).toContain('"userMessageIds":["msg_0","msg_1"]');
   });
 
-  test('goes on where a provider says that it has ended though a call is unanswered', () => {
+  test('continues despite a provider’s end while a call is open', () => {
     const { asked, message, tool, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -109,7 +109,7 @@ describe('a turn', () => {
     expect(starts(lines(), 'RUN_')).toHaveLength(2);
   });
 
-  test('goes on through the compacting of its conversation', () => {
+  test('continues through a compaction', () => {
     const { asked, message, part, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2', finish: 'tool-calls' });
@@ -125,7 +125,7 @@ describe('a turn', () => {
     expect(all.filter((line) => line.includes('"role":"user"'))).toHaveLength(1);
   });
 
-  test('fails that was never begun, because of an error', () => {
+  test('fails on an error before it begins', () => {
     const { asked, tell, lines } = session();
     asked('msg_1', 'Go');
     tell('session.error', {
@@ -135,7 +135,7 @@ describe('a turn', () => {
     expect(starts(lines(), 'RUN_ERROR')).toEqual([expect.stringContaining('Agent not found')]);
   });
 
-  test('of a process that has ended is closed, and its message is not taken for another one’s', () => {
+  test('is closed with its process, and its message stays its own', () => {
     const { asked, message, answer, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -148,7 +148,7 @@ describe('a turn', () => {
     message({ id: 'msg_4', parentID: 'msg_3', finish: 'stop' });
     expect(starts(lines(), 'RUN_')).toEqual([
       expect.stringContaining('turn_msg_1'),
-      expect.stringContaining('OpenCode ended in the middle of this turn.'),
+      expect.stringContaining('OpenCode ended during this turn.'),
       expect.stringContaining('turn_msg_3'),
       expect.stringContaining('"type":"success"'),
     ]);
@@ -156,7 +156,7 @@ describe('a turn', () => {
 });
 
 describe('a subagent', () => {
-  test('whose words go on while the turn ends is told whole, once', () => {
+  test('that continues past the turn is written in full, once', () => {
     const { asked, message, child, part, delta, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -173,7 +173,7 @@ describe('a subagent', () => {
     ]);
   });
 
-  test('that is aborted while it asks is stopped, and what it asked is withdrawn', () => {
+  test('that is aborted while asking is stopped and its request cancelled', () => {
     const { child, message, tool, tell, lines } = session();
     child('ses_2');
     message({ id: 'msg_8', parentID: 'msg_7' }, 'ses_2');
@@ -193,7 +193,7 @@ describe('a subagent', () => {
     expect(all[3]).toContain('"status":"stopped"');
   });
 
-  test('that is set to work again is another run of its task', () => {
+  test('that restarts is another run of its task', () => {
     const { asked, message, child, tool, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -211,7 +211,7 @@ describe('a subagent', () => {
     expect(all[3]).toContain('"status":"completed","summary":"Seen.","run_id":"prt_2"');
   });
 
-  test('of a subagent names whose it is', () => {
+  test('of a subagent names the subagent', () => {
     const { child, tell, message, lines } = session();
     child('ses_2');
     tell('session.created', {
@@ -224,7 +224,7 @@ describe('a subagent', () => {
   });
 });
 
-describe('what a call changed', () => {
+describe('the edits of a call', () => {
   test.each([
     [
       'edit',
@@ -241,7 +241,7 @@ describe('what a call changed', () => {
       ['a', 'k\nx', 'k\ny'],
     ],
     ['bash', { command: 'x' }, {}, null],
-  ])('is told of %s', (tool, input, metadata, edit) => {
+  ])('come from %s', (tool, input, metadata, edit) => {
     const { asked, message, part, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -259,7 +259,7 @@ describe('what a call changed', () => {
     if (edit === null) expect(result).not.toContain('edits');
   });
 
-  test('in its list of things to do is its plan', () => {
+  test('of todowrite are its plan', () => {
     const { asked, message, part, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -280,7 +280,7 @@ describe('what a call changed', () => {
   });
 });
 
-describe('whatever is in a frame', () => {
+describe('a hostile frame', () => {
   const VALUES: unknown[] = [null, 7, '', 'x', [], {}, [[]], { id: 7 }, 'x'.repeat(10_000_000)];
   const TYPES = [
     ...[
@@ -295,7 +295,7 @@ describe('whatever is in a frame', () => {
     ...['question.asked', 'question.replied', 'question.rejected', 'sync', 'session.next.prompted', 'anything'],
   ];
 
-  test.each(TYPES)('of %s, nothing throws, and every record fits', (type) => {
+  test.each(TYPES)('of type %s never throws, and every record fits', (type) => {
     const { asked, message, pass, tell, lines } = session();
     asked('msg_1', 'Go');
     message({ id: 'msg_2' });
@@ -324,7 +324,7 @@ describe('whatever is in a frame', () => {
     lines();
   });
 
-  test('that is an answer, nothing throws', () => {
+  test('that is a response never throws', () => {
     const { pass, answer, lines } = session();
     for (const value of [
       null,
@@ -353,7 +353,7 @@ describe('whatever is in a frame', () => {
   });
 });
 
-test('what can’t be shown whole can only be denied', () => {
+test('offers only deny for an input that can’t be shown', () => {
   const { tell, lines } = session();
   const ask = (id: string, metadata: Fields) =>
     tell('permission.asked', { id, sessionID: 'ses_1', permission: 'edit', patterns: ['a'], metadata });
@@ -364,7 +364,7 @@ test('what can’t be shown whole can only be denied', () => {
   expect(opened).toEqual([3, 1, 1]);
 });
 
-test('words that every object knows are no words of OpenCode’s', () => {
+test('ignores Object.prototype names', () => {
   const { asked, message, part, lines } = session();
   asked('msg_1', 'Go');
   message({ id: 'msg_2' });

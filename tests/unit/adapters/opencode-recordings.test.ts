@@ -1,5 +1,5 @@
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
-import { readRecording } from '@interlude/runner/cli/recording';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
+import { readRecording } from '@interlude/runner/replay/recording';
 import { describe, expect, test } from 'vitest';
 import { expectSound, playRecorded, recordedLines, recordingsOf, toldInLines } from '../../support/recorded';
 
@@ -8,22 +8,22 @@ const RECORDINGS = recordingsOf('opencode');
 describe.each(RECORDINGS)('the recording %s of OpenCode', (name) => {
   const lines = recordedLines('opencode', name);
 
-  test('is told as it is written down beside it', async () => {
+  test('matches its golden file', async () => {
     const text = toldInLines(playRecorded('opencode', lines));
     await expect(text).toMatchFileSnapshot(`../../fixtures/golden/opencode/${name}.txt`);
   });
 
-  test('is sound wherever it is cut off', () => {
+  test('is well formed when cut at any event', () => {
     for (let length = 1; length <= lines.length; length += 1)
       expectSound(playRecorded('opencode', lines.slice(0, length)));
   });
 
-  test('is told alike when every event comes twice', () => {
+  test('drops doubled events', () => {
     const twice = lines.flatMap((line) => (line.fields.dir === 'in' ? [line, line] : [line]));
     expect(toldInLines(playRecorded('opencode', twice))).toBe(toldInLines(playRecorded('opencode', lines)));
   });
 
-  test('is recognised as one of OpenCode', async () => {
+  test('is recognized by its lines', async () => {
     expect(await readRecording(`tests/fixtures/recordings/opencode/${name}.jsonl`)).toMatchObject({ kind: 'opencode' });
     expect(Object.keys(RECORDED_KINDS)).toContain('opencode');
   });

@@ -1,18 +1,18 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /**
- * Whose work it is: the rules that every way in has to keep. Those that an adapter decides hold for every recording of
- * every kind, and are looked at here; the others are kept by what all kinds share, and tested there.
+ * Rules of ownership that every source must keep. Those an adapter decides are checked here in every recording of every
+ * kind; shared code keeps the others, and its tests are named here.
  */
 type Rule = { rule: string } & (
-  | { holds: (told: readonly ToldEvent[]) => void }
-  /** `file: title of a test`, or the beginning of one. */
+  | { holds: (told: readonly EmittedEvent[]) => void }
+  /** `file: title of a test`, or the start of the title. */
   | { keptBy: readonly string[] }
 );
 
@@ -24,7 +24,7 @@ const RULES: readonly Rule[] = [
       for (const { sessionId, event } of told) {
         if (event.type === 'TOOL_CALL_START') calls.set(event.toolCallId, sessionId);
         const call = event.name === 'task:started' ? textOf(fieldsOf(event.value).tool_use_id) : null;
-        // of one that was made before the recording begins nothing is told
+        // A call made before the recording has no owner in it.
         if (call !== null) expect(calls.get(call) ?? sessionId, `the session of ${call}`).toBe(sessionId);
       }
     },
@@ -109,7 +109,7 @@ const RULES: readonly Rule[] = [
     rule: 'to begin anew ends what a session owns, to compact its context does not',
     keptBy: [
       'tests/integration/hooks-companion.test.ts: is in the dashboard as it was, over restarts of the companion',
-      'tests/unit/adapters/opencode-adapter.test.ts: goes on through the compacting of its conversation',
+      'tests/unit/adapters/opencode-adapter.test.ts: continues through a compaction',
     ],
   },
   {
@@ -134,7 +134,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-function tasksIn(told: readonly ToldEvent[]) {
+function tasksIn(told: readonly EmittedEvent[]) {
   return told.flatMap(({ sessionId, event }) =>
     event.type === 'CUSTOM' && String(event.name).startsWith('task:')
       ? [{ sessionId, event, value: fieldsOf(event.value) }]
@@ -142,7 +142,7 @@ function tasksIn(told: readonly ToldEvent[]) {
   );
 }
 
-/** Claude's lie beside the folders of the others. */
+/** Claude's recordings are beside the folders of the other kinds. */
 function allOf(kind: string): [string, RecordedLine[]][] {
   const folder = existsSync(`tests/fixtures/recordings/${kind}`) ? kind : '.';
   return recordingsOf(folder).map((name) => [name, recordedLines(folder, name)]);

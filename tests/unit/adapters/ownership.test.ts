@@ -1,15 +1,15 @@
 import { fieldsOf, isObject } from '@interlude/protocol/fields';
-import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { RecordedLine } from '@interlude/runner/adapters/recordings';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { CUT, playRecorded, recordedLines, recordingsOf } from '../../support/recorded';
 
 /**
- * What happens in one session is told in it and nowhere else, whatever others do on the same connection at the same
- * time: two recordings, one frame of this and one of that, give what each gives by itself.
+ * Events of a session stay in it, whatever other sessions do on the same connection: two interleaved recordings give
+ * what each gives alone.
  */
 
-/** As another agent would have said it: every id of the recording is another one. */
+/** The recording with other ids, as from another agent. */
 function renamed(lines: readonly RecordedLine[], mark: string): RecordedLine[] {
   const ids = new Set<string>();
   const collect = (value: unknown, name = ''): void => {
@@ -28,7 +28,7 @@ function renamed(lines: readonly RecordedLine[], mark: string): RecordedLine[] {
     if (typeof value === 'string') return rename(value);
     if (Array.isArray(value)) return value.map((one) => changed(one, depth + 1));
     if (!isObject(value)) return value;
-    // JSON-RPC counts from one on each connection, and here there is one.
+    // JSON-RPC ids count from one per connection, and here there is one.
     return Object.fromEntries(
       Object.entries(value).map(([key, one]) => [
         rename(key),
@@ -39,7 +39,7 @@ function renamed(lines: readonly RecordedLine[], mark: string): RecordedLine[] {
   return lines.map(({ at, fields }) => ({ at, fields: { ...fields, msg: changed(fields.msg) } }));
 }
 
-/** By their times; an HTTP request and its answer stay together. */
+/** By time; an HTTP request and its response stay together. */
 function interleaved(one: readonly RecordedLine[], other: readonly RecordedLine[]): RecordedLine[] {
   const left: [RecordedLine[], RecordedLine[]] = [[...one], [...other]];
   const merged: RecordedLine[] = [];
@@ -57,12 +57,12 @@ function interleaved(one: readonly RecordedLine[], other: readonly RecordedLine[
   return merged;
 }
 
-/** The events of each session, without the ids that another numbering gives. */
-function bySession(told: readonly ToldEvent[]): string[] {
+/** Events of each session without generated ids. */
+function bySession(told: readonly EmittedEvent[]): string[] {
   const sessions = new Map<string, string[]>();
   for (const { sessionId, event } of told) {
     const { type, name, delta, content, value } = event;
-    // What names no session is about the connection, and only kept.
+    // Frames without a session concern the connection and are only stored.
     if (type === 'RAW') continue;
     const { status, outcome } = fieldsOf(value);
     const { turn, trigger } = event.metadata?.interlude ?? {};
@@ -75,7 +75,7 @@ function bySession(told: readonly ToldEvent[]): string[] {
 const withoutExit = (lines: readonly RecordedLine[]) => lines.filter(({ fields }) => !('exit' in fieldsOf(fields.msg)));
 
 const KINDS = ['acp', 'codex', 'opencode'];
-/** A connection is opened once. */
+/** A connection opens once. */
 function joining(lines: readonly RecordedLine[]): RecordedLine[] {
   const opening = lines.find(({ fields }) => fieldsOf(fields.msg).method === 'initialize');
   if (opening === undefined) return [...lines];
@@ -85,10 +85,13 @@ function joining(lines: readonly RecordedLine[]): RecordedLine[] {
   return lines.filter((line) => line !== opening && !isAnswer(line.fields));
 }
 
-/** `codex exec` has a connection for each session, OpenCode's coming API is another one, and two of ACP have several. */
+/**
+ * `codex exec` has one session per connection, OpenCode's v2 API is another interface, and two ACP recordings have
+ * several sessions.
+ */
 const ALONE = new Set(['exec-json', 'v2-api', 'claude-air-killed', 'opencode-killed']);
 
-/** Of the same agent: what it offers is agreed on once for each connection. */
+/** Recordings of the same agent: capabilities are negotiated once per connection. */
 function besides(kind: string, name: string, names: readonly string[]): string {
   if (kind !== 'acp') return 'background';
   const agent = name.replace(/-(three-tasks|three-tasks-raw|[a-z]+)$/, '');
@@ -107,6 +110,6 @@ describe.each(KINDS)('on one connection of the kind %s', (kind) => {
   });
 });
 
-function asSecond(one: ToldEvent): ToldEvent {
+function asSecond(one: EmittedEvent): EmittedEvent {
   return { ...one, sessionId: `second-${one.sessionId}` };
 }

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
-import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/claude/recording';
+import { feedRecordingLine, parseRecordingLine, type RecordingLine } from '@interlude/runner/adapters/recordings';
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/recordings/', import.meta.url));
 
-/** The recordings of real Claude Code runs: terse ones, and those of the demo. */
+/** Recordings of real Claude Code runs, and those of the demo. */
 export const RECORDINGS = [...names(''), ...names('demo/')];
 
 export function recordingLines(name: string): RecordingLine[] {

@@ -1,15 +1,15 @@
 import { fieldsOf } from '@interlude/protocol/fields';
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { describe, expect, test } from 'vitest';
 import { playRecorded, recordedLines } from '../../support/recorded';
 
 /**
- * The same story, as each agent really told it: it gives the same transcript, up to what the agent does not tell. Every
- * difference is listed here, with its reason.
+ * The same story recorded with each agent gives the same transcript, except for what an agent does not report. Every
+ * difference is listed with its reason.
  */
 
-/** What a person would see of the agent's own session, a line each. What it is called and how it is worded is left out. */
-function seen(told: readonly ToldEvent[]): string[] {
+/** A person's view of the agent's own session, one line each, without names and wording. */
+function seen(told: readonly EmittedEvent[]): string[] {
   const lines: string[] = [];
   const [first] = told;
   let isOpen = false;
@@ -59,7 +59,7 @@ const PERMITTED = [...CALLS, '  asks for a permission', '  allowed', 'success'];
 const FAILS = ['a turn answers 1', 'failed'];
 const INTERRUPTED = [...CALLS, 'cancelled'];
 
-/** An agent whose transcript is another, and why. */
+/** An agent with another transcript, and why. */
 type Otherwise = [recording: string, why: string, transcript: string[]];
 
 interface Chapter {

@@ -1,4 +1,4 @@
-/** Messages as the Agent SDK 0.3.329 sends them, with a fresh uuid each; only what a test is about is passed in. */
+/** Messages of Agent SDK 0.3.329, each with a fresh uuid. */
 export function sdkMessages() {
   let count = 0;
   const uuid = () => `uuid-${++count}`;

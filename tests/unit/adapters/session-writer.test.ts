@@ -1,4 +1,4 @@
-import type { ToldEvent } from '@interlude/runner/adapters/wire';
+import type { EmittedEvent } from '@interlude/runner/adapters/wire';
 import { SessionWriter, type SessionWriterOptions } from '@interlude/runner/adapters/writer/session-writer';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -11,14 +11,14 @@ function newWriter(options: Partial<SessionWriterOptions> = {}) {
   return writer;
 }
 
-test('a message of the dashboard is told in a replay, where no log has it, and only there', () => {
+test('writes a dashboard message only in a replay', () => {
   const options = { sessionId: 's1', newRunId: () => 'r1' };
   const [live, replay] = [new SessionWriter(options), new SessionWriter({ ...options, isReplay: true })];
   for (const writer of [live, replay]) {
     writer.at(1);
     writer.dashboardMessage('m1', 'Build it');
     writer.dashboardMessage('m1', 'Build it');
-    // It comes back in the agent's own history.
+    // The agent's own history returns it.
     writer.userMessage('m1', 'Build it');
   }
   expect(live.take()).toEqual([]);
@@ -28,25 +28,25 @@ test('a message of the dashboard is told in a replay, where no log has it, and o
 });
 
 const user = (...userMessageIds: string[]) => ({ kind: 'user', userMessageIds }) as const;
-const types = (told: readonly ToldEvent[]) => told.map(({ event: { type, name } }) => String(name ?? type));
-const texts = (told: readonly ToldEvent[], id: string) =>
+const types = (told: readonly EmittedEvent[]) => told.map(({ event: { type, name } }) => String(name ?? type));
+const texts = (told: readonly EmittedEvent[], id: string) =>
   told.reduce((text, { event: { messageId, delta, metadata } }) => {
     if (messageId !== id || typeof delta !== 'string') return text;
     return metadata?.interlude?.whole ? delta : text + delta;
   }, '');
 
 describe('a turn', () => {
-  test('names the messages it answers, also those it was told of while it ran', () => {
+  test('names all messages it answers', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
-    writer.answers(['m2']);
+    writer.addAnswered(['m2']);
     writer.finish({ kind: 'success' });
     const [started, finished] = writer.take();
     expect(started?.event.metadata?.interlude).toEqual({ turn: 'user', userMessageIds: ['m1'] });
     expect(finished?.event.metadata?.interlude).toEqual({ userMessageIds: ['m1', 'm2'] });
   });
 
-  test('that a task woke has the run that started the task as its parent', () => {
+  test('triggered by a task has the task’s starting run as parent', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.taskStarted({ task_id: 't1', description: 'poll' });
@@ -55,7 +55,7 @@ describe('a turn', () => {
     expect(writer.take().at(-1)?.event).toMatchObject({ parentRunId: 'r1' });
   });
 
-  test('that begins while another is open ends that one, as inferred', () => {
+  test('ends an open turn as inferred', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
     writer.begin(user('m2'));
@@ -63,33 +63,33 @@ describe('a turn', () => {
     expect(finished?.event).toMatchObject({ runId: 'r1', metadata: { interlude: { inferred: true } } });
   });
 
-  test('closes the text, the calls and the requests that are open in it, before its own end', () => {
+  test('closes its open texts, calls and requests before its end', () => {
     const writer = newWriter();
     writer.begin(user('m1'));
-    writer.speaker().call('c1', 'shell');
+    writer.parts().startCall('c1', 'shell');
     writer.requested({ request_id: 'q1', kind: 'permission' });
-    writer.speaker().say('text', 'a', 'Hm');
+    writer.parts().appendText('text', 'a', 'Hm');
     writer.finish({ kind: 'cancelled' });
     const order = types(writer.take()).slice(-4);
     expect(order).toEqual(['TEXT_MESSAGE_END', 'TOOL_CALL_END', 'request:resolved', 'RUN_FINISHED']);
   });
 
-  test('that is announced is told with its first sign, and not at all without one', () => {
+  test('that is announced starts at its first content', () => {
     const writer = newWriter();
-    writer.sign('announce', () => user('m1'));
+    writer.applyTurnInput('announce', () => user('m1'));
     expect([writer.take(), writer.turn]).toEqual([[], null]);
-    writer.sign('request', () => user('m1'));
+    writer.applyTurnInput('request', () => user('m1'));
     writer.finish({ kind: 'success' });
-    writer.sign('announce', () => user('m2'));
+    writer.applyTurnInput('announce', () => user('m2'));
     writer.end({ reason: 'exited' });
-    writer.sign('request', () => user('m3'));
+    writer.applyTurnInput('request', () => user('m3'));
     expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_FINISHED', 'session:ended']);
   });
 
-  test('that a message joins is told again, as a user turn', () => {
+  test('that a message joins is rewritten as a user turn', () => {
     const writer = newWriter();
     writer.begin({ kind: 'between-run', trigger: { kind: 'task', taskIds: ['t1'] } });
-    writer.join(['m1']);
+    writer.joinTurn(['m1']);
     writer.finish({ kind: 'success' });
     const told = writer.take().map(({ event: { type, runId, metadata } }) => [type, runId, metadata?.interlude]);
     expect(told.slice(1)).toEqual([
@@ -98,7 +98,7 @@ describe('a turn', () => {
     ]);
   });
 
-  test('ends with what its adapter knows by then, whatever ends it', () => {
+  test('ends with the adapter’s final details', () => {
     const unfinished = { kind: 'failed', message: 'No result', code: 'result_missing' } as const;
     const writer = newWriter({ unfinished, beforeTurnEnds: () => ({ foldedTaskIds: ['t1'] }) });
     writer.begin(user('m1'));
@@ -111,7 +111,7 @@ describe('a turn', () => {
     ]);
   });
 
-  test('leaves open what a person is asked by a subagent, or between turns', () => {
+  test('leaves requests of subagents and between turns open', () => {
     const writer = newWriter();
     writer.requested({ request_id: 'between', kind: 'permission' });
     writer.begin(user('m1'));
@@ -122,99 +122,99 @@ describe('a turn', () => {
   });
 });
 
-describe('a speaker', () => {
-  test('that tells no ids goes on with one text until something else begins', () => {
+describe('a part assembler', () => {
+  test('continues a text without an id until another part begins', () => {
     const writer = newWriter();
     writer.begin(user());
-    const agent = writer.speaker();
-    agent.say('text', null, 'One ');
-    agent.say('text', null, 'two.');
-    agent.say('thought', null, 'Hm.');
-    agent.say('text', null, 'Three.');
-    agent.call('c1', 'shell');
-    agent.say('text', null, 'Four.');
+    const agent = writer.parts();
+    agent.appendText('text', null, 'One ');
+    agent.appendText('text', null, 'two.');
+    agent.appendText('thought', null, 'Hm.');
+    agent.appendText('text', null, 'Three.');
+    agent.startCall('c1', 'shell');
+    agent.appendText('text', null, 'Four.');
     const told = writer.take();
     const starts = told.filter(({ event }) => event.type === 'TEXT_MESSAGE_START').map(({ event }) => event.messageId);
     expect(starts.map((id) => texts(told, String(id)))).toEqual(['One two.', 'Three.', 'Four.']);
   });
 
-  test('that goes on with a message which was broken in on says the rest under an id of its own', () => {
+  test('writes the rest of an interrupted message under a new id', () => {
     const writer = newWriter();
     writer.begin(user());
-    writer.speaker().say('text', 'a', 'One');
-    writer.speaker().call('c1', 'shell');
-    writer.speaker().say('text', 'a', 'two');
+    writer.parts().appendText('text', 'a', 'One');
+    writer.parts().startCall('c1', 'shell');
+    writer.parts().appendText('text', 'a', 'two');
     writer.finish({ kind: 'success' });
     expectSound(writer.take());
   });
 
-  test('says of a whole text only what is new, and replaces what differs', () => {
+  test('appends the new part of a full text or replaces it', () => {
     const writer = newWriter();
     writer.begin(user());
-    const agent = writer.speaker();
-    agent.say('text', 'a', 'One tw');
-    agent.sayWhole('text', 'a', 'One two');
+    const agent = writer.parts();
+    agent.appendText('text', 'a', 'One tw');
+    agent.setText('text', 'a', 'One two');
     expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: 'o' });
-    agent.sayWhole('text', 'a', 'Two one');
+    agent.setText('text', 'a', 'Two one');
     expect(writer.take().at(-1)?.event).toMatchObject({ delta: 'Two one', metadata: { interlude: { whole: true } } });
-    agent.sayWhole('text', 'a', 'Two one!');
+    agent.setText('text', 'a', 'Two one!');
     expect(writer.take().at(-1)?.event).toEqual({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'a', delta: '!' });
   });
 
-  test('corrects a text that has ended, once, and says nothing where nothing differs', () => {
+  test('corrects an ended text once, only if it differs', () => {
     const writer = newWriter();
     writer.begin(user());
-    const agent = writer.speaker();
-    agent.say('text', 'a', 'One');
+    const agent = writer.parts();
+    agent.appendText('text', 'a', 'One');
     agent.endText();
     writer.take();
-    agent.sayWhole('text', 'a', 'One');
+    agent.setText('text', 'a', 'One');
     expect(writer.take()).toEqual([]);
-    agent.sayWhole('text', 'a', 'Two');
-    agent.sayWhole('text', 'a', 'Two');
+    agent.setText('text', 'a', 'Two');
+    agent.setText('text', 'a', 'Two');
     expect(types(writer.take())).toEqual(['TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END']);
   });
 
-  test('says the rest of a text that was ended too early and is too long to be replaced', () => {
+  test('writes the rest of a long text that ended early', () => {
     const writer = newWriter();
     writer.begin(user());
-    const agent = writer.speaker();
+    const agent = writer.parts();
     const long = 'x'.repeat(100_000);
-    agent.say('text', 'a', long);
+    agent.appendText('text', 'a', long);
     agent.endText();
-    agent.sayWhole('text', 'a', long);
-    for (const whole of [`${long} and`, `${long} and more`]) agent.sayWhole('text', 'a', whole);
+    agent.setText('text', 'a', long);
+    for (const whole of [`${long} and`, `${long} and more`]) agent.setText('text', 'a', whole);
     writer.finish({ kind: 'success' });
-    agent.sayWhole('text', 'a', `${long} and more`);
+    agent.setText('text', 'a', `${long} and more`);
     const told = writer.take();
     const starts = told.filter(({ event }) => event.type === 'TEXT_MESSAGE_START').map(({ event }) => event.messageId);
     expect(starts.map((id) => texts(told, String(id)))).toEqual([long, ' and more']);
     expectSound(told);
   });
 
-  test('tells the arguments of a call as they grow, and anew where they change', () => {
+  test('appends growing arguments and replaces changed ones', () => {
     const writer = newWriter();
     writer.begin(user());
-    const agent = writer.speaker();
-    agent.call('c1', 'shell');
-    agent.args('c1', {});
-    agent.args('c1', { command: 'ls' });
-    agent.args('c1', { command: 'ls' });
+    const agent = writer.parts();
+    agent.startCall('c1', 'shell');
+    agent.setArgs('c1', {});
+    agent.setArgs('c1', { command: 'ls' });
+    agent.setArgs('c1', { command: 'ls' });
     const told = writer.take().filter(({ event }) => event.type === 'TOOL_CALL_ARGS');
     expect(told.map(({ event }) => event.delta)).toEqual(['{}', '{"command":"ls"}']);
     expect(told[1]?.event.metadata?.interlude?.whole).toBe(true);
   });
 
-  test('of a 10 MB text says all, in records that the server takes', () => {
+  test('splits a 10 MB text into records', () => {
     const writer = newWriter();
     writer.begin(user());
     const long = '\u0001😀'.repeat(3_500_000);
-    writer.speaker().say('text', 'a', long);
+    writer.parts().appendText('text', 'a', long);
     const told = writer.take();
     expect(texts(told, 'a')).toBe(long);
     expect(told.every(({ event }) => (event.delta as string | undefined)?.isWellFormed() ?? true)).toBe(true);
-    writer.speaker().call('c1', 'shell');
-    writer.speaker().result('c1', long, { edits: [{ path: 'a', before: long, after: long }] });
+    writer.parts().startCall('c1', 'shell');
+    writer.parts().setResult('c1', long, { edits: [{ path: 'a', before: long, after: long }] });
     writer.finish({ kind: 'success' });
     const rest = writer.take();
     expectSound([...told, ...rest]);
@@ -222,53 +222,53 @@ describe('a speaker', () => {
   });
 });
 
-describe('a call id that is used again', () => {
-  const results = (told: readonly ToldEvent[]) =>
+describe('a reused call id', () => {
+  const results = (told: readonly EmittedEvent[]) =>
     told.flatMap(({ event: { type, toolCallId, content } }) =>
       type === 'TOOL_CALL_RESULT' ? [[toolCallId, content]] : [],
     );
   const begin = () => {
     const writer = newWriter();
     writer.begin(user('m1'));
-    return { writer, agent: writer.speaker() };
+    return { writer, agent: writer.parts() };
   };
 
-  test('is that of the same call until its result or the end of its turn', () => {
+  test('means the same call until its result or turn end', () => {
     const { writer, agent } = begin();
-    expect(agent.call('c1', 'shell', { isStart: true })).toBe('c1');
-    expect(agent.call('c1', 'shell', { isStart: true })).toBe('c1');
-    agent.result('c1', 'one');
-    expect(agent.call('c1', 'shell')).toBe('c1');
-    const second = agent.call('c1', 'shell', { isStart: true });
+    expect(agent.startCall('c1', 'shell', { isStart: true })).toBe('c1');
+    expect(agent.startCall('c1', 'shell', { isStart: true })).toBe('c1');
+    agent.setResult('c1', 'one');
+    expect(agent.startCall('c1', 'shell')).toBe('c1');
+    const second = agent.startCall('c1', 'shell', { isStart: true });
     expect(second).not.toBe('c1');
     writer.finish({ kind: 'success' });
-    expect(agent.call('c1', 'shell')).toBe(second);
-    expect(agent.call('c1', 'shell', { isStart: true })).not.toBe(second);
+    expect(agent.startCall('c1', 'shell')).toBe(second);
+    expect(agent.startCall('c1', 'shell', { isStart: true })).not.toBe(second);
     writer.end({ reason: 'exited' });
     expectSound(writer.take());
   });
 
-  test('is that of another call if its arguments differ from those it runs with', () => {
+  test('means another call if the arguments differ', () => {
     const { agent } = begin();
     const args = '{"n":1}';
-    agent.call('c1', 'shell', { args });
-    agent.args('c1', args);
+    agent.startCall('c1', 'shell', { args });
+    agent.setArgs('c1', args);
     agent.endCall('c1', args);
-    expect(agent.call('c1', 'shell', { args })).toBe('c1');
-    expect(agent.call('c1', 'shell', { args: '{"n":2}' })).not.toBe('c1');
+    expect(agent.startCall('c1', 'shell', { args })).toBe('c1');
+    expect(agent.startCall('c1', 'shell', { args: '{"n":2}' })).not.toBe('c1');
   });
 
-  test('gives each result to the oldest call without one, of this turn first', () => {
+  test('assigns each result to the oldest open call, this turn’s first', () => {
     const { writer, agent } = begin();
-    agent.call('c1', 'shell');
+    agent.startCall('c1', 'shell');
     writer.finish({ kind: 'success' });
     writer.begin(user('m2'));
     const ids = ['{"n":1}', '{"n":2}'].map((args) => {
-      const id = agent.call('c1', 'shell', { isStart: true, args });
+      const id = agent.startCall('c1', 'shell', { isStart: true, args });
       agent.endCall(id, args);
       return id;
     });
-    for (const content of ['a', 'b', 'late', 'again']) agent.result('c1', content);
+    for (const content of ['a', 'b', 'late', 'again']) agent.setResult('c1', content);
     expect(results(writer.take())).toEqual([
       [ids[0], 'a'],
       [ids[1], 'b'],
@@ -276,20 +276,20 @@ describe('a call id that is used again', () => {
     ]);
   });
 
-  test('tells the result of a call that was made before, once', () => {
+  test('writes the result of an earlier call once', () => {
     const { writer, agent } = begin();
-    agent.result('c0', 'one');
-    agent.result('c0', 'two');
+    agent.setResult('c0', 'one');
+    agent.setResult('c0', 'two');
     expect(results(writer.take())).toEqual([['c0', 'one']]);
   });
 
-  test('is told with its name and arguments though its result came first, as of two streams', () => {
+  test('keeps name and arguments if the result came first', () => {
     const { writer, agent } = begin();
-    agent.result('c0', 'one');
-    expect(agent.shownCall('c0')).toBeNull();
-    expect(agent.call('c0', 'shell', { isStart: true })).toBe('c0');
-    agent.args('c0', '{"n":1}');
-    agent.result('c0', 'one');
+    agent.setResult('c0', 'one');
+    expect(agent.loggedCallId('c0')).toBeNull();
+    expect(agent.startCall('c0', 'shell', { isStart: true })).toBe('c0');
+    agent.setArgs('c0', '{"n":1}');
+    agent.setResult('c0', 'one');
     const [, , started, args] = writer.take().map(({ event }) => event);
     expect(started).toMatchObject({ type: 'TOOL_CALL_START', toolCallId: 'c0', toolCallName: 'shell' });
     expect(args).toMatchObject({ type: 'TOOL_CALL_ARGS', delta: '{"n":1}' });
@@ -297,7 +297,7 @@ describe('a call id that is used again', () => {
 });
 
 describe('a task', () => {
-  test('ends once, whoever says it', () => {
+  test('ends once', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'failed', exit_code: 3 });
@@ -305,7 +305,7 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
   });
 
-  test.each([true, false])('that is presumed lost, once, ends when its end is reported (started: %s)', (isStarted) => {
+  test.each([true, false])('presumed lost ends when its end is reported (started: %s)', (isStarted) => {
     const writer = newWriter();
     if (isStarted) writer.taskStarted({ task_id: 't1' });
     writer.taskCompleted({ task_id: 't1', status: 'lost' });
@@ -317,29 +317,29 @@ describe('a task', () => {
     expect(statuses).toEqual([...(isStarted ? ['running'] : []), 'lost', 'completed']);
   });
 
-  test('that has ended keeps nothing of what its subagent said but ids and lengths', () => {
+  test('keeps only ids and lengths of its subagent’s texts after its end', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
-    const subagent = writer.speaker('t1');
-    subagent.sayWhole('text', 'm1', 'Done', { staysOpen: true });
-    subagent.call('c1', 'shell');
+    const subagent = writer.parts('t1');
+    subagent.setText('text', 'm1', 'Done', { staysOpen: true });
+    subagent.startCall('c1', 'shell');
     subagent.endCall('c1', '{"n":1}');
-    subagent.result('c1', 'ok');
+    subagent.setResult('c1', 'ok');
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
-    expect([subagent.shownOf('text', 'm1'), subagent.argsOf('c1')]).toEqual([null, '']);
+    expect([subagent.textOf('text', 'm1'), subagent.argsOf('c1')]).toEqual([null, '']);
     writer.take();
-    subagent.sayWhole('text', 'm1', 'Done', { staysOpen: true });
-    subagent.result('c1', 'ok');
+    subagent.setText('text', 'm1', 'Done', { staysOpen: true });
+    subagent.setResult('c1', 'ok');
     expect(writer.take()).toEqual([]);
   });
 
-  test('whose start was never heard of ends as well', () => {
+  test('ends without a known start', () => {
     const writer = newWriter();
     writer.taskCompleted({ task_id: 't1', status: 'completed' });
     expect(types(writer.take())).toEqual(['task:completed']);
   });
 
-  test('that its call shows is told once it goes to the background', () => {
+  test('that is hidden shows once it moves to the background', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' }, 'hide');
     writer.taskProgress({ task_id: 't1', summary: 'half' });
@@ -350,7 +350,7 @@ describe('a task', () => {
     expect(types(writer.take())).toEqual(['task:started', 'task:completed']);
   });
 
-  test('makes no progress behind its end; one that began before this process does', () => {
+  test('makes no progress after its end unless it predates the process', () => {
     const writer = newWriter();
     const progresses = (task_id: string) => writer.taskProgress({ task_id, summary: 'half' });
     writer.taskStarted({ task_id: 't1' });
@@ -359,7 +359,7 @@ describe('a task', () => {
     expect([meanwhile, progresses('t1'), progresses('t2')]).toEqual([true, false, true]);
   });
 
-  test('whose run is named later keeps that name', () => {
+  test('keeps a run id that comes later', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.taskStarted({ task_id: 't1', run_id: 'run' });
@@ -372,7 +372,7 @@ describe('a task', () => {
   test.each([
     { reusesTaskIds: false, ends: ['one lost', 'two completed', 'one completed'] },
     { reusesTaskIds: true, ends: ['two completed', 'one completed'] },
-  ])('has one run at a time, unless its agent reuses ids ($reusesTaskIds)', ({ reusesTaskIds, ends }) => {
+  ])('has one run at a time unless ids are reused ($reusesTaskIds)', ({ reusesTaskIds, ends }) => {
     const writer = newWriter({ reusesTaskIds });
     for (const run_id of ['one', 'two']) writer.taskStarted({ task_id: 't1', run_id });
     for (const run_id of ['two', 'one']) writer.taskCompleted({ task_id: 't1', run_id, status: 'completed' });
@@ -381,7 +381,7 @@ describe('a task', () => {
     expect(values.map(({ run_id, status }) => `${run_id} ${status}`)).toEqual(ends);
   });
 
-  test('that has no run and has ended begins anew if its agent reuses ids', () => {
+  test('without a run id restarts after its end if ids are reused', () => {
     const writer = newWriter({ reusesTaskIds: true });
     for (let count = 0; count < 2; count += 1) {
       writer.taskStarted({ task_id: 't1' });
@@ -390,7 +390,7 @@ describe('a task', () => {
     expect(types(writer.take()).filter((type) => type === 'task:started')).toHaveLength(2);
   });
 
-  test('is lost with the process that ran it, and stays where that is not the agent’s child', () => {
+  test('is lost with its process unless tasks outlive it', () => {
     const writer = newWriter();
     writer.taskStarted({ task_id: 't1' });
     writer.end({ reason: 'exited' }, true);
@@ -402,18 +402,18 @@ describe('a task', () => {
   });
 });
 
-test('a request that the agent passed takes the answer that is reported later, once', () => {
+test('resolves a passed request once with its late answer', () => {
   const writer = newWriter();
   writer.requested({ request_id: 'q1', kind: 'permission' });
-  writer.passed('q1');
-  writer.passed('q1');
+  writer.requestPassed('q1');
+  writer.requestPassed('q1');
   writer.resolved('q1', 'denied');
   writer.resolved('q1', 'allowed');
   const told = writer.take().slice(1);
   expect(told.map(({ event }) => (event.value as { outcome: string }).outcome)).toEqual(['unknown', 'denied']);
 });
 
-test('of more tasks and requests than are followed, the oldest end: none is open for ever', () => {
+test('ends the oldest tasks and requests beyond the limit', () => {
   const writer = newWriter();
   for (let at = 0; at < 1_500; at += 1) {
     writer.taskStarted({ task_id: `t${at}` });
@@ -426,18 +426,18 @@ test('of more tasks and requests than are followed, the oldest end: none is open
   expectSound(told);
 });
 
-test('whatever is told has ids that are ids, and room in a record', () => {
+test('bounds ids and records', () => {
   const writer = newWriter();
   const long = 'x'.repeat(10_000);
   const huge = 'ä"\u0000'.repeat(1_000_000);
   writer.begin(user('m1'));
   for (const id of [`${long}1`, `${long}2`]) {
-    writer.speaker().call(id, huge);
-    writer.speaker().result(id, 'done');
+    writer.parts().startCall(id, huge);
+    writer.parts().setResult(id, 'done');
     writer.taskStarted({ task_id: id, description: huge, tool_use_id: id });
     writer.taskCompleted({ task_id: id, status: 'completed', summary: huge });
   }
-  writer.speaker().say('text', `${long}3`, 'Hello');
+  writer.parts().appendText('text', `${long}3`, 'Hello');
   writer.custom('kind:odd', { list: Array.from({ length: 100_000 }, () => ({ a: [huge.slice(0, 9)] })) });
   writer.raw(JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`), 'kind');
   writer.requested({ request_id: 'q', kind: 'question', title: huge, input: { [huge]: huge } });
@@ -451,7 +451,7 @@ test('whatever is told has ids that are ids, and room in a record', () => {
   for (const { event } of told) expect(JSON.stringify(event).match(/[[{]/g)?.length ?? 0).toBeLessThan(20_000);
 });
 
-test('the end is told once for each process', () => {
+test('writes the end once per process', () => {
   const writer = newWriter();
   writer.begin(user('m1'));
   writer.end({ reason: 'terminated by signal SIGKILL', signal: 'SIGKILL' });
@@ -459,7 +459,7 @@ test('the end is told once for each process', () => {
   expect(types(writer.take())).toEqual(['RUN_STARTED', 'RUN_ERROR', 'session:ended']);
 });
 
-test('whatever is told in whatever order is sound once its process has ended', () => {
+test('is well formed for any calls in any order', () => {
   const id = fc.constantFrom('a', 'b', 'c');
   const word = fc.constantFrom('', 'x', 'xy', 'yz');
   const voice = fc.constantFrom(null, 'a', 't9');
@@ -484,35 +484,35 @@ test('whatever is told in whatever order is sound once its process has ended', (
     fc.tuple(voice, fc.constantFrom('text', 'thought'), fc.option(id), word).map(
       ([who, kind, name, text]): Step =>
         (writer) =>
-          writer.speaker(who).say(kind, name && `${who}${name}`, text),
+          writer.parts(who).appendText(kind, name && `${who}${name}`, text),
     ),
     fc.tuple(voice, fc.constantFrom('text', 'thought'), id, word).map(
       ([who, kind, name, text]): Step =>
         (writer) =>
-          writer.speaker(who).sayWhole(kind, `${who}${name}`, text),
+          writer.parts(who).setText(kind, `${who}${name}`, text),
     ),
     fc.tuple(voice, id, fc.boolean()).map(
       ([who, call, isStart]): Step =>
         (writer) => {
-          writer.speaker(who).call(`${who}${call}`, 'shell', { isStart });
+          writer.parts(who).startCall(`${who}${call}`, 'shell', { isStart });
         },
     ),
     fc.tuple(voice, id, word).map(
       ([who, call, text]): Step =>
         (writer) => {
-          writer.speaker(who).args(`${who}${call}`, text);
+          writer.parts(who).setArgs(`${who}${call}`, text);
         },
     ),
     fc.tuple(voice, id, word).map(
       ([who, call, text]): Step =>
         (writer) => {
-          writer.speaker(who).result(`${who}${call}`, text);
+          writer.parts(who).setResult(`${who}${call}`, text);
         },
     ),
     fc.tuple(id, fc.constantFrom('announce', 'request', 'content', 'foreign-end', 'end')).map(
       ([one, input]): Step =>
         (writer) => {
-          writer.sign(input, () => user(one));
+          writer.applyTurnInput(input, () => user(one));
         },
     ),
     id.map(

@@ -7,7 +7,7 @@ import type {
 } from '@interlude/protocol/ag-ui';
 import { isJson } from '@interlude/protocol/fields';
 
-/** What a sequence of events tells, read as simply as possible: independent of the projections under lib. */
+/** Summary of a sequence of events, independent of the projections under lib. */
 export interface Story {
   turns: StoryTurn[];
   /** Assistant texts of subagents, by task. */
@@ -34,8 +34,8 @@ export interface StoryTurn {
 }
 
 /**
- * Reads the events and holds them to AG-UI's order: no run in a run, content between start and end, nothing of the main
- * thread open when its run ends.
+ * Reads events and checks AG-UI's order: no nested runs, content between start and end, nothing of the main thread open
+ * at the end of a run.
  *
  * @throws at the first event out of order
  */
@@ -194,7 +194,7 @@ export function tell(outputs: readonly TimedEvent[]): Story {
   return story;
 }
 
-/** Keeps the place of a message that starts now: what is said in parallel stands in the order of its beginnings. */
+/** Reserves the place of a message at its start, so parallel texts keep their start order. */
 function placeIn(texts: string[]): (text: string) => void {
   const at = texts.push('') - 1;
   return (text) => {

@@ -1,8 +1,8 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript';
+import { TranscriptAdapter } from '@interlude/runner/adapters/claude/transcript-adapter';
 import { type Story, tell } from './story';
 
-/** Lines of a transcript, read one by one: line n has the id `un` and is made n seconds after 1970 began. */
+/** Reads transcript lines one by one; line n has the uuid `un` and a timestamp n seconds after the epoch. */
 export class ReadLines {
   readonly adapter = new TranscriptAdapter({ sessionId: 's1' });
   readonly events: TimedEvent[] = [];
@@ -20,7 +20,7 @@ export class ReadLines {
   }
 
   get story(): Story {
-    // A turn that answers more than it began with says so by a second start.
+    // A turn that gains answers repeats its start.
     const starts = this.events.filter(({ event }) => event.type === 'RUN_STARTED');
     const isAgain = (one: TimedEvent) =>
       starts.some(({ event }, at) => starts[at + 1] === one && event.runId === one.event.runId);
@@ -29,7 +29,7 @@ export class ReadLines {
     return tell(this.events.flatMap((one) => (!isStart(one) ? one : isAgain(one) ? [] : last(one))));
   }
 
-  /** Each turn with its cause, the texts of people it answers and how it ended: `user "Go": success`. */
+  /** Each turn with cause, answered texts and outcome: `user "Go": success`. */
   get turns(): string[] {
     const { turns, userMessages } = this.story;
     return turns.map(({ kind, trigger, startTrigger, userMessageIds, end }) => {
@@ -76,7 +76,7 @@ export const woken = (text: string, more: object = {}) =>
     turnOrigin: 'task_notification',
     ...more,
   });
-/** A command in the background, with the id `id`. */
+/** A background command with this id. */
 export const launches = (id: string, more: object = {}) => [
   { ...calls(`call ${id}`, 'Bash', { command: 'sleep 9', description: id, run_in_background: true }), ...more },
   returns(

@@ -3,8 +3,7 @@ import { newAdapter } from './play';
 import { tell } from './story';
 import { calls, launches, over, ReadLines, returns, says, typed, user } from './transcript-lines';
 
-/** B 7. */
-describe('a call id that is used again in a turn', () => {
+describe('a call id reused within a turn', () => {
   const tools = (lines: ReadLines) =>
     lines.story.turns.flatMap((turn) => turn.tools.map(({ args, result }) => [(args as { n: number }).n, result]));
   const call = (n: number) => ({
@@ -40,7 +39,7 @@ describe('a call id that is used again in a turn', () => {
     ]);
   });
 
-  test('keeps both calls when much is said in between, and when the next turn begins', () => {
+  test('keeps both calls across other parts and turns', () => {
     const between = Array.from({ length: 20 }, (_, at) => says(`Step ${at}`));
     const lines = new ReadLines().read(
       typed('Go'),
@@ -58,7 +57,7 @@ describe('a call id that is used again in a turn', () => {
     ]);
   });
 
-  test('keeps both calls when the turn of the first one ended without its result', () => {
+  test('keeps both calls if the first turn ended without a result', () => {
     const lines = new ReadLines().read(
       typed('Go'),
       call(1),
@@ -74,7 +73,7 @@ describe('a call id that is used again in a turn', () => {
     ]);
   });
 
-  test('waits for its own answer, though the earlier call has its result', () => {
+  test('waits for its own answer despite the earlier result', () => {
     const lines = new ReadLines().read(
       typed('Go'),
       call(1),
@@ -93,7 +92,7 @@ describe('a call id that is used again in a turn', () => {
     expect(lines.story.requests).toEqual([{ id: 'c1', outcomes: ['allowed'] }]);
   });
 
-  test('is one call if a line is written twice', () => {
+  test('is one call for a repeated line', () => {
     const lines = new ReadLines().read(
       typed('Go'),
       { ...call(1), uuid: 'x' },
@@ -106,8 +105,8 @@ describe('a call id that is used again in a turn', () => {
   });
 });
 
-describe('a call id that the SDK streams again in a turn', () => {
-  test('begins another call in the next turn, though the first one has no result', () => {
+describe('a call id streamed again within a turn', () => {
+  test('begins another call in the next turn without a result for the first', () => {
     const adapter = newAdapter();
     const content = { type: 'tool_use', id: 'c1', name: 'Read', input: {} };
     const events = [
@@ -148,7 +147,7 @@ describe('a call id that the SDK streams again in a turn', () => {
   });
 });
 
-describe('half a surrogate', () => {
+describe('a lone surrogate', () => {
   test.each(['\ud83d', 'a \ud83d', '\ude00 b', 'a \ud83d b', '\ud83d\ud83d', '\ude00\ud83d'])(
     'is said once: %j',
     (text) => {
@@ -176,24 +175,24 @@ describe('a fork', () => {
   const copied = (of: string) => ({ ...own, forkedFrom: { sessionId: of, messageUuid: 'x' } });
 
   test.each([
-    ['says so once', [typed('Go', copied('s0')), says('Ok'), typed('On', own)], ['s0']],
+    ['is noted once', [typed('Go', copied('s0')), says('Ok'), typed('On', own)], ['s0']],
     ['of a fork names the one it was made of', [typed('Go', copied('s0')), typed('On', copied('s0'))], ['s0']],
-    ['is no session that goes on', [typed('Go', own)], []],
+    ['is not noted for a continued session', [typed('Go', own)], []],
     ['is not of itself', [typed('Go', copied('s1'))], []],
   ])('%s', (_, read, of) => {
     expect(notices(new ReadLines().read(...read))).toEqual(of);
   });
 
-  test('ends what runs in the session that it was made of, as lost', () => {
+  test('loses the running tasks of the original session', () => {
     const lines = new ReadLines().read(typed('Go', copied('s0')), ...launches('b1'), says('Runs'), over);
     lines.events.push(...lines.adapter.replaced(10_000, 10_000));
     expect(lines.tasks).toEqual(['b1 lost']);
   });
 });
 
-describe('a sidechain in an old main file', () => {
+describe('a sidechain in an old session file', () => {
   const side = { isSidechain: true };
-  test('is not the agent’s word, and opens no turn', () => {
+  test('is no agent content and opens no turn', () => {
     const lines = new ReadLines().read({ ...user('Look around'), ...side }, { ...says('Looked'), ...side });
     expect(lines.turns).toEqual([]);
     lines.read(typed('Go'), { ...calls('s1', 'Read'), ...side }, { ...returns('s1', 'x'), ...side }, says('Ok'), over);
@@ -201,7 +200,7 @@ describe('a sidechain in an old main file', () => {
     expect(lines.story.userMessages.map(({ text }) => text)).toEqual(['Go']);
   });
 
-  test('shows the work that it leaves in the background', () => {
+  test('shows its background work', () => {
     const lines = new ReadLines().read(typed('Go'), ...launches('b1', side), says('Ok'), over);
     expect(lines.tasks).toEqual(['b1 running']);
     expect(lines.story.turns[0]?.tools).toEqual([]);

@@ -4,8 +4,8 @@ import { launches, notice, over, ReadLines, says, typed, user, woken } from './t
 const NOTICE = notice('b1');
 const working = { type: 'assistant', message: { id: 'm', content: [{ type: 'text', text: 'Looks' }] } };
 
-/** B 1: who spoke is a matter of the line's fields. */
-describe('the words of a person', () => {
+/** The author follows from the line's fields, not its text. */
+describe('a person’s message', () => {
   const texts = [
     NOTICE,
     `Look: ${NOTICE}`,
@@ -42,7 +42,7 @@ describe('the words of a person', () => {
     expect(lines.turns).toEqual([`user ${JSON.stringify(text)}: success`]);
   });
 
-  test.each(texts)('in mid-turn: %j', (prompt) => {
+  test.each(texts)('during a turn: %j', (prompt) => {
     const attachment = {
       type: 'queued_command',
       commandMode: 'prompt',
@@ -73,7 +73,7 @@ describe('the words of a person', () => {
   });
 });
 
-describe('what the CLI says to the model', () => {
+describe('a user message written by the CLI', () => {
   test.each([
     ['a skill', user([{ type: 'text', text: 'Do it' }], { isMeta: true })],
     ['a reminder', user('<system-reminder>x</system-reminder>', { isMeta: true })],
@@ -94,7 +94,7 @@ describe('what the CLI says to the model', () => {
         attachment: { type: 'queued_command', commandMode: 'prompt', prompt: 'x', origin: { kind: 'plugin' } },
       },
     ],
-  ])('is nobody’s word in mid-turn: %s', (_, line) => {
+  ])('is not shown during a turn: %s', (_, line) => {
     const lines = new ReadLines().read(typed('Go'), working, line, says('Ok'), over);
     expect(lines.turns).toEqual(['user "Go": success']);
   });
@@ -117,14 +117,14 @@ describe('what the CLI says to the model', () => {
     ['\nRead the output file to retrieve the result: /tmp/claude-1/p/tasks/b1.output', 'task b1: success', 'completed'],
     ['\nRead the output file to retrieve the result: a\nAnd this?', undefined, 'running'],
     ['\nWhat is this?', undefined, 'running'],
-  ])('is a notice of an older CLI, which signs nothing, only if nothing else follows: %j', (rest, turn, status) => {
+  ])('is an older CLI’s notification only if nothing else follows: %j', (rest, turn, status) => {
     const text = `${notice('b1', '<status>completed</status>')}${rest}`;
     const lines = new ReadLines().read(user('Go'), ...launches('b1'), says('Runs'), over, user(text), says('Ok'), over);
     expect(lines.turns.at(-1)).toBe(turn ?? `user ${JSON.stringify(text)}: success`);
     expect(lines.tasks).toEqual([`b1 ${status}`]);
   });
 
-  test('begins none for what the CLI itself answers when it resumes', () => {
+  test('begins no turn for the CLI’s own answer on resume', () => {
     const resumes = user('Continue from where you left off.', { isMeta: true });
     const content = [{ type: 'text', text: 'No response requested.' }];
     const message = { id: 's1', model: '<synthetic>', stop_reason: 'stop_sequence', content };
@@ -134,7 +134,7 @@ describe('what the CLI says to the model', () => {
     expect(lines.story.turns.map(({ texts }) => texts)).toEqual([['Ok']]);
   });
 
-  test('gives no cause to a turn that only the agent’s words open', () => {
+  test('gives no cause to a turn opened by agent content', () => {
     const scheduled = user('Look', { isMeta: true, promptSource: 'system', turnOrigin: 'scheduled' });
     const lines = new ReadLines().read(scheduled, says('Looked'), over, says('More'), over);
     expect(lines.turns).toEqual(['timer: success', 'unknown: success']);
@@ -238,7 +238,7 @@ describe('a command that a person typed', () => {
     ['nothing', printed(''), 0],
     ['something', printed('a'), 1],
     ['errors', printed('', 'bad'), 1],
-  ])('shows what it printed: %s', (_, output, count) => {
+  ])('shows its output: %s', (_, output, count) => {
     expect(notices(new ReadLines().read(shell('x'), output))).toBe(count);
   });
 });

@@ -5,14 +5,14 @@ import { calls, launches, notice, over, ReadLines, returns, says, typed, user, w
 const inSub = { agentId: 'a1', isSidechain: true };
 const customs = (lines: ReadLines, name: string) =>
   lines.story.customs.flatMap((event) => (event.name === name ? [event.value as TaskEventValue] : []));
-/** A call and what it returns. */
+/** A call and its result. */
 const called = (name: string, input: object, content: unknown, result?: unknown, more: object = {}) => [
   { ...calls(`c ${name}`, name, input), ...more },
   returns(`c ${name}`, content, result, more),
 ];
 const ends = (id: string) => woken(notice(id, '<status>completed</status><summary>Done</summary>'));
 
-/** B 2: by the shape of a result, whatever the tool. */
+/** Detection by the shape of a result, for any tool. */
 describe('a result that names background work', () => {
   test.each<[string, object, string, string | undefined]>([
     ['a command', { stdout: '', backgroundTaskId: 'b1' }, 'b1', 'local_bash'],
@@ -27,7 +27,7 @@ describe('a result that names background work', () => {
       'local_workflow',
     ],
     ['a skill', { status: 'forked', background: true, agentId: 'b1', commandName: 'x' }, 'b1', 'local_agent'],
-    ['an agent that goes on', { success: true, message: 'Resumed', resumedAgentId: 'b1' }, 'b1', 'local_agent'],
+    ['a resumed subagent', { success: true, message: 'Resumed', resumedAgentId: 'b1' }, 'b1', 'local_agent'],
     ['a job of a later tool', { status: 'async_launched', jobId: 'b1', sessionId: 's' }, 'b1', undefined],
     ['a command of a later tool', { backgroundTaskId: 'b1', message: 'x' }, 'b1', undefined],
   ])('opens a task: %s', (_, result, id, type) => {
@@ -61,10 +61,10 @@ describe('a result that names background work', () => {
       { status: 'async_launched', taskId: 'w1', taskType: 'local_workflow', error: 'SyntaxError' },
     ],
     ['what a command prints', { stdout: 'Command running in background with ID: b1. Output', stderr: '' }],
-    ['what another server says', [{ type: 'text', text: '{"taskId":"b1","isAsync":true}' }]],
+    ['the result of another server', [{ type: 'text', text: '{"taskId":"b1","isAsync":true}' }]],
     ['a job that is not scheduled yet', { id: 'c1', humanSchedule: 'Every minute', recurring: true }],
     ['an error', 'Error: Command running in background with ID: b1.'],
-  ])('is another thing: %s', (_, result) => {
+  ])('is not background work: %s', (_, result) => {
     const text = 'Command running in background with ID: b1. Output is';
     const lines = new ReadLines().read(typed('Go'), ...called('New', {}, text, result), says('Ok'), over);
     expect(lines.tasks).toEqual([]);
@@ -73,13 +73,13 @@ describe('a result that names background work', () => {
   test.each([
     ['in the foreground', { command: 'cat log' }, []],
     ['in the background', { command: 'x', run_in_background: true }, ['b1 running']],
-  ])('has only a text in a subagent, which a command may print as well: %s', (_, input, tasks) => {
+  ])('has only text in a subagent, which a command may print too: %s', (_, input, tasks) => {
     const text = 'Command running in background with ID: b1. Output is';
     const lines = new ReadLines().read(typed('Go'), ...called('Bash', input, text, undefined, inSub));
     expect(lines.tasks).toEqual(tasks);
   });
 
-  test('opens a task in a subagent of a subagent, whose own file is read', () => {
+  test('opens a task of a nested subagent', () => {
     const launch = { isAsync: true, status: 'async_launched' };
     const lines = new ReadLines().read(typed('Go'), ...called('Agent', {}, 'x', { ...launch, agentId: 'a1' }));
     lines.read(
@@ -91,7 +91,7 @@ describe('a result that names background work', () => {
     expect(customs(lines, 'task:started').map(({ parent_task_id: parent }) => parent)).toEqual([undefined, 'a1', 'a2']);
   });
 
-  test('of a subagent that goes on opens its second run under its name, and its end ends that', () => {
+  test('of a resumed subagent opens its second run and ends it', () => {
     const lines = new ReadLines().read(
       typed('Go'),
       ...called('Agent', { description: 'Explore' }, 'x', { status: 'async_launched', agentId: 'a1' }),
@@ -106,7 +106,7 @@ describe('a result that names background work', () => {
       { description: 'Explore' },
       { description: 'Explore', run_id: 'a1-2' },
     ]);
-    // The same words about another run.
+    // The same text for another run.
     lines.read(ends('a1'), says('Ended'), over);
     expect(lines.tasks).toEqual(['a1 completed, completed']);
   });
@@ -165,13 +165,13 @@ describe('a task ends by', () => {
   ])('%s', (name, input, text, result, where, status) => {
     const lines = new ReadLines().read(typed('Go'), ...launches('b1'), ...called(name, input, text, result, where));
     expect(lines.tasks).toEqual([`b1 ${status}`]);
-    // What follows says it once more.
+    // A later line repeats it.
     if (status === 'running') return;
     lines.read(says('Stopped'), over, woken(notice('b1', '<status>killed</status>')), says('I know'), over);
     expect(lines.tasks).toEqual([`b1 ${status}`]);
   });
 
-  test('a notice of an end that a call has given before, which still is the cause of its turn', () => {
+  test('a notification of a known end, which still triggers its turn', () => {
     const task = { task_id: 'b1', status: 'completed', exitCode: 3 };
     const lines = new ReadLines().read(
       typed('Go'),
@@ -187,7 +187,7 @@ describe('a task ends by', () => {
     expect(lines.turns).toEqual(['user "Go": success', 'task b1: success']);
   });
 
-  test('a notice to a subagent, wherever it is written', () => {
+  test('a notification to a subagent, wherever it is written', () => {
     const text = notice('b1', '<status>completed</status>');
     const queue = {
       type: 'queue-operation',
@@ -215,7 +215,7 @@ describe('a monitor', () => {
   const outputs = (lines: ReadLines) =>
     customs(lines, 'task:output').map((value) => (value as unknown as { text: string }).text);
 
-  test('tells each of its events once, though they are alike, and each wakes the agent', () => {
+  test('reports equal events once each, and each triggers a turn', () => {
     const lines = new ReadLines().read(typed('Go'), ...watches(), says('Watching'), over);
     for (let count = 0; count < 50; count += 1) lines.read(event('same'), says(`Noted ${count}`), over);
     expect(outputs(lines)).toEqual(Array(50).fill('same\n'));
@@ -255,7 +255,7 @@ describe('a monitor', () => {
     expect(lines.turns.at(-1)).toBe('task b1: success');
   });
 
-  test('of which nothing is known wakes the agent, and no other task does', () => {
+  test('that is unknown triggers a turn alone', () => {
     const lines = new ReadLines().read(
       typed('Go'),
       ...launches('b2'),
@@ -269,8 +269,8 @@ describe('a monitor', () => {
   });
 });
 
-/** B 4: one turn that answers all, with all its causes. */
-describe('what is drained together', () => {
+/** One turn answers all prompts, with all causes. */
+describe('prompts drained together', () => {
   const first = woken(notice('b1'));
   const second = woken(notice('b2'));
   const both = [...launches('b1'), ...launches('b2')];
@@ -307,7 +307,7 @@ describe('what is drained together', () => {
   });
 });
 
-test('a timer that a prompt joins stays a cause of the turn', () => {
+test('keeps a timer as the cause when a prompt joins', () => {
   const lines = new ReadLines().read(
     user('Look', { isMeta: true, turnOrigin: 'scheduled' }),
     typed('And'),
@@ -323,7 +323,7 @@ test('a timer that a prompt joins stays a cause of the turn', () => {
   ]);
 });
 
-/** B 5: wake-ups that the agent scheduled. */
+/** Wake-ups scheduled by the agent. */
 describe('a timer', () => {
   const fires = (prompt: string) => user(prompt, { isMeta: true, promptSource: 'system', turnOrigin: 'scheduled' });
   const cron = (id: string, prompt: string, schedule: string) => [
@@ -354,7 +354,7 @@ describe('a timer', () => {
       [fires('Check')],
       [['two', 5_000]],
     ],
-    ['one that nobody saw being set', [], [fires('Check the build')], [['Check the build', undefined]]],
+    ['one set unseen', [], [fires('Check the build')], [['Check the build', undefined]]],
     [
       'a job that shares its prompt',
       [...cron('j1', 'Check', 'A'), ...cron('j2', 'Check', 'B')],

@@ -7,7 +7,7 @@ import {
   workAfter,
 } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter } from '@interlude/runner/adapters/claude/claude-adapter';
-import { feedRecordingLine } from '@interlude/runner/adapters/claude/recording';
+import { feedRecordingLine } from '@interlude/runner/adapters/recordings';
 import { describe, expect, test } from 'vitest';
 import { recordingLines } from '../../support/read-recording';
 

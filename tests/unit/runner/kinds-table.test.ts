@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
+import { RECORDED_KINDS } from '@interlude/runner/adapters/recordings';
 import { FEATURES, type Feature, limitsOf, type Support } from '@interlude/runner/sources/features';
 import { KINDS } from '@interlude/runner/sources/kinds';
 import { describe, expect, test } from 'vitest';

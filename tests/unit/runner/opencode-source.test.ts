@@ -222,11 +222,7 @@ describe('a server that is killed', () => {
     await server.kill();
     await server.start();
     await poll(() => around().openWork(session)).toEqual({ turn: null, tasks: [], requests: [] });
-    expect(turnsIn(around()).at(-1)).toEqual([
-      'RUN_ERROR',
-      `turn_${parent}`,
-      'OpenCode ended in the middle of this turn.',
-    ]);
+    expect(turnsIn(around()).at(-1)).toEqual(['RUN_ERROR', `turn_${parent}`, 'OpenCode ended during this turn.']);
     const [ended] = around().events.filter(({ name }) => name === 'task:completed');
     expect(ended?.value).toMatchObject({ task_id: child, status: 'lost' });
     server.turn(session, 'Again', 'Done.');
@@ -243,7 +239,7 @@ describe('a server that is killed', () => {
     await poll(() => turnsIn(around()).at(-1)).toEqual([
       'RUN_ERROR',
       `turn_${id}`,
-      'OpenCode ended before it took this up; send it again.',
+      'OpenCode ended before handling this message. Send it again.',
     ]);
   });
 });

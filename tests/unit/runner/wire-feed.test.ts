@@ -1,4 +1,4 @@
-import { frameReader } from '@interlude/runner/adapters/recorded-kind';
+import { frameReader } from '@interlude/runner/adapters/recordings';
 import type { WireAdapter, WireEnd, WireFrame } from '@interlude/runner/adapters/wire';
 import { SessionWriter } from '@interlude/runner/adapters/writer/session-writer';
 import { WireFeed } from '@interlude/runner/host/wire-feed';
@@ -21,7 +21,7 @@ function adapter(): WireAdapter {
       writers.set(session, writer);
       writer.at(now);
       if (begin !== undefined) writer.begin({ kind: 'user', userMessageIds: [begin] });
-      if (say !== undefined) writer.speaker().say('text', null, say);
+      if (say !== undefined) writer.parts().appendText('text', null, say);
       due = { at: now + 10_000, writer };
       return writer.take();
     },

@@ -1,50 +1,56 @@
 import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
-import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
+import { type Fields, fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { setBounded } from '../bounded-map';
+import {
+  type EmittedEvent,
+  earliest,
+  type WireAdapter,
+  type WireAdapterOptions,
+  type WireEnd,
+  type WireFrame,
+} from '../wire';
+import { boundFrame } from '../writer/size-limits';
 import { AcpSession } from './acp-session';
 import { type AgentProfile, profileOf } from './agent-profiles';
+import { Replay } from './replay';
 import { isSessionLost, type RpcError, rpcFrame, rpcKey } from './rpc';
 import type { Settings } from './settings';
 
-export interface AcpAdapterOptions extends WireAdapterOptions {
-  /** How long a request waits for a person; without it, for ever. */
+interface AcpAdapterOptions extends WireAdapterOptions {
+  /** Timeout of a request; unlimited by default. */
   answerWithinMs?: number;
 }
 
-/** What an agent says of itself. */
-export interface AgentAbout {
-  /** Its name with its version: `OpenCode 1.18.33`. */
+interface AgentAbout {
+  /** Name and version: `OpenCode 1.18.33`. */
   provider: string | null;
   profile: AgentProfile;
 }
 
-/** Most requests that wait for their answers, sessions, and frames that came before a session. */
 const MAX_PENDING = 1_000;
 const MAX_SESSIONS = 64;
 const MAX_EARLY = 64;
 
-/** A frame of the runner's own, for its recordings: a process of the agent's that it follows has ended. Never sent. */
+/** The runner's own frame for recordings: a watched process of the agent has ended. Never sent. */
 export const PROCESS_ENDED = '_interlude/process_ended';
 
-const BEGUN_ANEW: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
+const RESTARTED: WireEnd = { reason: 'nobody saw how', goesOn: 'It was started again.' };
 
 /**
- * An ACP agent over stdio: JSON-RPC frames, both ways, for as long as its process lives and beyond.
+ * Translates an ACP agent over stdio: JSON-RPC frames in both directions, across restarts of its process.
  *
- * Whose a frame is, is said by its `sessionId`, or by the request it answers. Updates count at any time, not only while a
- * prompt is unanswered. The dashboard's own messages are named by our `session/prompt` in
- * `_meta.interlude.messageIds`; a prompt without that is a message of somebody else.
+ * A frame belongs to the session in its `sessionId`, or to that of the request it answers. Updates count at any time,
+ * not only during a prompt. Interlude's `session/prompt` names the dashboard's messages in
+ * `_meta.interlude.messageIds`; a prompt without them comes from elsewhere.
  *
  * @see Agent Client Protocol v1, @agentclientprotocol/sdk 2.4.0
  */
 export class AcpAdapter implements WireAdapter {
   readonly #options: AcpAdapterOptions;
   readonly #sessions = new Map<string, AcpSession>();
-  /** Ours, by their ids, until they are answered. */
+  /** Interlude's unanswered requests. */
   readonly #requests = new Map<string, { method: string; params: Fields }>();
-  /** From the agent, before there was a session: some speak of one before they have answered that it is there. */
+  /** Frames about a session whose creation is not answered yet. */
   #early: unknown[] = [];
   about: AgentAbout = { provider: null, profile: profileOf() };
 
@@ -52,36 +58,36 @@ export class AcpAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  /** What a session is set to, by the agent's own id of it. */
+  /** Settings of a session, by the agent's id. */
   settings(nativeId: string): Settings | null {
     return this.#sessions.get(nativeId)?.settings ?? null;
   }
 
-  /** What people wrote, as a loaded session tells it. */
+  /** A person's messages in the replay of a loaded session. */
   replayed(nativeId: string): readonly string[] {
-    return this.#sessions.get(nativeId)?.replayed ?? [];
+    return this.#sessions.get(nativeId)?.replay?.texts ?? [];
   }
 
-  /** When the past that a loaded session tells is over, as far as silence tells; null while it is not answered. */
+  /** Expected end of a loaded session's replay; null until the load is answered. */
   replayEndsAt(nativeId: string): number | null {
-    return this.#sessions.get(nativeId)?.replayEndsAt ?? null;
+    return this.#sessions.get(nativeId)?.replay?.endsAt ?? null;
   }
 
-  /** Processes of tasks whose ends the agent does not report. PROCESS_ENDED reports them. */
+  /** Processes of tasks whose ends the agent does not report; PROCESS_ENDED does. */
   processes(nativeId: string): readonly number[] {
-    return this.#sessions.get(nativeId)?.processes ?? [];
+    return this.#sessions.get(nativeId)?.tasks.processes ?? [];
   }
 
-  /** What the agent asks with the request of this id, as it was told; null if that is not open. */
+  /** Open request with this id, as written; null if none. */
   asked(nativeId: string, id: unknown): RequestOpenedValue | null {
-    return this.#sessions.get(nativeId)?.asked(rpcKey(id) ?? '') ?? null;
+    return this.#sessions.get(nativeId)?.requests.get(rpcKey(id) ?? '') ?? null;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
-    const msg = withinReason(given);
-    for (const session of this.#sessions.values()) session.at(now);
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(given);
+    for (const session of this.#sessions.values()) session.writer.at(now);
     const frame = rpcFrame(msg);
-    if (frame.kind === 'unreadable') this.#kept(msg, null);
+    if (frame.kind === 'unreadable') this.#forward(msg, null);
     else if (frame.kind === 'answer') {
       const { key, result, error } = frame;
       if (dir === 'in') this.#answered(key, result, error, msg, now);
@@ -95,45 +101,44 @@ export class AcpAdapter implements WireAdapter {
   }
 
   get dueAt(): number | null {
-    const due = [...this.#sessions.values()].flatMap(({ dueAt }) => dueAt ?? []);
-    return due.length === 0 ? null : Math.min(...due);
+    return earliest([...this.#sessions.values()].map(({ dueAt }) => dueAt));
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     for (const session of this.#sessions.values()) {
-      session.at(Math.min(now, session.dueAt ?? now));
+      session.writer.at(Math.min(now, session.dueAt ?? now));
       session.elapsed(now);
     }
     return this.#take();
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#requests.clear();
     for (const session of this.#sessions.values()) {
-      session.at(now);
+      session.writer.at(now);
       session.ended(end);
     }
     return this.#take();
   }
 
   #sent(key: string | null, method: string, params: Fields, now: number): void {
-    if (key !== null) remember(this.#requests, key, { method, params }, MAX_PENDING);
+    if (key !== null) setBounded(this.#requests, key, { method, params }, MAX_PENDING);
     const id = textOf(params.sessionId);
-    // The end of the process before was not recorded; where it was told, there is nothing to end.
-    if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(BEGUN_ANEW);
+    // The end of the previous process may be missing from the recording.
+    if (method === 'initialize') for (const session of this.#sessions.values()) session.ended(RESTARTED);
     if (id === null) return;
-    if (method === 'session/load' || method === 'session/resume') this.#open(id, now).loading();
+    if (method === 'session/load' || method === 'session/resume') this.#open(id, now).replay = new Replay();
     const session = this.#sessions.get(id);
     if (method === 'session/prompt' && key !== null) this.#open(id, now).prompted(key, params, now);
-    else if (method === 'session/cancel') session?.cancelled();
-    else if (method === PROCESS_ENDED) session?.processEnded(params.pid, params.wasSeen === true);
+    else if (method === 'session/cancel') session?.turns.cancelled();
+    else if (method === PROCESS_ENDED) session?.tasks.processEnded(params.pid, params.wasSeen === true);
   }
 
-  /** The agent answers one of our requests. */
+  /** The agent answered one of Interlude's requests. */
   #answered(key: string, result: Fields, error: RpcError | null, msg: unknown, now: number): void {
     const request = this.#requests.get(key);
     if (request === undefined) {
-      this.#kept(msg, null);
+      this.#forward(msg, null);
       return;
     }
     this.#requests.delete(key);
@@ -145,13 +150,13 @@ export class AcpAdapter implements WireAdapter {
       if (error !== null && isSessionLost(error, id)) session?.promptUntaken(key, error, now);
       else session?.promptAnswered(key, result, error, now);
     } else if (method === 'session/load' || method === 'session/resume') {
-      if (error === null) session?.opened(result);
-      session?.loaded(now);
+      if (error === null) session?.settings.opened(result);
+      session?.replay?.answered(now);
     } else if (method === 'session/new') {
       const created = textOf(result.sessionId);
-      if (created !== null) this.#open(created, now).opened(result);
+      if (created !== null) this.#open(created, now).settings.opened(result);
     } else if (error !== null) return;
-    // Some agents tell the new mode as well, some only answer.
+    // Some agents also send the new mode, some only answer.
     else if (method === 'session/set_mode') session?.modeChanged(params.modeId);
     else if (method === 'session/set_config_option')
       session?.update({ sessionUpdate: 'config_option_update', ...result }, msg, now);
@@ -168,21 +173,24 @@ export class AcpAdapter implements WireAdapter {
   #asks(key: string, method: string, params: Fields, msg: unknown, now: number): void {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
     if (method === 'session/request_permission' && session !== undefined) session.asks(key, params, now);
-    else if (method === '_qwencode/start_turn') session?.ownTurnBegins(textOf(params.taskId), now);
-    else this.#kept(msg, session ?? null);
+    else if (method === '_qwencode/start_turn') {
+      const taskIds = textsOf([params.taskId]);
+      session?.turns.ownBegins({ kind: taskIds.length === 0 ? 'unknown' : 'task', taskIds }, now);
+    } else this.#forward(msg, session ?? null);
   }
 
   #notified(method: string, params: Fields, msg: unknown, now: number): void {
     const session = this.#sessions.get(textOf(params.sessionId) ?? '');
-    if (session === undefined) this.#kept(msg, null);
+    if (session === undefined) this.#forward(msg, null);
     else if (method === 'session/update') session.update(fieldsOf(params.update), msg, now);
-    else if (method === '_claude/sdkMessage') session.sdkMessage(fieldsOf(params.message), now);
-    else if (method === '_qwencode/end_turn') session.ownTurnEnds(params.reason);
-    else this.#kept(msg, session);
+    else if (method === '_claude/sdkMessage') session.claude.message(fieldsOf(params.message), now);
+    else if (method === '_qwencode/end_turn')
+      session.turns.ownEnds({ kind: params.reason === 'cancelled' ? 'cancelled' : 'success' });
+    else this.#forward(msg, session);
   }
 
-  /** What nobody here understands stays in the session it names, else in the one that is carried, or will be. */
-  #kept(msg: unknown, session: AcpSession | null): void {
+  /** Stores an unknown message in its session, else in the newest or first one. */
+  #forward(msg: unknown, session: AcpSession | null): void {
     const home = session ?? [...this.#sessions.values()].at(-1);
     if (home !== undefined) home.raw(msg);
     else if (this.#early.length < MAX_EARLY) this.#early.push(msg);
@@ -193,8 +201,8 @@ export class AcpAdapter implements WireAdapter {
     if (known !== undefined) return known;
     const session = new AcpSession({ ...this.#options, sessionId: this.#options.sessionOf(nativeId) });
     session.profile = this.about.profile;
-    session.at(now);
-    remember(this.#sessions, nativeId, session, MAX_SESSIONS);
+    session.writer.at(now);
+    setBounded(this.#sessions, nativeId, session, MAX_SESSIONS);
     const early = this.#early;
     this.#early = [];
     for (const msg of early) {
@@ -205,7 +213,7 @@ export class AcpAdapter implements WireAdapter {
     return session;
   }
 
-  #take(): ToldEvent[] {
-    return [...this.#sessions.values()].flatMap((session) => session.take());
+  #take(): EmittedEvent[] {
+    return [...this.#sessions.values()].flatMap((session) => session.writer.take());
   }
 }

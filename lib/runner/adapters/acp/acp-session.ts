@@ -1,28 +1,26 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { ToldEvent, WireEnd } from '../wire';
-import { fitting } from '../within-reason';
+import { setBounded } from '../bounded-map';
+import { earliest, type WireEnd } from '../wire';
+import { planEntry } from '../writer/part-events';
 import { SessionWriter, type SessionWriterOptions, type TurnEnd } from '../writer/session-writer';
+import { boundValue } from '../writer/size-limits';
 import type { AgentProfile } from './agent-profiles';
-import { Announcements } from './announcements';
-import { CallTasks } from './call-tasks';
+import { CallTasks, isQwenTurnNotice, qwenTaskEnd } from './call-tasks';
 import { Calls } from './calls';
 import { ClaudeExtras } from './claude-extras';
 import { blockText, promptText } from './content';
 import { outcomeOf, permissionOf } from './permissions';
-import { planEntries } from './plan';
 import { PromptTurns } from './prompt-turns';
-import { endOfBackgroundTask, isOwnTurnNotice } from './qwen-extras';
-import { Replay } from './replay';
+import type { Replay } from './replay';
 import type { RpcError } from './rpc';
 import { Settings } from './settings';
 
 const MAX_REQUESTS = 256;
-/** Most messages that are remembered, because more of one may come after its turn. */
+/** Messages remembered because text may follow their turn. */
 const MAX_MESSAGES = 256;
 const UNIQUE_ID_LENGTH = 16;
-/** Random letters and digits, or a time: a counter has its digits at the end of words, and begins with small numbers. */
+/** Random letters and digits, or a timestamp; counters have small trailing numbers. */
 const UNIQUE_ID = /\d[a-z].*\d[a-z]|[1-9]\d{9}/i;
 
 const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error. See its last message.' };
@@ -30,129 +28,101 @@ const FAILED: TurnEnd = { kind: 'failed', message: 'The agent reported an error.
 const REFUSALS: ReadonlyMap<RequestResolvedValue['outcome'], string> = new Map([
   ['denied', 'Denied.'],
   ['cancelled', 'Cancelled before it ran.'],
-  ['expired', 'Nobody allowed it in time.'],
+  ['expired', 'Not allowed in time.'],
 ]);
 
-/** One ACP session: what its agent tells, as events. @see ACP v1 */
+const MAX_COMPACTIONS = 256;
+
+type Tone = 'info' | 'warning' | 'error';
+
+const COMPACTION: ReadonlyMap<unknown, readonly [text: string, tone: Tone]> = new Map([
+  ['in_progress', ['The agent is compacting the conversation', 'info']],
+  ['completed', ['The conversation was compacted', 'info']],
+  ['failed', ['The conversation could not be compacted', 'error']],
+  ['cancelled', ['The conversation was not compacted', 'warning']],
+] as const);
+
+/** One ACP session. @see ACP v1 */
 export class AcpSession {
   readonly settings = new Settings();
-  readonly #writer: SessionWriter;
+  readonly writer: SessionWriter;
   readonly #newId: () => string;
   readonly #answerWithinMs: number | undefined;
   readonly #calls: Calls;
-  readonly #turns: PromptTurns;
-  readonly #tasks: CallTasks;
-  readonly #claude: ClaudeExtras;
-  readonly #announcements: Announcements;
-  /** What the agent waits for, by the ids of its requests. */
-  readonly #asked = new Map<string, RequestOpenedValue>();
-  /** The turn of each message, by the agent's id; null outside of turns. */
-  readonly #saidIn = new Map<string, string | null>();
-  /** codex-acp answers `end_turn` to a prompt that has failed, with the error as a text; its thread says so. */
+  readonly turns: PromptTurns;
+  readonly tasks: CallTasks;
+  readonly claude: ClaudeExtras;
+  /** Announced compactions, by id and status. */
+  readonly #announced = new Map<string, true>();
+  /** Open requests, by JSON-RPC id. */
+  readonly requests = new Map<string, RequestOpenedValue>();
+  /** Run of each message, by the agent's id; null between turns. */
+  readonly #turnOf = new Map<string, string | null>();
+  /** codex-acp answers `end_turn` to a failed prompt; only its thread status tells. */
   #hasFailed = false;
   #planId: string | null = null;
-  #replay: Replay | null = null;
+  replay: Replay | null = null;
 
-  /** @param answerWithinMs how long a request waits for a person; without it, for ever */
+  /** @param answerWithinMs timeout of a request; unlimited by default */
   constructor(options: SessionWriterOptions & { answerWithinMs?: number | undefined }) {
     this.#answerWithinMs = options.answerWithinMs;
-    this.#writer = new SessionWriter(options);
+    this.writer = new SessionWriter(options);
     this.#newId = options.newRunId;
-    this.#calls = new Calls(this.#writer);
-    const isBusy = () => this.#calls.open.length > 0 || this.#asked.size > 0;
-    this.#turns = new PromptTurns(this.#writer, isBusy, (end) => this.#turnEnds(end));
-    this.#announcements = new Announcements(this.#writer);
-    this.#claude = new ClaudeExtras(this.#writer, this.#turns);
-    this.#turns.cause = () => this.#claude.cause;
-    this.#tasks = new CallTasks(this.#writer, this.#calls, this.#claude);
+    this.#calls = new Calls(this.writer);
+    const isBusy = () => this.#calls.open.length > 0 || this.requests.size > 0;
+    this.turns = new PromptTurns(this.writer, isBusy, (end) => this.#turnEnds(end));
+    this.claude = new ClaudeExtras(this.writer, this.turns);
+    this.turns.cause = () => this.claude.cause;
+    this.tasks = new CallTasks(this.writer, this.#calls, this.claude);
   }
 
   set profile(profile: AgentProfile) {
-    this.#turns.profile = profile;
-    this.#tasks.profile = profile;
-  }
-
-  at(now: number): void {
-    this.#writer.at(now);
-  }
-
-  take(): ToldEvent[] {
-    return this.#writer.take();
+    this.turns.profile = profile;
+    this.tasks.profile = profile;
   }
 
   get dueAt(): number | null {
-    const due = [this.#turns.dueAt, this.#claude.dueAt].filter((at) => at !== null);
-    return due.length === 0 ? null : Math.min(...due);
+    return earliest([this.turns.dueAt, this.claude.dueAt]);
   }
 
   elapsed(now: number): void {
-    this.#claude.elapsed(now);
-    this.#turns.elapsed(now);
+    this.claude.elapsed(now);
+    this.turns.elapsed(now);
   }
 
   prompted(key: string, { prompt, _meta }: Fields, now: number): void {
-    this.#replay?.over();
+    this.replay?.over();
     this.#hasFailed = false;
     const ids = listOf(fieldsOf(fieldsOf(_meta).interlude).messageIds).flatMap((id) => textOf(id) ?? []);
-    for (const id of ids) this.#writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
+    for (const id of ids) this.writer.dashboardMessage(id, id === ids[0] ? promptText(prompt) : '');
     if (ids.length === 0) {
       const id = `prompt-${this.#newId()}`;
       ids.push(id);
-      this.#writer.userMessage(id, promptText(prompt));
+      this.writer.userMessage(id, promptText(prompt));
     }
-    this.#turns.sent(key, ids, now);
+    this.turns.sent(key, ids, now);
   }
 
   promptAnswered(key: string, { stopReason, usage }: Fields, error: RpcError | null, now: number): void {
     const result = compact({ stopReason, usage });
-    const about = Object.keys(result).length > 0 ? { result: fitting(result) } : {};
+    const about = Object.keys(result).length > 0 ? { result: boundValue(result) } : {};
     const end = endOf(stopReason, error);
-    this.#turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
+    this.turns.answered(key, this.#hasFailed && end.kind === 'success' ? FAILED : end, about, now);
   }
 
-  /** The agent does not know its session any more, nor what runs in it. */
+  /** The agent has lost its session, with all work in it. */
   promptUntaken(key: string, error: RpcError, now: number): void {
-    this.#turns.untaken(key, endOf(null, error), now);
-    this.#tasks.forgotten();
-  }
-
-  cancelled(): void {
-    this.#turns.cancelled();
-  }
-
-  /** Processes by whose ends tasks end. */
-  get processes(): number[] {
-    return this.#tasks.processes;
-  }
-
-  processEnded(pid: unknown, wasSeen: boolean): void {
-    this.#tasks.processEnded(pid, wasSeen);
-  }
-
-  loading(): void {
-    this.#replay = new Replay();
-  }
-
-  loaded(now: number): void {
-    this.#replay?.answered(now);
-  }
-
-  get replayEndsAt(): number | null {
-    return this.#replay?.endsAt ?? null;
-  }
-
-  /** Of a loaded session: what it says people wrote. */
-  get replayed(): readonly string[] {
-    return this.#replay?.texts ?? [];
+    this.turns.untaken(key, endOf(null, error), now);
+    this.tasks.forgotten();
   }
 
   asks(key: string, params: Fields, now: number): void {
-    if (this.#asked.has(key)) return;
-    // What a permission says of a call is why it is asked, and no output; and what it may run is not what it runs yet.
+    if (this.requests.has(key)) return;
+    // A permission's content is its reason, not output; and its input may run later.
     const { toolCallId, content: _, rawInput, ...about } = fieldsOf(params.toolCall);
     const callId = textOf(toolCallId);
     const known = callId === null ? undefined : this.#calls.get(callId)?.rawInput;
-    if (callId === null) this.#turns.heard(now);
+    if (callId === null) this.turns.content(now);
     else this.#call(callId, { ...about, status: 'in_progress', rawInput: known ?? rawInput }, now);
     const call = callId === null ? null : (this.#calls.get(callId) ?? null);
     const within = this.#answerWithinMs;
@@ -160,29 +130,24 @@ export class AcpSession {
       ...permissionOf(`ask-${this.#newId()}`, params, call),
       ...(within === undefined ? {} : { expires_at: now + within }),
     };
-    if (this.#asked.size >= MAX_REQUESTS) this.#forgetOldest();
-    this.#asked.set(key, value);
-    this.#writer.requested(value, this.#writer.turn === null || (call?.taskId ?? null) !== null);
-  }
-
-  /** What is asked with a request of this id, while it is open. */
-  asked(key: string): RequestOpenedValue | null {
-    return this.#asked.get(key) ?? null;
+    if (this.requests.size >= MAX_REQUESTS) this.#forgetOldest();
+    this.requests.set(key, value);
+    this.writer.requested(value, this.writer.turn === null || (call?.taskId ?? null) !== null);
   }
 
   answers(key: string, result: Fields, error: RpcError | null): void {
-    const value = this.#asked.get(key);
+    const value = this.requests.get(key);
     if (value === undefined) return;
-    this.#asked.delete(key);
+    this.requests.delete(key);
     const outcome = error === null ? outcomeOf(result, value.options ?? []) : 'unknown';
-    this.#writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
+    this.writer.resolved(value.request_id, outcome, outcome === 'expired' ? 'Nobody answered in time.' : null);
     const refusal = REFUSALS.get(outcome);
     if (refusal !== undefined && value.tool_use_id !== undefined) this.#calls.refused(value.tool_use_id, refusal);
   }
 
-  /** `session/update`; `frame` is all of it, for what is not understood. */
+  /** Handles `session/update`; `frame` is the whole message, stored if unknown. */
   update(update: Fields, frame: unknown, now: number): void {
-    if (this.#replay?.takes(update, now) === true) return;
+    if (this.replay?.takes(update, now) === true) return;
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
         this.#chunk('text', update, now);
@@ -201,9 +166,14 @@ export class AcpSession {
         break;
       }
       case 'plan':
-        this.#turns.heard(now);
+        this.turns.content(now);
         this.#planId ??= `plan-${this.#newId()}`;
-        this.#writer.plan(this.#planId, planEntries(update.entries));
+        this.writer.plan(
+          this.#planId,
+          listOf(update.entries)
+            .map(fieldsOf)
+            .map((entry) => planEntry(entry.content, entry.status, entry.priority)),
+        );
         break;
       case 'current_mode_update':
       case 'config_option_update':
@@ -212,136 +182,113 @@ export class AcpSession {
         break;
       case 'usage_update': {
         const origin = fieldsOf(update._meta)['_claude/origin'];
-        if (origin !== undefined) this.#claude.origin(fieldsOf(origin), now);
-        this.#kept('acp:usage', update);
+        if (origin !== undefined) this.claude.origin(fieldsOf(origin), now);
+        this.#forward('acp:usage', update);
         break;
       }
       case 'session_info_update': {
         const { type } = fieldsOf(fieldsOf(fieldsOf(update._meta).codex).threadStatus);
         if (type !== undefined) this.#hasFailed = type === 'systemError';
-        this.#kept('acp:session_info', update);
+        this.#forward('acp:session_info', update);
         break;
       }
       case 'async_task_spawned':
       case 'async_task_progress':
       case 'async_task_state_update':
-        this.#claude.asyncTask(update, now);
+        this.claude.asyncTask(update, now);
         break;
       case 'notice':
-        if (!this.#announcements.notice(update)) this.raw(frame);
+        if (!this.#notice(update)) this.raw(frame);
         break;
       case 'compaction_update':
       case 'compaction_summary_chunk':
-        this.#announcements.compaction(update);
+        this.#compaction(update);
         break;
       case 'state_update':
-        if (update.state === 'running') this.#turns.working(now);
-        else if (update.state === 'idle') this.#turns.idle(endOf(update.stopReason, null), now);
+        if (update.state === 'running') this.turns.working(now);
+        else if (update.state === 'idle') this.turns.idle(endOf(update.stopReason, null), now);
         break;
       default:
         this.raw(frame);
     }
   }
 
-  /** `_claude/sdkMessage` */
-  sdkMessage(message: Fields, now: number): void {
-    this.#claude.message(message, now);
-  }
-
-  /** `_qwencode/start_turn` */
-  ownTurnBegins(taskId: string | null, now: number): void {
-    this.#turns.ownBegins(
-      taskId === null ? { kind: 'unknown', taskIds: [] } : { kind: 'task', taskIds: [taskId] },
-      now,
-    );
-  }
-
-  /** `_qwencode/end_turn` */
-  ownTurnEnds(reason: unknown): void {
-    this.#turns.ownEnds(reason === 'cancelled' ? { kind: 'cancelled' } : { kind: 'success' });
-  }
-
-  /** What it is set to, as it was opened. */
-  opened(result: Fields): void {
-    this.settings.opened(result);
-  }
-
   modeChanged(modeId: unknown): void {
     this.#set({ sessionUpdate: 'current_mode_update', currentModeId: modeId });
   }
 
-  /** What nobody here understands, as far as it fits into a record. */
+  /** Stores an unknown message, truncated to fit a record. */
   raw(frame: unknown): void {
-    this.#writer.raw(fitting(frame), 'acp');
+    this.writer.raw(boundValue(frame), 'acp');
   }
 
   ended(end: WireEnd): void {
     this.#calls.endRefused();
-    this.#writer.end(end);
-    this.#asked.clear();
-    this.#turns.forget();
-    this.#claude.forget();
+    this.writer.end(end);
+    this.requests.clear();
+    this.turns.forget();
+    this.claude.forget();
     this.#planId = null;
-    this.#replay = null;
+    this.replay = null;
   }
 
   #chunk(kind: 'text' | 'thought', { content, messageId, _meta }: Fields, now: number): void {
     const text = blockText(content);
     const meta = fieldsOf(_meta);
-    const ended = endOfBackgroundTask(meta, text);
-    if (ended !== null) this.#writer.taskCompleted(ended);
-    if (ended !== null || text === '' || isOwnTurnNotice(meta)) return;
-    // Gemini says it as a message of the agent's; it is none.
+    const ended = qwenTaskEnd(meta, text);
+    if (ended !== null) this.writer.taskCompleted(ended);
+    if (ended !== null || text === '' || isQwenTurnNotice(meta)) return;
+    // Gemini sends the mode as an agent message.
     const mode = kind === 'text' ? /^\[MODE_UPDATE\] (\S+)$/.exec(text)?.[1] : undefined;
     if (mode !== undefined) {
       this.modeChanged(mode);
       return;
     }
-    const task = this.#tasks.subagentOf(meta);
-    const speaker = this.#writer.speaker(task);
+    const task = this.tasks.subagentOf(meta);
+    const parts = this.writer.parts(task);
     const id = textOf(messageId);
     if (task === null && id !== null && this.#isTail(id)) {
-      if (!speaker.sayLate(kind, id, text)) speaker.say(kind, id, text);
+      if (!parts.appendLate(kind, id, text)) parts.appendText(kind, id, text);
       return;
     }
-    if (task === null) this.#turns.heard(now, kind === 'text' ? { messageId: id } : undefined);
-    if (task === null && id !== null) remember(this.#saidIn, id, this.#writer.turn?.runId ?? null, MAX_MESSAGES);
-    speaker.say(kind, id, text);
-    // Each of these is a message of its own, though it has no id.
-    if (meta.qwenDiscreteMessage === true) speaker.endText();
+    if (task === null) this.turns.content(now, kind === 'text' ? { messageId: id } : undefined);
+    if (task === null && id !== null) setBounded(this.#turnOf, id, this.writer.turn?.runId ?? null, MAX_MESSAGES);
+    parts.appendText(kind, id, text);
+    // Each is a separate message without an id.
+    if (meta.qwenDiscreteMessage === true) parts.endText();
   }
 
   /**
-   * More of a message whose turn is over. Some agents count their messages anew in each turn: during another turn, an id
-   * that may be such a number is a new message.
+   * True for more text of a message whose turn has ended. Some agents restart message ids in each turn, so during
+   * another turn a counter-like id is a new message.
    */
   #isTail(messageId: string): boolean {
-    const saidIn = this.#saidIn.get(messageId);
-    const runId = this.#writer.turn?.runId ?? null;
-    if (saidIn === undefined || saidIn === runId) return false;
+    const turn = this.#turnOf.get(messageId);
+    const runId = this.writer.turn?.runId ?? null;
+    if (turn === undefined || turn === runId) return false;
     const isUnique = messageId.length >= UNIQUE_ID_LENGTH && UNIQUE_ID.test(messageId);
-    return isUnique || (runId === null && !this.#turns.isAwaited);
+    return isUnique || (runId === null && !this.turns.isAwaited);
   }
 
-  /** The echo of what was sent, or of what somebody sent beside us. */
+  /** Handles an echo of a prompt, or a message from another client. */
   #userChunk({ content, messageId }: Fields): void {
-    if (this.#writer.turn?.kind === 'user' || this.#turns.isAwaited) return;
-    this.#writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
+    if (this.writer.turn?.kind === 'user' || this.turns.isAwaited) return;
+    this.writer.userMessage(textOf(messageId) ?? `user-${this.#newId()}`, blockText(content));
   }
 
   #call(id: string, update: Fields, now: number): void {
     const meta = fieldsOf(update._meta);
     const known = this.#calls.get(id);
-    const task = known === undefined ? this.#tasks.subagentOf(meta) : known.taskId;
-    // Of a call that is known, news may come long after its turn.
-    if (task === null && (known === undefined || this.#writer.turn !== null)) this.#turns.heard(now);
-    const end = this.#calls.heard(id, update, task);
+    const task = known === undefined ? this.tasks.subagentOf(meta) : known.taskId;
+    // An update of a known call may come long after its turn.
+    if (task === null && (known === undefined || this.writer.turn !== null)) this.turns.content(now);
+    const end = this.#calls.apply(id, update, task);
     const call = this.#calls.get(id);
-    if (call !== undefined) this.#tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
+    if (call !== undefined) this.tasks.launched(call, fieldsOf(fieldsOf(meta.claudeCode).toolResponse));
     if (end === null) return;
     const wasLeft = this.#calls.isLeft(end.call);
     this.#calls.end(end);
-    this.#tasks.callEnded(end, wasLeft);
+    this.tasks.callEnded(end, wasLeft);
   }
 
   #set(update: Fields): void {
@@ -353,30 +300,51 @@ export class AcpSession {
     for (const what of ['mode', 'model'] as const) {
       const now = settings[what];
       if (before[what] !== null && now !== null && now.id !== before[what].id) {
-        this.#writer.notice(`The ${what} is now ${now.name}.`);
+        this.writer.notice(`The ${what} is now ${now.name}.`);
       }
     }
   }
 
-  #kept(name: string, update: Fields): void {
-    this.#writer.custom(name, fitting(update));
+  #forward(name: string, update: Fields): void {
+    this.writer.custom(name, boundValue(update));
+  }
+
+  /** Shows a session notice. @returns false without a title */
+  #notice({ title, description, severity }: Fields): boolean {
+    const [head, more] = [textOf(title), textOf(description)];
+    if (head === null) return false;
+    const text = more === null ? head : `${head}${/[.:!?]$/.test(head) ? '' : ':'} ${more}`;
+    // Unknown severities count as info.
+    this.writer.notice(text, severity === 'warning' || severity === 'error' ? severity : 'info');
+    return true;
+  }
+
+  /** Announces each step of a compaction once. Chunks of its summary are stored, not shown. */
+  #compaction(update: Fields): void {
+    this.#forward('acp:compaction', update);
+    const { compactionId, status, error } = update;
+    const announcement = COMPACTION.get(status);
+    const key = `${textOf(compactionId) ?? ''} ${status}`;
+    if (announcement === undefined || this.#announced.has(key)) return;
+    setBounded(this.#announced, key, true, MAX_COMPACTIONS);
+    const [text, tone] = announcement;
+    this.writer.notice(textOf(error) === null ? `${text}.` : `${text}: ${error}`, tone);
   }
 
   #forgetOldest(): void {
-    const [key, value] = this.#asked.entries().next().value ?? ['', null];
-    this.#asked.delete(key);
-    if (value !== null) this.#writer.resolved(value.request_id, 'unknown');
+    const [key, value] = this.requests.entries().next().value ?? ['', null];
+    this.requests.delete(key);
+    if (value !== null) this.writer.resolved(value.request_id, 'unknown');
   }
 
-  /** What is open in a turn, before it ends. */
+  /** Closes open work before the turn ends. */
   #turnEnds(end: TurnEnd): void {
-    this.#tasks.turnEnds(end, this.#turns.isAwaited);
+    this.tasks.turnEnds(end, this.turns.isAwaited);
     this.#calls.endRefused();
     this.#planId = null;
   }
 }
 
-/** @see ACP v1, StopReason */
 function endOf(stopReason: unknown, error: RpcError | null): TurnEnd {
   if (error !== null) return { kind: 'failed', message: error.message, code: `${error.code ?? 'error'}` };
   if (stopReason === 'cancelled') return { kind: 'cancelled' };

@@ -1,88 +1,87 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 
-/** The capability by which claude-agent-acp announces tasks, and the turns that it begins by itself. */
+/** Capability of claude-agent-acp: reports tasks and between-run turns. */
 export const ASYNC_TASKS = 'asyncTasks';
 
 /**
- * What is known of single agents beyond the protocol: what they mark, and what they can't tell. Measured with the versions
- * that are named; an agent that is not here gets what holds of plain ACP.
+ * Known behavior of specific agents beyond the protocol, measured with the versions named. Other agents get the plain
+ * ACP profile.
  */
 export interface AgentProfile {
   /**
-   * It marks where a turn that it began by itself ends, so a prompt that is sent meanwhile waits for that, and what it
-   * says before that mark is not the answer. `both`: it marks the beginning too, so a text between prompts without that
-   * mark comes from its program, as a remark, and begins no turn.
+   * It marks the end of between-run turns: a prompt sent meanwhile waits for the mark, and earlier text does not answer
+   * it. `both`: it marks the start too, so unmarked text between prompts is a remark of its program and opens no turn.
    */
   marksTurns?: 'ends' | 'both';
-  /** It answers a prompt when it accepts it, and ends the turn with `state_update`: ACP v2. */
+  /** It accepts prompts at once and ends turns with `state_update` (ACP v2). */
   reportsState?: true;
-  /** A prompt may be answered at once because its turn goes on with the next one: only a result ends a turn. */
+  /** It may answer a prompt whose turn continues with the next one; only a result ends a turn. */
   handsOver?: true;
-  /** A prompt stays open until all background work that it began has ended. */
+  /** A prompt stays open until its background work has ended. */
   waitsForBackground?: true;
-  /** A command that is still open when its turn ends goes on in the background. */
+  /** A command still open at the end of its turn continues in the background. */
   leavesCommandsOpen?: true;
-  /** A single task can be ended. */
+  /** Tasks can be stopped one by one. */
   stopsTasks?: true;
-  /** It never tells how a background command ended, which is said on each of its tasks. Its process does, if it is named. */
+  /** Note on each task, since it never reports how background commands end. A named process reports the end instead. */
   taskNote?: string;
-  /** What it never tells, as an operator reads it. */
+  /** Limits of its reports, worded for operators. */
   limits: readonly string[];
 }
 
-const NO_ENDS = 'does not tell when a background command ends: its task stays open until the agent ends.';
+const NO_ENDS = 'doesn’t report the end of a background command: its task stays open until the agent ends.';
 const NO_EXIT_CODES =
-  'does not tell how a background command ends: its task ends with its process, without an exit code.';
+  'doesn’t report how a background command ends: its task ends with its process, without an exit code.';
 const TASK_NOTE = 'Started. The agent does not tell when it ends.';
 
 const PROFILES: Readonly<Record<string, AgentProfile>> = {
   '@agentclientprotocol/claude-agent-acp': { marksTurns: 'ends', handsOver: true, stopsTasks: true, limits: [] },
   'qwen-code': {
     marksTurns: 'both',
-    limits: ['Qwen Code does not tell what its subagents do.'],
+    limits: ['Qwen Code doesn’t report what its subagents do.'],
   },
   'gemini-cli': {
     taskNote: TASK_NOTE,
-    limits: [`Gemini CLI ${NO_EXIT_CODES}`, 'Gemini CLI does not wake when background work ends.'],
+    limits: [`Gemini CLI ${NO_EXIT_CODES}`, 'Gemini CLI doesn’t respond when background work ends.'],
   },
   'codex-acp': {
     leavesCommandsOpen: true,
     taskNote: TASK_NOTE,
     limits: [
       `Codex over ACP ${NO_ENDS}`,
-      'Codex over ACP does not wake when background work ends; “runner codex” tells more.',
+      'Codex over ACP doesn’t respond when background work ends. Use “runner codex” for more.',
     ],
   },
   '@agentclientprotocol/codex-acp': {
     stopsTasks: true,
-    limits: ['Codex over ACP does not wake when background work ends; “runner codex” tells more.'],
+    limits: ['Codex over ACP doesn’t respond when background work ends. Use “runner codex” for more.'],
   },
   'Kimi Code CLI': {
     taskNote: TASK_NOTE,
     limits: [
       `Kimi Code ${NO_EXIT_CODES}`,
-      'When background work ends, Kimi Code runs its model and tells its clients nothing of it: that answer is lost.',
+      'When background work ends, Kimi Code runs its model without reporting it: that answer is lost.',
     ],
   },
   Copilot: {
     waitsForBackground: true,
     limits: [
-      'Copilot mixes what a subagent says into the agent’s own text without a mark; only its tool calls are told apart.',
-      'Copilot tells a failure of its model as a text, and the turn counts as finished.',
+      'Copilot mixes subagent text into the agent’s own; only tool calls are attributed.',
+      'Copilot reports model failures as text, so the turn counts as finished.',
     ],
   },
   OpenCode: {
     limits: [
-      'OpenCode tells nothing of its background subagents over ACP but the text it wakes with; “runner opencode” tells more.',
+      'Over ACP, OpenCode reports only the text that answers its background subagents. Use “runner opencode” for more.',
     ],
   },
 };
 
 const PLAIN: AgentProfile = {
-  limits: ['Over plain ACP an agent can’t tell of background tasks; a turn it begins by itself ends by silence.'],
+  limits: ['Over plain ACP an agent can’t report background tasks, and its between-run turns end after a silence.'],
 };
 
-/** @param introduction its answer to `initialize` */
+/** @param introduction its response to `initialize` */
 export function profileOf({ agentInfo, protocolVersion, _meta }: Fields = {}): AgentProfile {
   const name = textOf(fieldsOf(agentInfo).name);
   const profile = name !== null && Object.hasOwn(PROFILES, name) ? (PROFILES[name] ?? PLAIN) : PLAIN;

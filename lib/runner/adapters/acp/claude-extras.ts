@@ -1,25 +1,25 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
+import { TASK_ENDS, taskUsage } from '../writer/task-runs';
 import { ASYNC_TASKS } from './agent-profiles';
 import { type PromptTurns, SETTLE_MS } from './prompt-turns';
 
 /**
- * What claude-agent-acp tells beyond ACP v1, to a client that asks for it. Texts and calls come as session updates, and
- * only from there; these tell what the updates don't: the life of tasks, where a turn that answers nobody begins and ends,
- * and which messages a turn took up.
+ * Extensions of claude-agent-acp beyond ACP v1, for clients that opt in. Texts and calls come only as session updates;
+ * the extensions add the lifecycle of tasks, the bounds of between-run turns, and the messages a turn took up.
  *
- * - `_claude/sdkMessage`: messages of the Agent SDK as they are, those of RAW_MESSAGES.
- * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks once more (told once, by their ids), their output
- *   files, and a task `autonomous-turn-…` around each turn that it begins by itself.
+ * - `_claude/sdkMessage`: raw Agent SDK messages of the types in RAW_MESSAGES.
+ * - `async_task_spawned`, `…_progress`, `…_state_update`: the same tasks again (deduplicated by id), their output
+ *   files, and a task `autonomous-turn-…` around each between-run turn.
  *
- * codex-acp tells of its tasks by the same updates.
+ * codex-acp reports its tasks with the same updates.
  *
  * @see @agentclientprotocol/claude-agent-acp 0.101.0, codex-acp 2.6.0; @anthropic-ai/claude-agent-sdk 0.3.318
  */
 
-/** What is asked for with `session/new`, as `_meta.claudeCode.emitRawSDKMessages`: the others only repeat the updates. */
+/** Requested with `session/new` as `_meta.claudeCode.emitRawSDKMessages`; other types only repeat the updates. */
 export const RAW_MESSAGES = [
   { type: 'system', subtype: 'task_started' },
   { type: 'system', subtype: 'task_progress' },
@@ -30,12 +30,12 @@ export const RAW_MESSAGES = [
   { type: 'result' },
 ] as const;
 
-/** Client capabilities that have it tell of tasks, and end a turn at its result while subagents run. */
+/** Client capabilities that enable task updates and end a turn at its result while subagents run. */
 export const AIR_CAPABILITIES = {
   jetbrains: { air: { version: 1, capabilities: [ASYNC_TASKS, 'backgroundSubagents'] } },
 };
 
-/** Ends a task. Subagents can't be ended with it. */
+/** Stops a task, except subagents. */
 export const STOP_TASK = '_session/async_task/stop';
 
 type TaskEnd = Omit<Parameters<SessionWriter['taskCompleted']>[0], 'task_id'>;
@@ -46,21 +46,21 @@ const MAX_KNOWN = 1_000;
 export class ClaudeExtras {
   readonly #writer: SessionWriter;
   readonly #turns: PromptTurns;
-  /** Tasks by the tool call that started them: its calls are their subagents'. */
+  /** Tasks by their starting call, whose nested calls are the subagent's. */
   readonly #byCall = new Map<string, string>();
-  /** Tasks by their run, as origins name them. */
+  /** Tasks by run id, as in origins. */
   readonly #byRun = new Map<string, string>();
-  /** Runs in the foreground: a task only if it is sent to the background. */
+  /** Foreground tasks, shown only once moved to the background. */
   readonly #foreground = new Map<string, Fields>();
-  /** Subagents in the foreground. */
+  /** Foreground subagents. */
   readonly #inCall = new Set<string>();
   readonly #files = new Map<string, string>();
-  readonly #patched = new Map<string, string>();
-  /** Ends that an update has told, until a message of the Agent SDK or the task's call does, with words or exit code. */
-  readonly #unsaid = new Map<string, { at: number; how: TaskEnd }>();
-  /** Messages of the Agent SDK come, and tell more of how a task ended. */
+  readonly #patchedStatus = new Map<string, string>();
+  /** Ends reported by an update, held for the SDK message or the call's result, which add summary or exit code. */
+  readonly #unconfirmed = new Map<string, { at: number; how: TaskEnd }>();
+  /** The agent sends raw SDK messages, which hold more about task ends. */
   #isRaw = false;
-  /** Ended since a turn last began by itself, in their order. */
+  /** Task ends since the last between-run turn, in order. */
   #ended: string[] = [];
 
   constructor(writer: SessionWriter, turns: PromptTurns) {
@@ -68,22 +68,22 @@ export class ClaudeExtras {
     this.#turns = turns;
   }
 
-  /** What wakes the agent now, as far as its tasks tell. */
+  /** Trigger of a turn beginning now, as far as known. */
   get cause(): TurnTrigger {
     return this.#trigger({});
   }
 
-  /** The subagent's task; the call itself where no task is known. */
+  /** Task of a subagent's call; the call id if unknown. */
   taskOfCall(callId: string): string {
     return this.#byCall.get(callId) ?? callId;
   }
 
-  /** A task that was told of with the result of the call that started it. */
+  /** Records a task reported with the result of its starting call. */
   started(callId: string, taskId: string): void {
-    remember(this.#byCall, callId, taskId, MAX_KNOWN);
+    setBounded(this.#byCall, callId, taskId, MAX_KNOWN);
   }
 
-  /** `params.message` of `_claude/sdkMessage`; those that are not RAW_MESSAGES say what the updates say. */
+  /** Handles `params.message` of `_claude/sdkMessage`. */
   message(message: Fields, now: number): void {
     const { type, subtype } = message;
     if (type === 'command_lifecycle') this.#turns.lifecycle(textOf(message.command_uuid) ?? '', message.state, now);
@@ -95,14 +95,14 @@ export class ClaudeExtras {
     else if (type === 'system' && subtype === 'background_tasks_changed') this.#reconcile(message);
   }
 
-  /** Where a task writes to, which comes in more than one way. */
+  /** Records a task's output file, which several messages report. */
   outputFile(id: string, file: string): void {
-    if (!this.#writer.runs(id) || this.#files.get(id) === file) return;
-    remember(this.#files, id, file, MAX_KNOWN);
+    if (!this.#writer.isRunning(id) || this.#files.get(id) === file) return;
+    setBounded(this.#files, id, file, MAX_KNOWN);
     this.#writer.taskUpdated({ task_id: id, output_file: file });
   }
 
-  /** An update about a task. */
+  /** Handles an update about a task. */
   asyncTask(update: Fields, now: number): void {
     const id = textOf(update.asyncTaskId);
     if (id === null) return;
@@ -114,40 +114,41 @@ export class ClaudeExtras {
     const about = { task_id: id, output_file: textOf(outputFilePath) ?? undefined };
     if (sessionUpdate === 'async_task_spawned') {
       const callId = textOf(toolCallId);
-      if (callId !== null) remember(this.#byCall, callId, id, MAX_KNOWN);
-      if (this.#writer.runs(id)) return;
-      const said = textOf(description) ?? textOf(name) ?? undefined;
+      if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
+      if (this.#writer.isRunning(id)) return;
+      const text = textOf(description) ?? textOf(name) ?? undefined;
       this.#writer.taskStarted(
-        compact({ ...about, tool_use_id: callId, description: said, task_type: textOf(update.taskType) ?? undefined }),
+        compact({ ...about, tool_use_id: callId, description: text, task_type: textOf(update.taskType) ?? undefined }),
       );
     } else if (sessionUpdate === 'async_task_progress') {
       if (about.output_file !== undefined) this.outputFile(id, about.output_file);
-    } else if (isEnd(state) && this.#writer.runs(id)) {
+    } else if (isEnd(state) && this.#writer.isRunning(id)) {
       const how = { status: state, error: textOf(error), summary: textOf(update.summary) ?? undefined };
-      // Its call can only add that it failed.
+      // Only the call could add more, and only a failure.
       if (state === 'stopped' && !this.#isRaw) this.#end(id, how);
-      else remember(this.#unsaid, id, { at: now, how }, MAX_KNOWN);
+      else setBounded(this.#unconfirmed, id, { at: now, how }, MAX_KNOWN);
     }
   }
 
-  /** When an end counts of which nothing more is told: the agent inside of the adapter may have died. */
+  /** When the oldest unconfirmed end counts: the process inside the adapter may have died. */
   get dueAt(): number | null {
-    const [next] = this.#unsaid.values();
+    const [next] = this.#unconfirmed.values();
     return next === undefined ? null : next.at + SETTLE_MS;
   }
 
   elapsed(now: number): void {
-    for (const [id, { at, how }] of this.#unsaid) if (at + SETTLE_MS <= now) this.#end(id, how);
+    for (const [id, { at, how }] of this.#unconfirmed) if (at + SETTLE_MS <= now) this.#end(id, how);
   }
 
-  /** The call that started a task has given its result: a subagent in the foreground has ended with it. */
+  /** A foreground subagent ends with its call. */
   callEnded(callId: string, isError: boolean): void {
     const id = this.#byCall.get(callId);
     if (id === undefined || !this.#inCall.delete(id)) return;
-    if (this.#writer.runs(id)) this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
+    if (this.#writer.isRunning(id))
+      this.#writer.taskCompleted({ task_id: id, status: isError ? 'failed' : 'completed' });
   }
 
-  /** `usage_update` with an origin: the result of a turn, without its words. */
+  /** Handles `usage_update` with an origin: a turn's result without text. */
   origin(origin: Fields, now: number): void {
     if (origin.kind === 'human') {
       this.#turns.resulted({ kind: 'success' }, now);
@@ -162,13 +163,12 @@ export class ClaudeExtras {
     this.#ended = [];
   }
 
-  /** The process has gone. */
   forget(): void {
     this.#ended = [];
     this.#foreground.clear();
     this.#inCall.clear();
-    this.#patched.clear();
-    this.#unsaid.clear();
+    this.#patchedStatus.clear();
+    this.#unconfirmed.clear();
   }
 
   #ownTurn({ sessionUpdate, state, description }: Fields, now: number): void {
@@ -209,11 +209,11 @@ export class ClaudeExtras {
     const id = textOf(message.task_id);
     if (id === null) return;
     const [callId, runId] = [textOf(message.tool_use_id), textOf(message.run_id)];
-    if (callId !== null) remember(this.#byCall, callId, id, MAX_KNOWN);
-    if (runId !== null) remember(this.#byRun, runId, id, MAX_KNOWN);
-    // A command in the foreground is its tool call; a subagent there says things of its own, which need a place.
+    if (callId !== null) setBounded(this.#byCall, callId, id, MAX_KNOWN);
+    if (runId !== null) setBounded(this.#byRun, runId, id, MAX_KNOWN);
+    // A foreground command is its tool call; a foreground subagent needs a place for its output.
     if (message.is_backgrounded === false && message.task_type !== 'local_agent') {
-      remember(this.#foreground, id, message, MAX_KNOWN);
+      setBounded(this.#foreground, id, message, MAX_KNOWN);
       return;
     }
     if (message.is_backgrounded === false) this.#inCall.add(id);
@@ -237,7 +237,7 @@ export class ClaudeExtras {
 
   #taskProgress({ task_id, run_id, description, last_tool_name, summary, usage }: Fields): void {
     const id = textOf(task_id);
-    if (id === null || !this.#writer.runs(id)) return;
+    if (id === null || !this.#writer.isRunning(id)) return;
     this.#writer.taskProgress(
       compact({
         task_id: id,
@@ -245,7 +245,7 @@ export class ClaudeExtras {
         description: textOf(description) ?? undefined,
         summary: textOf(summary) ?? undefined,
         last_tool_name: textOf(last_tool_name) ?? undefined,
-        usage: usageOf(usage),
+        usage: taskUsage(usage),
       }),
     );
   }
@@ -257,43 +257,43 @@ export class ClaudeExtras {
     const waiting = this.#foreground.get(id);
     if (is_backgrounded === true) this.#inCall.delete(id);
     if (is_backgrounded === true && waiting !== undefined) this.#start(id, waiting);
-    // How it ended is told by the notification behind it, with its words.
-    if (typeof status === 'string' && STATUS.has(status)) remember(this.#patched, id, status, MAX_KNOWN);
+    // The notification that follows has the details.
+    if (typeof status === 'string' && TASK_ENDS.has(status)) setBounded(this.#patchedStatus, id, status, MAX_KNOWN);
   }
 
   #taskEnded({ task_id, status, summary, output_file, usage }: Fields): void {
     const id = textOf(task_id);
     if (id === null) return;
     this.#foreground.delete(id);
-    if (!this.#writer.runs(id)) return;
-    const said = textOf(summary) ?? undefined;
-    const exitCode = /exit code (\d+)/.exec(said ?? '')?.[1];
+    if (!this.#writer.isRunning(id)) return;
+    const text = textOf(summary) ?? undefined;
+    const exitCode = /exit code (\d+)/.exec(text ?? '')?.[1];
     this.#end(id, {
-      status: STATUS.get(status) ?? 'completed',
-      summary: said,
+      status: TASK_ENDS.get(status) ?? 'completed',
+      summary: text,
       output_file: textOf(output_file),
-      usage: usageOf(usage),
+      usage: taskUsage(usage),
       exit_code: exitCode === undefined ? null : Number(exitCode),
     });
   }
 
   #end(id: string, how: TaskEnd): void {
-    this.#patched.delete(id);
-    this.#unsaid.delete(id);
+    this.#patchedStatus.delete(id);
+    this.#unconfirmed.delete(id);
     this.#inCall.delete(id);
     this.#writer.taskCompleted(compact({ task_id: id, ...how }));
-    // One that a person stopped wakes nobody.
+    // A task a person stopped starts no turn.
     if (how.status !== 'stopped') this.#ended = [...this.#ended, id].slice(-MAX_KNOWN);
   }
 
-  /** The whole set of what runs: what is missing has ended, if its own word of that was lost. */
+  /** Reconciles with the full list of running tasks: a missing task whose status is known has ended. */
   #reconcile({ tasks }: Fields): void {
     if (!Array.isArray(tasks)) return;
     const running = new Set(listOf(tasks).map((task) => textOf(fieldsOf(task).task_id)));
     for (const id of this.#writer.openTasks) {
-      const status = this.#patched.get(id);
+      const status = this.#patchedStatus.get(id);
       if (running.has(id) || status === undefined) continue;
-      this.#end(id, { status: STATUS.get(status) ?? 'completed' });
+      this.#end(id, { status: TASK_ENDS.get(status) ?? 'completed' });
     }
   }
 }
@@ -306,21 +306,4 @@ const ENDS: Record<'completed' | 'stopped' | 'failed', TurnEnd> = {
 
 function isEnd(state: unknown): state is keyof typeof ENDS {
   return typeof state === 'string' && Object.hasOwn(ENDS, state);
-}
-
-const STATUS: ReadonlyMap<unknown, 'completed' | 'failed' | 'stopped'> = new Map([
-  ['completed', 'completed'],
-  ['failed', 'failed'],
-  ['stopped', 'stopped'],
-  ['killed', 'stopped'],
-] as const);
-
-function usageOf(usage: unknown) {
-  const { total_tokens, tool_uses, duration_ms } = fieldsOf(usage);
-  const said = compact({
-    total_tokens: numberOf(total_tokens) ?? undefined,
-    tool_uses: numberOf(tool_uses) ?? undefined,
-    duration_ms: numberOf(duration_ms) ?? undefined,
-  });
-  return Object.keys(said).length === 0 ? undefined : said;
 }

@@ -2,7 +2,7 @@ import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 
 /**
- * A content block as text. What is no text stands in as a few words: `[image, image/png, 12 KB]`.
+ * Text of a content block; a placeholder for other types: `[image, image/png, 12 KB]`.
  * @see ACP v1, ContentBlock
  */
 export function blockText(block: unknown): string {
@@ -25,7 +25,6 @@ export function blockText(block: unknown): string {
   }
 }
 
-/** The blocks of a prompt as one text. */
 export function promptText(blocks: unknown): string {
   return listOf(blocks)
     .map(blockText)
@@ -33,19 +32,19 @@ export function promptText(blocks: unknown): string {
     .join('\n');
 }
 
-export interface CallContent {
+interface CallContent {
   text: string;
   edits: FileEdit[];
 }
 
-/** What a tool call has to show. @see ACP v1, ToolCallContent */
+/** Text and edits of a tool call. @see ACP v1, ToolCallContent */
 export function callContent(content: unknown): CallContent {
   const texts: string[] = [];
   const edits: FileEdit[] = [];
   for (const one of listOf(content)) {
     const { type, content: block, path, oldText, newText, terminalId } = fieldsOf(one);
     if (type === 'diff') {
-      const file = textOf(path) ?? '(a file without a name)';
+      const file = textOf(path) ?? '(unnamed file)';
       edits.push({ path: file, before: textOf(oldText) ?? '', after: textOf(newText) ?? '' });
     } else if (type === 'terminal') texts.push(standIn('terminal', terminalId));
     else texts.push(blockText(block));
@@ -53,19 +52,19 @@ export function callContent(content: unknown): CallContent {
   return { text: unfenced(texts.filter((text) => text !== '').join('\n')), edits };
 }
 
-/** What a call gave, where its content shows nothing. */
+/** Text of a call's raw output, used if its content is empty. */
 export function outputText(rawOutput: unknown): string {
   if (typeof rawOutput === 'string') return rawOutput;
   if (Array.isArray(rawOutput)) return rawOutput.map(blockText).join('\n');
   const { formatted_output, aggregated_output, output, content, text } = fieldsOf(rawOutput);
-  const said = [formatted_output, aggregated_output, output, content, text].find((one) => typeof one === 'string');
-  if (typeof said === 'string') return said;
+  const found = [formatted_output, aggregated_output, output, content, text].find((one) => typeof one === 'string');
+  if (typeof found === 'string') return found;
   return rawOutput === undefined || rawOutput === null ? '' : JSON.stringify(rawOutput);
 }
 
 function standIn(...parts: unknown[]): string {
-  const said = parts.map((part) => (typeof part === 'number' ? size(part) : textOf(part))).filter(Boolean);
-  return `[${said.join(', ')}]`;
+  const words = parts.map((part) => (typeof part === 'number' ? size(part) : textOf(part))).filter(Boolean);
+  return `[${words.join(', ')}]`;
 }
 
 function base64Bytes(data: unknown): number | null {
@@ -76,7 +75,7 @@ function size(bytes: number): string {
   return bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024).toLocaleString('en')} KB`;
 }
 
-/** Without the fence that is there for a client that shows results as Markdown. */
+/** Strips a code fence meant for Markdown clients. */
 function unfenced(text: string): string {
   const fenced = /^```(?:console)?\n([\s\S]*?)\n?```$/.exec(text);
   return fenced?.[1] !== undefined && !fenced[1].includes('\n```') ? fenced[1] : text;

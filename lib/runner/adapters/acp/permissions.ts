@@ -1,12 +1,11 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { shownInput } from '../writer/shown-input';
+import { displayInput } from '../writer/size-limits';
 import type { ToolCall } from './calls';
 import { callContent } from './content';
 
-/** Where a title is all that says what is asked, a longer one may have been cut. */
+/** A longer title may have been truncated, so it can't stand in for the input. */
 const MAX_TITLE = 8 * 1024;
-/** Most answers of one request that are offered. */
 const MAX_OPTIONS = 20;
 
 /** @see ACP v1, `session/request_permission` */
@@ -16,10 +15,10 @@ export function permissionOf(
   call: ToolCall | null,
 ): RequestOpenedValue {
   const { title, content, rawInput } = fieldsOf(toolCall);
-  const said = callContent(content);
-  const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: said.text });
+  const shown = callContent(content);
+  const asked = rawInput ?? call?.rawInput ?? compact({ title: textOf(title), text: shown.text });
   const isWhole = rawInput !== undefined || call?.rawInput !== undefined || (textOf(title) ?? '').length <= MAX_TITLE;
-  const { input, options: offered } = shownInput(asked, optionsOf(options), isWhole);
+  const { input, options: offered } = displayInput(asked, optionsOf(options), isWhole);
   return compact({
     request_id: requestId,
     kind: 'permission' as const,
@@ -52,7 +51,7 @@ export function optionsOf(options: unknown): RequestOption[] {
 
 export type PermissionAnswer = { kind: 'option'; optionId: string } | { kind: 'cancelled' } | { kind: 'expired' };
 
-/** The result that answers it. What ACP has no word for, that nobody answered in time, is a note to our own reader. */
+/** Result for an answer. ACP lacks an outcome for a timeout, so `_meta` records it for the adapter. */
 export function permissionResult(answer: PermissionAnswer, options: readonly RequestOption[] = []): Fields {
   if (answer.kind === 'option') return { outcome: { outcome: 'selected', optionId: answer.optionId } };
   if (answer.kind === 'cancelled') return { outcome: { outcome: 'cancelled' } };
@@ -61,7 +60,7 @@ export function permissionResult(answer: PermissionAnswer, options: readonly Req
   return { outcome, _meta: { interlude: { expired: true } } };
 }
 
-/** How that result answers a request with these options. */
+/** Outcome of a result, given the request's options. */
 export function outcomeOf(result: Fields, options: readonly RequestOption[]): RequestResolvedValue['outcome'] {
   if (fieldsOf(fieldsOf(result._meta).interlude).expired === true) return 'expired';
   const { outcome, optionId } = fieldsOf(result.outcome);

@@ -2,69 +2,67 @@ import type { TurnTrigger } from '@interlude/protocol/ag-ui';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
 
-/** Without content for so long, a turn whose end is not told has ended. */
+/** A turn whose end is not reported ends after this long without content. */
 export const QUIET_MS = 10_000;
-/** An answer follows the result it belongs to within milliseconds, unless the agent holds it back. */
+/** An answer follows its result within milliseconds, unless the agent holds it back. */
 export const SETTLE_MS = 1_000;
-/** More prompts than that are not in flight with any agent. */
 const MAX_PROMPTS = 256;
 
 interface Prompt {
-  /** The id of its request. */
+  /** JSON-RPC id. */
   key: string;
   messageIds: readonly string[];
-  /** A turn that answers it has begun. */
-  begun: boolean;
-  /** What Claude Code calls it. */
+  /** Its turn has begun. */
+  hasTurn: boolean;
+  /** Claude Code's id. */
   uuid: string | null;
-  /** Its request is answered, and its turn goes on until the agent is idle (ACP v2). */
+  /** Answered; its turn continues until the agent is idle (ACP v2). */
   isAccepted?: true;
-  /** Cancelled while it was unanswered. An agent that is about to end its turn then may answer that it has. */
+  /** Cancelled while unanswered. An agent about to end the turn may still answer success. */
   isCancelled?: true;
 }
 
 /**
- * Which turn is open in a session, and which prompts it answers.
+ * Decides which turn is open and which prompts it answers.
  *
- * ACP v1 ties a reply to its prompt only by time: what comes while a prompt is unanswered belongs to it. That is wrong as
- * soon as the agent works by itself (then the reply stands "one late" for ever), so whatever more an agent says of its
- * turns decides first:
- * - A prompt begins its turn when it is sent, if nothing runs. With an agent that marks the turns it begins by itself, it
- *   begins with the first content instead: that mark may still come before, and what follows it answers nobody.
- * - A turn begins without a prompt at the agent's mark, or at content while no prompt is unanswered. It ends at the mark,
- *   at the next prompt, or after QUIET_MS without content, where no call runs and nobody is asked; then as inferred. Only
- *   one that began with a mark waits for the mark of its end.
- * - A text between prompts without that mark, of an agent that has one, is a remark of its program ("Task stopped by
- *   user"): it stands outside of turns, and is complete after SETTLE_MS.
- * - A user turn ends with the answer to its last prompt. Claude Code answers a prompt early if the one behind it goes into
- *   the same turn, so there it takes a result as well; and where the answer is held back for background work, the result
- *   alone, SETTLE_MS later.
- * - An agent that holds back the answer and gives no results (Copilot) has ended its turn once it has said something, is
- *   silent for QUIET_MS, runs no call, asks nobody, and background work is known to run: then that is what the prompt waits
- *   for. If it was only thinking, what it says next stands in a turn of its own, which names nobody's message.
+ * ACP v1 links a reply to its prompt only by time: everything during an unanswered prompt belongs to it. That fails for
+ * agents that work on their own (replies end up "one late"), so other signals take precedence:
+ * - A prompt begins its turn when sent, if no turn is open. With an agent that marks between-run turns it begins at the
+ *   first content instead: a mark may come first, and what follows it answers nobody.
+ * - A between-run turn begins at the agent's mark, or at content without an unanswered prompt. It ends at the mark, at
+ *   the next prompt, or (inferred) after QUIET_MS without content, open calls or requests. A turn with a start mark
+ *   waits for its end mark.
+ * - Unmarked text between prompts, from an agent with marks, is a remark of its program ("Task stopped by user"):
+ *   outside turns, complete after SETTLE_MS.
+ * - A user turn ends with the answer to its last prompt. Claude Code answers early if the next prompt joins the turn,
+ *   so there it also needs a result; if the answer is held back for background work, the result alone ends it after
+ *   SETTLE_MS.
+ * - An agent without results that holds back answers (Copilot) has ended its turn after content, QUIET_MS of silence,
+ *   no calls, no requests, and known background work, for which the prompt waits. If it was only thinking, its next
+ *   content opens a turn of its own.
  */
 export class PromptTurns {
   profile: AgentProfile = { limits: [] };
-  /** What wakes the agent, where it does not say. */
+  /** Trigger of a turn the agent does not explain. */
   cause = (): TurnTrigger => ({ kind: 'unknown', taskIds: [] });
   readonly #writer: SessionWriter;
-  /** A call runs, or somebody is asked: silence means nothing. */
+  /** Open calls or requests: silence means nothing. */
   readonly #isBusy: () => boolean;
   readonly #beforeEnd: (end: TurnEnd) => void;
   #prompts: Prompt[] = [];
   #isMarked = false;
   #isCancelled = false;
-  /** The turn's result has come, and its answer not yet. */
+  /** The turn's result, while its answer is outstanding. */
   #settled: { at: number; end: TurnEnd } | null = null;
-  #heardAt = 0;
+  #lastContentAt = 0;
   #spoke = false;
-  /** The open turn has said something and done nothing. */
-  #isOnlySaying = true;
-  /** Then the agent's id of what it said last; null: without one. */
-  #onlySaid: string | null | undefined;
-  /** When a remark outside of turns was last added to. */
+  /** The turn has text but no other content. */
+  #isTextOnly = true;
+  /** The agent's id of that text; null without one. */
+  #lastTextId: string | null | undefined;
+  /** Time of the latest remark outside turns. */
   #remarkedAt: number | null = null;
-  /** The prompt whose turn is open though the agent did not take it: it may be given again. */
+  /** A rejected prompt whose turn is open: it may be sent again. */
   #untaken: { prompt: Prompt; end: TurnEnd } | null = null;
 
   constructor(writer: SessionWriter, isBusy: () => boolean, beforeEnd: (end: TurnEnd) => void) {
@@ -79,52 +77,52 @@ export class PromptTurns {
     if (this.#untaken !== null && !isAgain) this.#end(this.#untaken.end);
     this.#untaken = null;
     const { isAwaited } = this;
-    this.#prompts.push({ key, messageIds, begun: isAgain, uuid: null });
+    this.#prompts.push({ key, messageIds, hasTurn: isAgain, uuid: null });
     if (!this.profile.marksTurns) this.#beginNext(now);
     else if ((this.profile.marksTurns === 'both' || this.#isRemark) && !isAwaited) this.#endUnmarked();
   }
 
-  /** The agent refuses a prompt for want of its session. What it has said of it already, it has taken. */
+  /** The agent rejected a prompt because it lost the session. With content, the prompt counts as taken. */
   untaken(key: string, end: TurnEnd, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
-    if (prompt?.begun === true && this.#writer.turn?.spoke !== false) {
+    if (prompt?.hasTurn === true && this.#writer.turn?.spoke !== false) {
       this.answered(key, end, {}, now);
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
-    if (prompt?.begun === true) this.#untaken = { prompt, end };
+    if (prompt?.hasTurn === true) this.#untaken = { prompt, end };
   }
 
-  /** The answer to a prompt. */
+  /** Handles the response to a prompt. */
   answered(key: string, answer: TurnEnd, about: { result?: object }, now: number): void {
     const prompt = this.#prompts.find((one) => one.key === key);
     if (prompt === undefined || prompt.isAccepted === true) return;
     if (this.profile.reportsState === true && answer.kind === 'success') {
       prompt.isAccepted = true;
-      if (!prompt.begun && this.#writer.turn !== null) this.#join(prompt);
+      if (!prompt.hasTurn && this.#writer.turn !== null) this.#join(prompt);
       return;
     }
     this.#prompts = this.#prompts.filter((one) => one !== prompt);
     const isCancelled = prompt.isCancelled === true || (this.#isCancelled && answer.kind === 'failed');
     const end: TurnEnd = isCancelled ? { kind: 'cancelled' } : answer;
-    if (!prompt.begun) this.#answeredUnbegun(prompt, end, now);
-    else if (this.#writer.turn === null) this.#saidLate(end);
+    if (!prompt.hasTurn) this.#answeredEarly(prompt, end, now);
+    else if (this.#writer.turn === null) this.#failLate(end);
     else if (this.#goesOnWithNext(end)) {
       const next = this.#nextUnnamed;
       if (next !== undefined) this.#join(next);
-    } else if (!this.#isMarked && !this.#prompts.some(({ begun }) => begun)) this.#end(end, about);
+    } else if (!this.#isMarked && !this.#prompts.some(({ hasTurn }) => hasTurn)) this.#end(end, about);
     if (!this.profile.marksTurns) this.#beginNext(now);
   }
 
-  /** The agent itself said or did something. @param text what it says, by the agent's id of that; undefined: no text */
-  heard(now: number, text?: { messageId: string | null }): void {
+  /** Handles agent content. @param text set if it is text, with the agent's id */
+  content(now: number, text?: { messageId: string | null }): void {
     const isText = text !== undefined;
     if (this.#settled !== null) this.#end(this.#settled.end);
-    // The agent's next message, with nothing done since the last, answers the prompt that waits.
+    // After a text-only turn, the next message answers the waiting prompt.
     if (
       isText &&
-      this.#onlySaid !== undefined &&
-      text.messageId !== this.#onlySaid &&
+      this.#lastTextId !== undefined &&
+      text.messageId !== this.#lastTextId &&
       this.#nextUnnamed !== undefined
     ) {
       this.#endUnmarked();
@@ -136,81 +134,80 @@ export class PromptTurns {
       }
       const next = this.#nextUnnamed;
       if (next !== undefined) this.#begin(next, now);
-      else this.#beginOwn(this.cause(), false, now);
+      else this.#beginBetweenRun(this.cause(), false, now);
     }
-    this.#heardAt = now;
+    this.#lastContentAt = now;
     if (isText) this.#spoke = true;
-    this.#onlySaid = isText && this.#isOnlySaying ? text.messageId : undefined;
-    if (!isText) this.#isOnlySaying = false;
+    this.#lastTextId = isText && this.#isTextOnly ? text.messageId : undefined;
+    if (!isText) this.#isTextOnly = false;
   }
 
-  /** The agent says that it begins a turn by itself. */
+  /** A between-run turn begins at its mark. */
   ownBegins(trigger: TurnTrigger, now: number): void {
     if (this.#settled !== null) this.#end(this.#settled.end);
-    if (this.#writer.turn === null) this.#beginOwn(trigger, true, now);
-    else if (this.#isOwn) this.#writer.wokenBy(trigger);
+    if (this.#writer.turn === null) this.#beginBetweenRun(trigger, true, now);
+    else if (this.#isBetweenRun) this.#writer.setTrigger(trigger);
   }
 
-  /** The agent says that it works (ACP v2): at a prompt that waits, else by itself. */
+  /** The agent reports that it works (ACP v2): on a waiting prompt, else on its own. */
   working(now: number): void {
     const next = this.#writer.turn === null ? this.#nextUnnamed : undefined;
     if (next !== undefined) this.#begin(next, now);
     else this.ownBegins(this.cause(), now);
   }
 
-  /** The agent says that it works no more (ACP v2). */
+  /** The agent reports that it is idle (ACP v2). */
   idle(end: TurnEnd, now: number): void {
-    // What it accepted and has said nothing of is done with it.
+    // Accepted prompts without content are done.
     for (const prompt of this.#prompts) {
-      if (prompt.isAccepted !== true || prompt.begun) continue;
+      if (prompt.isAccepted !== true || prompt.hasTurn) continue;
       if (this.#writer.turn === null) this.#begin(prompt, now);
       else this.#join(prompt);
     }
-    if (this.#isOwn) this.ownEnds(end);
+    if (this.#isBetweenRun) this.ownEnds(end);
     else if (this.profile.reportsState !== true) this.resulted(end, now);
     else if (this.#writer.turn !== null) this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
-    this.#prompts = this.#prompts.filter(({ begun, isAccepted }) => !begun || isAccepted !== true);
+    this.#prompts = this.#prompts.filter(({ hasTurn, isAccepted }) => !hasTurn || isAccepted !== true);
   }
 
-  /** The agent says that a turn it had begun by itself is over. */
+  /** A between-run turn ends at its mark. */
   ownEnds(end: TurnEnd, trigger: TurnTrigger | null = null): void {
-    if (!this.#isOwn) return;
-    if (trigger !== null) this.#writer.wokenBy(trigger);
+    if (!this.#isBetweenRun) return;
+    if (trigger !== null) this.#writer.setTrigger(trigger);
     this.#end(this.#isCancelled ? { kind: 'cancelled' } : end);
   }
 
-  /** The result of a turn that a person asked for: its answer follows, if it is not held back. */
+  /** A user turn's result; its answer follows unless held back. */
   resulted(end: TurnEnd, now: number): void {
     if (this.#writer.turn === null) {
-      const next = this.#prompts.find(({ begun }) => !begun);
+      const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
       if (next !== undefined) this.#begin(next, now);
     }
     if (this.#writer.turn === null || this.#settled !== null) return;
     this.#settled = { at: now, end: this.#isCancelled ? { kind: 'cancelled' } : end };
   }
 
-  /** What Claude Code says of a prompt: its own name for it as it is queued, and when it takes it up. */
+  /** Claude Code reports its id of a queued prompt, and when it starts on it. */
   lifecycle(uuid: string, state: unknown, now: number): void {
     if (state === 'queued') {
-      const unnamed = this.#prompts.find((one) => one.uuid === null && !one.begun);
+      const unnamed = this.#prompts.find((one) => one.uuid === null && !one.hasTurn);
       if (unnamed !== undefined) unnamed.uuid = uuid;
     }
     if (state !== 'started') return;
-    const prompt = this.#prompts.find((one) => one.uuid === uuid && !one.begun);
+    const prompt = this.#prompts.find((one) => one.uuid === uuid && !one.hasTurn);
     if (prompt === undefined) return;
     if (this.#settled !== null) this.#end(this.#settled.end);
     if (this.#writer.turn === null) this.#begin(prompt, now);
     else this.#join(prompt);
   }
 
-  /** Somebody asked for the turn to be cancelled. */
+  /** The turn was asked to stop. */
   cancelled(): void {
     this.#isCancelled = this.#writer.turn !== null;
-    // Of an agent that queues prompts, the others may go on.
+    // An agent that queues prompts may continue with the others.
     if (this.profile.handsOver !== true) for (const prompt of this.#prompts) prompt.isCancelled = true;
   }
 
-  /** A prompt is unanswered. */
   get isAwaited(): boolean {
     return this.#prompts.length > 0;
   }
@@ -218,7 +215,7 @@ export class PromptTurns {
   get dueAt(): number | null {
     if (this.#settled !== null) return this.#settled.at + SETTLE_MS;
     if (this.#remarkedAt !== null) return this.#remarkedAt + SETTLE_MS;
-    return this.#endsBySilence() ? this.#heardAt + QUIET_MS : null;
+    return this.#endsBySilence() ? this.#lastContentAt + QUIET_MS : null;
   }
 
   elapsed(now: number): void {
@@ -229,24 +226,23 @@ export class PromptTurns {
     else this.#end({ kind: 'success' }, { isInferred: true });
   }
 
-  /** The agent has gone, and its turn with it. */
   forget(): void {
     this.#prompts = [];
     this.#reset();
   }
 
-  get #isOwn(): boolean {
+  get #isBetweenRun(): boolean {
     return this.#writer.turn?.kind === 'between-run';
   }
 
-  /** The next prompt to begin with. Of one that Claude Code has named, it says when it begins. */
+  /** Next prompt to begin. Claude Code reports the start of prompts it has named. */
   get #nextUnnamed(): Prompt | undefined {
-    return this.#prompts.find(({ begun, uuid }) => !begun && uuid === null);
+    return this.#prompts.find(({ hasTurn, uuid }) => !hasTurn && uuid === null);
   }
 
-  /** All that it said has no id, as its program's remarks: the agent's own messages have one. */
+  /** All text came without an id, as the program's remarks do; agent messages have one. */
   get #isRemark(): boolean {
-    return this.#onlySaid === null;
+    return this.#lastTextId === null;
   }
 
   #endsBySilence(): boolean {
@@ -256,71 +252,71 @@ export class PromptTurns {
     return !this.profile.marksTurns && this.#spoke && this.#writer.openTasks.length > 0;
   }
 
-  /** No result has come, and others wait: this one was answered because the turn goes on with them. */
+  /** Answered without a result while others wait: the turn continues with them. */
   #goesOnWithNext(end: TurnEnd): boolean {
     return (
       this.profile.handsOver === true && end.kind === 'success' && this.#settled === null && this.#prompts.length > 0
     );
   }
 
-  #answeredUnbegun(prompt: Prompt, end: TurnEnd, now: number): void {
+  #answeredEarly(prompt: Prompt, end: TurnEnd, now: number): void {
     const { turn } = this.#writer;
-    // It was cancelled together with the turn before it, unread: no turn answers it.
+    // Cancelled unread together with the turn before it: no turn answers it.
     if (turn !== null && end.kind === 'cancelled') return;
     if (turn !== null && end.kind === 'success') {
       this.#join(prompt);
-      // The mark of its end did not come before the answer, and nothing else will end it.
-      if (this.#isOwn && !this.#isMarked && !this.isAwaited) this.#end(end);
+      // The end mark did not precede the answer, and nothing else will end the turn.
+      if (this.#isBetweenRun && !this.#isMarked && !this.isAwaited) this.#end(end);
       return;
     }
     this.#endUnmarked();
     if (this.#writer.turn === null) {
       this.#begin(prompt, now);
       this.#end(end);
-    } else this.#tellFailure(end);
+    } else this.#writeFailure(end);
   }
 
-  #saidLate(end: TurnEnd): void {
+  #failLate(end: TurnEnd): void {
     this.#beforeEnd(end);
-    this.#tellFailure(end);
+    this.#writeFailure(end);
   }
 
-  #tellFailure(end: TurnEnd): void {
+  #writeFailure(end: TurnEnd): void {
     if (end.kind === 'failed') this.#writer.notice(end.message, 'error');
   }
 
   #beginNext(now: number): void {
-    const next = this.#prompts.find(({ begun }) => !begun);
+    const next = this.#prompts.find(({ hasTurn }) => !hasTurn);
     if (next === undefined) return;
-    if (this.#isOwn) this.#end({ kind: 'success' }, { isInferred: true });
+    if (this.#isBetweenRun) this.#end({ kind: 'success' }, { isInferred: true });
     if (this.#writer.turn === null) this.#begin(next, now);
   }
 
   #endUnmarked(): void {
-    if (this.#isOwn && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
+    if (this.#isBetweenRun && !this.#isMarked) this.#end({ kind: 'success' }, { isInferred: true });
   }
 
   #endRemark(): void {
-    if (this.#remarkedAt !== null) this.#writer.speaker().endText();
+    if (this.#remarkedAt !== null) this.#writer.parts().endText();
     this.#remarkedAt = null;
   }
 
   #begin(prompt: Prompt, now: number): void {
-    prompt.begun = true;
+    prompt.hasTurn = true;
     this.#reset();
-    this.#heardAt = now;
+    this.#lastContentAt = now;
     this.#writer.begin({ kind: 'user', userMessageIds: prompt.messageIds });
   }
 
   #join(prompt: Prompt): void {
-    prompt.begun = true;
-    this.#writer.answers(prompt.messageIds);
+    prompt.hasTurn = true;
+    this.#writer.addAnswered(prompt.messageIds);
   }
 
-  #beginOwn(trigger: TurnTrigger, isMarked: boolean, now: number): void {
+  #beginBetweenRun(trigger: TurnTrigger, isMarked: boolean, now: number): void {
     this.#reset();
     this.#isMarked = isMarked;
-    this.#heardAt = now;
+    this.#lastContentAt = now;
     this.#writer.begin({ kind: 'between-run', trigger });
   }
 
@@ -332,8 +328,8 @@ export class PromptTurns {
 
   #reset(): void {
     this.#endRemark();
-    this.#isOnlySaying = true;
-    this.#onlySaid = undefined;
+    this.#isTextOnly = true;
+    this.#lastTextId = undefined;
     this.#untaken = null;
     this.#settled = null;
     this.#isMarked = false;

@@ -1,9 +1,8 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from './content';
 
-/** Gemini's replay goes on behind the answer that it is over: what comes so soon after the last of it is still part of it. */
-export const REPLAY_QUIET_MS = 500;
-/** Most messages that are kept, and the length of each. */
+/** Gemini's replay continues past its answer; updates within this time still belong to it. */
+const REPLAY_QUIET_MS = 500;
 const MAX_TEXTS = 1_000;
 const MAX_TEXT = 64 * 1024;
 
@@ -20,8 +19,8 @@ const REPLAYED = new Set([
 ]);
 
 /**
- * A session that is loaded tells all of its past once more: it is told already, and only what people wrote is kept, to
- * see whether the agent has a message. It ends with the answer and a short silence, or with the next prompt.
+ * Skips the history that a loaded session replays, since the log holds it. Keeps a person's messages, to check which
+ * ones the agent has. Ends with the answer and a short silence, or with the next prompt.
  *
  * @see ACP v1, `session/load`
  */
@@ -31,12 +30,12 @@ export class Replay {
   #message: string | null = null;
   #isOpen = false;
 
-  /** Null while the agent has not answered. */
+  /** Null until the load is answered. */
   get endsAt(): number | null {
     return Number.isFinite(this.#until) ? this.#until : null;
   }
 
-  /** The agent has answered: from here on, silence ends it. */
+  /** From here on silence ends the replay. */
   answered(now: number): void {
     this.#until = now + REPLAY_QUIET_MS;
   }
@@ -45,7 +44,7 @@ export class Replay {
     this.#until = Number.NEGATIVE_INFINITY;
   }
 
-  /** @returns whether that is all there is to this update */
+  /** @returns true if the update belongs to the replay */
   takes(update: Fields, now: number): boolean {
     const { sessionUpdate, content, messageId } = update;
     if (now > this.#until || typeof sessionUpdate !== 'string' || !REPLAYED.has(sessionUpdate)) return false;

@@ -6,13 +6,11 @@ export interface Choice {
   name: string;
 }
 
-/** Most commands, modes and models that are kept, and the length of a command's description. */
 const MAX_CHOICES = 200;
 const MAX_DESCRIPTION = 200;
 
 /**
- * What a session is set to. Agents tell it in two ways, some in both: `modes` and `models`, and `configOptions`, whose
- * categories are `mode` and `model`.
+ * Modes, models and commands of a session. Agents report them as `modes` and `models`, as `configOptions`, or both.
  *
  * @see ACP v1, SessionModeState, SessionConfigOption
  */
@@ -21,11 +19,11 @@ export class Settings {
   model: Choice | null = null;
   modes: Choice[] = [];
   models: Choice[] = [];
-  /** The ids of the options by which mode and model are set; null where the older requests do that. */
+  /** Config options that set mode and model; null if the older requests do. */
   readonly configIds: { mode: string | null; model: string | null } = { mode: null, model: null };
   commands: { name: string; description?: string }[] = [];
 
-  /** The answer to `session/new` or `session/load`. */
+  /** Response to `session/new` or `session/load`. */
   opened({ modes, models, configOptions }: Fields): void {
     const ofModes = fieldsOf(modes);
     if (Array.isArray(ofModes.availableModes)) this.modes = choicesOf(ofModes.availableModes, 'id');
@@ -59,9 +57,9 @@ export class Settings {
       .slice(0, MAX_CHOICES)
       .flatMap((one) => {
         const { name, description } = fieldsOf(one);
-        const said = textOf(description);
+        const text = textOf(description);
         if (textOf(name) === null) return [];
-        return [{ name: String(name), ...(said === null ? {} : { description: cutText(said, MAX_DESCRIPTION) }) }];
+        return [{ name: String(name), ...(text === null ? {} : { description: cutText(text, MAX_DESCRIPTION) }) }];
       });
   }
 
@@ -80,7 +78,7 @@ function choicesOf(values: unknown, idField: string): Choice[] {
     });
 }
 
-/** One that is not in the list is known by its id. */
+/** An unlisted choice gets its id as name. */
 function choiceOf(choices: readonly Choice[], id: unknown): Choice | null {
   const wanted = textOf(id);
   return wanted === null ? null : (choices.find((one) => one.id === wanted) ?? { id: wanted, name: wanted });

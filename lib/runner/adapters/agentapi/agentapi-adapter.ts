@@ -1,53 +1,50 @@
 import { cutText } from '@interlude/protocol/cut-text';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { fittingText } from '../writer/long-text';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { SessionWriter, type TurnEnd } from '../writer/session-writer';
+import { truncateText } from '../writer/size-limits';
 import { type AgentApiFrame, type ApiMessage, frameOf, withoutTrailing } from './agentapi-frames';
-import { newTail } from './new-tail';
-import { NOWHERE, type Place, placeOf, placeText } from './place';
-import { promptOn, type ScreenPrompt } from './screen-prompt';
+import { addedText, NO_PROGRESS, type Progress, parseProgress, serializeProgress } from './progress';
+import { parseScreenPrompt, type ScreenPrompt } from './screen-prompt';
 
 /**
- * The terminal of an agent, as AgentAPI tells it: messages that are read off its screen, and whether that stands still.
+ * Translates an agent's terminal through AgentAPI: messages scraped from its screen, and whether the screen is stable.
  *
- * The last message of the agent is rewritten as a whole, also long after its turn: what comes to it while nobody has asked
- * is a turn of the agent's own. A turn is over when the screen has stood still for two seconds; that it is over is
- * inferred, and said so.
+ * AgentAPI rewrites the agent's last message as a whole, even long after its turn: additions without a prompt form a
+ * between-run turn. A turn ends (inferred) once the screen has been stable for SETTLE_MS.
  *
  * @see coder/agentapi 0.12.1
  */
-export interface AgentApiAdapterOptions extends WireAdapterOptions {
-  /** Up to where an adapter before this one has told, as its `place` was. */
+interface AgentApiAdapterOptions extends WireAdapterOptions {
+  /** `place` of an earlier adapter. */
   place?: string | null;
-  /** Messages that were being posted by then: among the server's messages they are known again. */
+  /** Messages being posted at the time, to recognize them among the server's. */
   inHand?: readonly { messageId: string; text: string }[];
   /** Shorter in tests. */
   terms?: { stillMs?: number };
 }
 
-/** Still for so long, a turn is over. AgentAPI says so two seconds after the last change already. */
-const STILL_MS = 2_000;
+/** On top of the two seconds after which AgentAPI reports `stable`. */
+const SETTLE_MS = 2_000;
 const MAX_POSTED = 64;
 const MAX_ERRORS = 256;
-/** What of a message is kept to be compared. */
 const MAX_TEXT = 512 * 1024;
 const MAX_ERROR = 64 * 1024;
-const QUOTED = 2_000;
+const MAX_QUOTED = 2_000;
 
 export class AgentApiAdapter implements WireAdapter {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
-  readonly #stillMs: number;
-  /** What was posted and is not yet among the messages. */
+  readonly #settleMs: number;
+  /** Posted messages not yet among the server's. */
   readonly #posted: { content: string; messageId: string | null; isTaken: boolean }[] = [];
   readonly #errors = new Map<string, true>();
-  #place: Place;
-  /** Nothing was told before: what the server has already is history. */
+  #progress: Progress;
+  /** No earlier progress: the server's messages are history. */
   #isFirst: boolean;
-  /** The messages of a replay by their ids, until its end. */
+  /** Messages of a running replay, by id. */
   #replay: Map<number, ApiMessage> | null = null;
-  /** What the agent's message was when its last turn ended. */
+  /** The agent's message at the end of its last turn. */
   #base = '';
   #isStable: boolean | null = null;
   #agentType: string | null = null;
@@ -55,66 +52,66 @@ export class AgentApiAdapter implements WireAdapter {
   #prompt: { id: string; prompt: ScreenPrompt } | null = null;
   #answered: string | null = null;
   #isInterrupted = false;
-  #stillAt: number | null = null;
-  /** Without the stream of events, the lists that are polled are all that is heard. */
-  #isDeaf = false;
+  #stableSince: number | null = null;
+  /** The event stream is down; only polled lists arrive. */
+  #isPolling = false;
   #now = 0;
 
   constructor({ place, inHand = [], sessionOf, newRunId, isReplay, terms }: AgentApiAdapterOptions) {
-    this.#stillMs = terms?.stillMs ?? STILL_MS;
+    this.#settleMs = terms?.stillMs ?? SETTLE_MS;
     this.#newRunId = newRunId;
     this.#writer = new SessionWriter({ sessionId: sessionOf(''), newRunId, isReplay });
     this.#isFirst = (place ?? null) === null;
-    this.#place = placeOf(place ?? null);
-    this.#base = this.#place.agent?.text ?? '';
+    this.#progress = parseProgress(place ?? null);
+    this.#base = this.#progress.agent?.text ?? '';
     for (const { messageId, text } of inHand) this.#posts(text, messageId);
   }
 
-  /** For the next adapter. */
+  /** Progress for the next adapter. */
   get place(): string {
-    return placeText(this.#place);
+    return serializeProgress(this.#progress);
   }
 
-  /** Whether the screen stands still; null before anything was heard. */
+  /** Screen state; null before the first frame. */
   get isStable(): boolean | null {
     return this.#isStable;
   }
 
-  /** `claude`, `aider` …, once it is known. */
+  /** `claude`, `aider` …; null until known. */
   get agentType(): string | null {
     return this.#agentType;
   }
 
-  /** The request that is open for what the screen asks. */
+  /** Open request for the prompt on screen. */
   get requestId(): string | null {
     return this.#prompt?.id ?? null;
   }
 
   get dueAt(): number | null {
-    return this.#stillAt === null || this.#writer.turn === null ? null : this.#stillAt + this.#stillMs;
+    return this.#stableSince === null || this.#writer.turn === null ? null : this.#stableSince + this.#settleMs;
   }
 
-  read(frame: WireFrame, now: number): ToldEvent[] {
+  read(frame: WireFrame, now: number): EmittedEvent[] {
     this.#now = now;
     this.#writer.at(now);
     this.#read(frameOf(frame));
     return this.#writer.take();
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     this.#now = now;
     this.#writer.at(now);
-    if (this.#stillAt !== null && this.#stillAt + this.#stillMs <= now) this.#isStill();
+    if (this.#stableSince !== null && this.#stableSince + this.#settleMs <= now) this.#settle();
     return this.#writer.take();
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#now = now;
     this.#writer.at(now);
     this.#reconcile();
     this.#prompt = null;
     this.#isStable = null;
-    this.#stillAt = null;
+    this.#stableSince = null;
     this.#writer.end(end, end.goesOn !== undefined);
     return this.#writer.take();
   }
@@ -132,12 +129,12 @@ export class AgentApiAdapter implements WireAdapter {
         if (this.#prompt !== null) this.#answered = frame.optionId ?? this.#answered;
         return;
       case 'opened':
-        this.#isDeaf = false;
+        this.#isPolling = false;
         this.#replay = new Map();
         return;
       case 'ended':
         this.#reconcile();
-        this.#isDeaf = true;
+        this.#isPolling = true;
         return;
       case 'status':
         this.#reconcile();
@@ -145,7 +142,7 @@ export class AgentApiAdapter implements WireAdapter {
         this.#status(frame.isStable);
         return;
       case 'message':
-        if (this.#replay === null) this.#heard(frame.message);
+        if (this.#replay === null) this.#message(frame.message);
         else this.#replay.set(frame.message.id, frame.message);
         return;
       case 'listed':
@@ -153,7 +150,7 @@ export class AgentApiAdapter implements WireAdapter {
         return;
       case 'screen':
         this.#screen = frame.screen;
-        this.#look();
+        this.#readScreen();
         return;
       case 'error':
         this.#error(frame);
@@ -181,160 +178,160 @@ export class AgentApiAdapter implements WireAdapter {
     this.#asked(post.messageId, post.content);
   }
 
-  /** A person's message has reached the agent. */
+  /** A person's message reached the agent. */
   #asked(messageId: string | null, text: string): void {
     const ids = messageId === null ? [] : [messageId];
-    if (messageId !== null) this.#writer.dashboardMessage(messageId, fittingText(text));
+    if (messageId !== null) this.#writer.dashboardMessage(messageId, truncateText(text));
     this.#finish({ kind: 'success' });
     this.#writer.begin({ kind: 'user', userMessageIds: ids });
-    this.#base = this.#place.agent?.text ?? '';
+    this.#base = this.#progress.agent?.text ?? '';
     this.#isStable = false;
-    this.#stillAt = null;
+    this.#stableSince = null;
   }
 
-  #heard(message: ApiMessage): void {
-    if (message.role === 'user') this.#userSays(message);
-    else this.#agentSays(message);
+  #message(message: ApiMessage): void {
+    if (message.role === 'user') this.#userMessage(message);
+    else this.#agentMessage(message);
   }
 
-  #userSays({ id, content, time }: ApiMessage): void {
-    const { user } = this.#place;
+  #userMessage({ id, content, time }: ApiMessage): void {
+    const { user } = this.#progress;
     if (user !== null && id <= user.id) return;
-    this.#place.user = { id, time };
+    this.#progress.user = { id, time };
     const at = this.#posted.findIndex((post) => post.content === content);
     const post = this.#posted[at];
     if (post !== undefined) {
       this.#posted.splice(at, 1);
-      // Its POST may be answered only when the turn is over.
+      // The POST may be answered only after the turn.
       if (!post.isTaken) this.#asked(post.messageId, post.content);
       return;
     }
-    const name = `${this.#place.epoch}/${id}`;
-    this.#writer.userMessage(name, fittingText(content));
+    const name = `${this.#progress.epoch}/${id}`;
+    this.#writer.userMessage(name, truncateText(content));
     this.#asked(name, content);
   }
 
-  #agentSays({ id, content }: ApiMessage): void {
+  #agentMessage({ id, content }: ApiMessage): void {
     const text = cutText(content, MAX_TEXT);
-    let { agent } = this.#place;
+    let { agent } = this.#progress;
     if (agent !== null && id < agent.id) return;
     if (agent === null || id > agent.id) {
       agent = { id, text: '', stretch: 0 };
-      this.#place.agent = agent;
+      this.#progress.agent = agent;
       this.#base = '';
     }
     if (agent.text === text) return;
     agent.text = text;
-    const tail = this.#base === '' ? text : newTail(this.#base, text);
-    if (this.#isStable === true) this.#stillAt = this.#now;
+    const tail = this.#base === '' ? text : addedText(this.#base, text);
+    if (this.#isStable === true) this.#stableSince = this.#now;
     if (tail.trim() === '') return;
-    // Before anybody has written it is the greeting of the program, and no turn.
-    if (this.#writer.turn === null && this.#place.user !== null) {
+    // Text before the first message is the program's greeting.
+    if (this.#writer.turn === null && this.#progress.user !== null) {
       agent.stretch += 1;
       this.#writer.begin({ kind: 'between-run', trigger: { kind: 'unknown', taskIds: [] } });
     }
-    this.#writer.speaker().sayWhole('text', this.#nameOf(agent), tail);
+    this.#writer.parts().setText('text', this.#nameOf(agent), tail);
   }
 
   #nameOf({ id, stretch }: { id: number; stretch: number }): string {
-    return `${this.#place.epoch}/${id}${stretch === 0 ? '' : `#${stretch}`}`;
+    return `${this.#progress.epoch}/${id}${stretch === 0 ? '' : `#${stretch}`}`;
   }
 
-  /** A list is older than what the stream has said since it was asked for; without a stream, it is as a replay. */
+  /** Applies a polled list. It may be older than the stream; without a stream it counts as a replay. */
   #listed(messages: readonly ApiMessage[]): void {
-    // What the server had before anybody listened is history, which the stream is about to replay.
-    if (this.#replay !== null || (this.#isFirst && !this.#isDeaf)) return;
-    if (this.#isDeaf) {
+    // Earlier messages are history, which the stream is about to replay.
+    if (this.#replay !== null || (this.#isFirst && !this.#isPolling)) return;
+    if (this.#isPolling) {
       this.#replay = new Map(messages.map((message) => [message.id, message]));
       this.#reconcile();
       return;
     }
     for (const message of messages) {
-      const { agent, user } = this.#place;
+      const { agent, user } = this.#progress;
       const known = message.role === 'user' ? user?.id : agent?.id;
-      if (known === undefined || message.id > known) this.#heard(message);
+      if (known === undefined || message.id > known) this.#message(message);
     }
   }
 
-  /** A replay is over: what it has beyond what is known is told as it would have been. */
+  /** Ends a replay and writes what is new in it. */
   #reconcile(): void {
     const replay = [...(this.#replay?.values() ?? [])];
     this.#replay = null;
     if (replay.length === 0) return;
-    if (this.#isAnotherProcess(replay)) this.#beginsAnew();
+    if (this.#isAnotherProcess(replay)) this.#restart();
     if (!this.#isFirst) {
-      for (const message of replay) this.#heard(message);
+      for (const message of replay) this.#message(message);
       return;
     }
     this.#isFirst = false;
     const messages = replay.map(({ id, role, content }) => ({
-      id: `${this.#place.epoch}/${id}`,
+      id: `${this.#progress.epoch}/${id}`,
       role: role === 'user' ? 'user' : 'assistant',
-      content: fittingText(content, MAX_TEXT),
+      content: truncateText(content, MAX_TEXT),
     }));
     for (const message of replay) {
-      if (message.role === 'user') this.#place.user = { id: message.id, time: message.time };
-      else this.#place.agent = { id: message.id, text: cutText(message.content, MAX_TEXT), stretch: 0 };
+      if (message.role === 'user') this.#progress.user = { id: message.id, time: message.time };
+      else this.#progress.agent = { id: message.id, text: cutText(message.content, MAX_TEXT), stretch: 0 };
     }
-    this.#base = this.#place.agent?.text ?? '';
+    this.#base = this.#progress.agent?.text ?? '';
     for (const message of messages) {
-      if (message.content !== '') this.#writer.pass({ type: 'MESSAGES_SNAPSHOT', messages: [message] });
+      if (message.content !== '') this.#writer.emit({ type: 'MESSAGES_SNAPSHOT', messages: [message] });
     }
   }
 
   #isAnotherProcess(replay: readonly ApiMessage[]): boolean {
-    const { user, agent } = this.#place;
+    const { user, agent } = this.#progress;
     if (user !== null) return replay.find(({ id }) => id === user.id)?.time !== user.time;
     return agent !== null && (replay.at(-1)?.id ?? -1) < agent.id;
   }
 
-  #beginsAnew(): void {
+  #restart(): void {
     const message = 'The agent was started anew in the middle of this turn.';
-    this.#prompted(null);
+    this.#setPrompt(null);
     this.#finish({ kind: 'failed', message, code: 'agent_restarted' });
     this.#writer.notice('The agent was started anew: what it knew of this conversation may be gone.', 'warning');
     this.#posted.length = 0;
-    this.#place = { ...NOWHERE, epoch: this.#place.epoch + 1, errorAt: this.#place.errorAt };
+    this.#progress = { ...NO_PROGRESS, epoch: this.#progress.epoch + 1, errorAt: this.#progress.errorAt };
     this.#base = '';
     this.#isFirst = true;
   }
 
   #status(isStable: boolean): void {
     this.#isStable = isStable;
-    this.#stillAt = isStable ? (this.#stillAt ?? this.#now) : null;
-    this.#look();
+    this.#stableSince = isStable ? (this.#stableSince ?? this.#now) : null;
+    this.#readScreen();
   }
 
-  /** The screen counts once it stands still: before, it is not drawn to its end. */
-  #look(): void {
+  /** Reads the prompt once the screen is stable and fully drawn. */
+  #readScreen(): void {
     if (this.#isStable === null) return;
-    const prompt = this.#isStable ? promptOn(this.#shown) : null;
+    const prompt = this.#isStable ? parseScreenPrompt(this.#shown) : null;
     if (this.#prompt !== null && prompt?.text === this.#prompt.prompt.text) {
       this.#prompt.prompt = prompt;
       return;
     }
-    // While the answer is being typed the screen changes, and the question is still there.
+    // While an answer is typed the screen changes but the question stays.
     if (prompt === null && !this.#isStable && this.#isOnScreen()) return;
-    this.#prompted(prompt);
+    this.#setPrompt(prompt);
   }
 
-  /** Without the stream of the screen, the agent's last message has what is read off it. */
+  /** The screen, or the agent's last message without a screen stream. */
   get #shown(): string {
-    return this.#screen ?? this.#place.agent?.text ?? '';
+    return this.#screen ?? this.#progress.agent?.text ?? '';
   }
 
   #isOnScreen(): boolean {
-    return this.#prompt !== null && promptOn(this.#shown)?.text === this.#prompt.prompt.text;
+    return this.#prompt !== null && parseScreenPrompt(this.#shown)?.text === this.#prompt.prompt.text;
   }
 
-  #prompted(prompt: ScreenPrompt | null): void {
+  #setPrompt(prompt: ScreenPrompt | null): void {
     if (this.#prompt !== null) {
       const { id, prompt: before } = this.#prompt;
       const given = before.options.find((option) => option.id === this.#answered);
       const outcome = given === undefined ? 'unknown' : given.kind === 'allow' ? 'allowed' : 'denied';
       this.#writer.resolved(id, outcome);
-      // Whoever answered: the agent goes on from here, and what it shows next is not the end of its turn.
-      this.#stillAt = this.#isStable === true ? this.#now : null;
+      // The agent continues, so the settle time restarts.
+      this.#stableSince = this.#isStable === true ? this.#now : null;
     }
     this.#answered = null;
     this.#prompt = null;
@@ -346,27 +343,27 @@ export class AgentApiAdapter implements WireAdapter {
     this.#writer.requested({ request_id: id, kind: 'permission', title: prompt.title, input, options }, true);
   }
 
-  /** Nothing has changed for as long as it takes: the turn is over, unless the screen asks. */
-  #isStill(): void {
-    this.#stillAt = null;
+  /** The screen has been stable long enough: ends the turn unless a prompt is open. */
+  #settle(): void {
+    this.#stableSince = null;
     if (this.#prompt !== null) return;
     this.#finish(this.#isInterrupted ? { kind: 'cancelled' } : { kind: 'success' });
   }
 
   #finish(end: TurnEnd): void {
     this.#isInterrupted = false;
-    this.#base = this.#place.agent?.text ?? '';
+    this.#base = this.#progress.agent?.text ?? '';
     this.#writer.finish(end, { isInferred: true });
   }
 
-  /** Up to a hundred of them come again with each connection. */
+  /** Each connection repeats up to a hundred of them. */
   #error({ message, level, time }: Extract<AgentApiFrame, { kind: 'error' }>): void {
-    const key = cutText(`${time} ${message}`, QUOTED);
-    if (this.#errors.has(key) || (time !== '' && time <= this.#place.errorAt)) return;
-    remember(this.#errors, key, true, MAX_ERRORS);
-    if (time > this.#place.errorAt && time.length < MAX_ERRORS) this.#place.errorAt = time;
+    const key = cutText(`${time} ${message}`, MAX_QUOTED);
+    if (this.#errors.has(key) || (time !== '' && time <= this.#progress.errorAt)) return;
+    setBounded(this.#errors, key, true, MAX_ERRORS);
+    if (time > this.#progress.errorAt && time.length < MAX_ERRORS) this.#progress.errorAt = time;
     this.#writer.notice(
-      `The agent’s terminal: ${fittingText(message, MAX_ERROR)}`,
+      `The agent’s terminal: ${truncateText(message, MAX_ERROR)}`,
       level === 'warning' ? 'warning' : 'error',
     );
   }
@@ -374,8 +371,8 @@ export class AgentApiAdapter implements WireAdapter {
 
 function quoted(what: unknown): string {
   try {
-    return cutText(JSON.stringify(what) ?? '', QUOTED);
+    return cutText(JSON.stringify(what) ?? '', MAX_QUOTED);
   } catch {
-    return 'what is nested too deep to be quoted';
+    return '[nested too deeply to quote]';
   }
 }

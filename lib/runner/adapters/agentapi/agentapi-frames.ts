@@ -2,23 +2,23 @@ import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@inte
 import type { WireFrame } from '../wire';
 
 /**
- * What passes between a runner and an AgentAPI server, as frames.
+ * Frames between a runner and an AgentAPI server.
  *
  * | dir | msg |
  * |---|---|
- * | out | `{"method":"POST","path":"/message","body":{"content","type"},…}`; of a message: `messageId`; of keys: `keys`, and the `option` that they choose |
+ * | out | `{"method":"POST","path":"/message","body":{"content","type"},…}`; plus `messageId` of a message, or `keys` with the chosen `option` |
  * | in | `{"answer":"message","status","body"}` |
- * | in | `{"answer":"status"\|"messages","status","body"}`: what was polled |
- * | in | `{"event","data"}`: of /events, and `screen` of /internal/screen |
- * | in | `{"connection":"opened"}`, `{"connection":"ended","reason"}`: that of /events |
+ * | in | `{"answer":"status"\|"messages","status","body"}`: a polled response |
+ * | in | `{"event","data"}`: from /events; `screen` from /internal/screen |
+ * | in | `{"connection":"opened"}`, `{"connection":"ended","reason"}`: of /events |
  *
- * AgentAPI has no place for the dashboard's id of a message, so the frame has it beside the body.
+ * AgentAPI can't store the dashboard's message id, so the frame carries it beside the body.
  *
  * @see coder/agentapi 0.12.1
  */
 export type AgentApiFrame =
   | { kind: 'post'; content: string; messageId: string | null }
-  /** Keys: Escape to interrupt, or those that answer what is on the screen. */
+  /** Escape to interrupt, or keys answering the screen's prompt. */
   | { kind: 'keys'; isInterrupt: boolean; optionId: string | null }
   | { kind: 'posted'; isTaken: boolean }
   | { kind: 'status'; isStable: boolean; agent: string | null }
@@ -32,11 +32,11 @@ export type AgentApiFrame =
   | { kind: 'other' };
 
 export interface ApiMessage {
-  /** 0, 1, 2 …, anew with each process. */
+  /** Counts from 0 in each process. */
   id: number;
   role: 'user' | 'agent';
   content: string;
-  /** ISO 8601. An agent's message has that of its last change. */
+  /** ISO 8601; of an agent message, its last change. */
   time: string;
 }
 
@@ -85,15 +85,15 @@ function messagesOf(body: unknown): ApiMessage[] {
   return listOf(list).flatMap((one) => (isObject(one) ? (messageOf(one) ?? []) : []));
 }
 
-/** The stream calls the content `message`, the list `content`. */
+/** The stream names the content `message`, the list `content`. */
 function messageOf({ id, role, message, content, time }: Fields): ApiMessage | null {
-  const said = typeof message === 'string' ? message : content;
+  const text = typeof message === 'string' ? message : content;
   if (typeof id !== 'number' || !Number.isSafeInteger(id) || (role !== 'user' && role !== 'agent')) return null;
-  if (typeof said !== 'string') return null;
-  return { id, role, content: withoutTrailing(said), time: textOf(time) ?? '' };
+  if (typeof text !== 'string') return null;
+  return { id, role, content: withoutTrailing(text), time: textOf(time) ?? '' };
 }
 
-/** A terminal fills its lines with blanks. */
+/** Strips the padding of terminal lines. */
 export function withoutTrailing(text: string): string {
   return text
     .split('\n')

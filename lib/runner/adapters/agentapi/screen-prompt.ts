@@ -3,23 +3,22 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { withoutTrailing } from './agentapi-frames';
 
 /**
- * A choice that a still terminal shows. Only what can't be anything else counts: a list that is numbered from 1, with one
- * of its entries marked, or a question that ends in its answers. A screen that stands still for any other reason is no
- * question.
+ * A choice on a stable screen. Only unambiguous forms count: a list numbered from 1 with one marked entry, or a
+ * question ending in its answers.
  */
 export interface ScreenPrompt {
   /**
-   * The screen down to the last answer, without the mark: whatever the answers are about stands in it, as it is drawn.
-   * The same text is the same prompt.
+   * Screen text down to the last answer, without the mark, so the context is complete. The same text is the same
+   * prompt.
    */
   text: string;
   title: string;
   options: (RequestOption & { isMarked: boolean })[];
-  /** How an answer is given: the mark is moved and confirmed, or a letter is typed. */
+  /** Move the mark and confirm, or type a letter. */
   keys: 'arrows' | 'letters';
 }
 
-/** Lines of the screen that are looked at, from its end, and what their text may take, in UTF-16 code units. */
+/** Lines examined from the end of the screen. */
 const MOST_LINES = 200;
 const MAX_TEXT = 64 * 1024;
 const MOST_OPTIONS = 12;
@@ -33,7 +32,7 @@ const OPTION = /^\s*(?:([❯>›→▸])\s*)?(\d{1,2})[.)]\s+(\S.*)$/;
 const DENIES = /^(no\b|n$|den[yi]|reject|cancel|abort|don['’]?t|do not|skip|exit|quit|stop)/i;
 const LASTS = /don['’]?t ask again|do not ask again|always|for this session|\ball\b/i;
 
-export function promptOn(screen: string): ScreenPrompt | null {
+export function parseScreenPrompt(screen: string): ScreenPrompt | null {
   const all = withoutTrailing(screen).split('\n');
   const shown = all.slice(-MOST_LINES);
   const lines = shown.map(withoutBox);
@@ -44,10 +43,10 @@ export function promptOn(screen: string): ScreenPrompt | null {
   return text === null ? null : { ...prompt, text };
 }
 
-/** A prompt, and the line with which it ends. */
+/** A prompt with its last line. */
 type Found = Omit<ScreenPrompt, 'text'> & { last: number };
 
-/** Null if not even the end of it can be shown whole. */
+/** Returns null if not even its end fits. */
 function downTo(last: number, shown: readonly string[], isCut: boolean): string | null {
   const lines = shown.slice(0, last + 1).map((line) => line.replace(MARK, '$1 '));
   let from = lines.findIndex((line) => line !== '');
@@ -68,7 +67,7 @@ function listed(lines: readonly string[]): Found | null {
   for (let at = last; at >= 0 && found.length < MOST_OPTIONS; at -= 1) {
     const [, mark, number, label = ''] = OPTION.exec(lines[at] ?? '') ?? [];
     if (number === undefined) {
-      // A long answer goes on in the next lines.
+      // A long answer wraps.
       if ((found.at(-1)?.at ?? last) - at > MOST_WRAPPED) break;
       continue;
     }
@@ -80,7 +79,7 @@ function listed(lines: readonly string[]): Found | null {
   const end = last + wrapped(lines, last);
   const isList = found.length >= 2 && found.every(({ number }, index) => number === index + 1);
   if (!isList || found.filter(({ mark }) => mark).length !== 1) return null;
-  // Behind a choice stands at most a line of help, and no other words of the agent.
+  // At most a line of help may follow a choice.
   if (lines.slice(end + 1).filter((line) => line.trim() !== '').length > MOST_WRAPPED) return null;
   const question = questionAbove(lines, first);
   const options = found.map(({ at, number, label, mark }, index) => {
@@ -91,7 +90,7 @@ function listed(lines: readonly string[]): Found | null {
   return { title: titleOf(question), options, keys: 'arrows', last: end };
 }
 
-/** How many of the lines behind the last answer are still part of it: those that are set in, and follow at once. */
+/** Number of indented lines directly after the last answer that belong to it. */
 function wrapped(lines: readonly string[], last: number): number {
   const end = lines.findIndex((line, at) => at > last && !/^\s{2,}\S/.test(line));
   const count = (end < 0 ? lines.length : end) - last - 1;
@@ -121,7 +120,7 @@ function optionOf(id: string, label: string): RequestOption {
   return { id, label: cutText(label.trim(), MAX_LABEL), kind, ...(LASTS.test(label) ? { isLasting: true } : {}) };
 }
 
-/** The lines above, up to an empty stretch: where the words of the question are looked for. */
+/** Lines above a choice, up to a larger gap, that may hold the question. */
 function questionAbove(lines: readonly string[], at: number): string[] {
   const above: string[] = [];
   let blanks = 0;
@@ -138,7 +137,7 @@ function titleOf(question: readonly string[]): string {
   return cutText(asks ?? 'The terminal asks', MAX_LABEL);
 }
 
-/** Without the frame that is drawn around it. */
+/** Strips a drawn frame. */
 function withoutBox(line: string): string {
   const inner = line.replace(/^\s*[│┃|]\s?/, '').replace(/\s*[│┃|]\s*$/, '');
   return /^[\s─━╭╮╰╯┌┐└┘═-]*$/.test(inner) ? '' : inner;

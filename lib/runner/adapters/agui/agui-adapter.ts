@@ -1,13 +1,12 @@
-import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../wire';
-import { type AgUiFrame, frameOf } from './agui-frames';
+import type { EmittedEvent, WireAdapter, WireEnd, WireFrame } from '../wire';
+import { type AgUiFrame, frameOf, threadOf } from './agui-frames';
 import { type AgUiAdapterOptions, AgUiThread, type EndedWork } from './agui-thread';
-import { threadOf } from './event-words';
 
 /**
- * An AG-UI server, as a runner hears it: the stream of each run that it posts, and the stream of events between runs.
+ * Translates an AG-UI server: the stream of each posted run, and the event stream between runs.
  *
- * A session has one turn at a time, and the two streams know nothing of each other. So one of them has the floor: what
- * the other says of a turn of its own waits until that of the first is over. What both streams say is told once.
+ * Ordering: a session has one turn at a time, but the streams are independent. The stream that owns the open turn has
+ * the floor; the other's turns wait. Events on both streams are written once.
  *
  * @see AG-UI 1.0.0; the runner of the Ambient platform for the events between runs
  */
@@ -23,31 +22,31 @@ export class AgUiAdapter implements WireAdapter {
     return this.#thread?.dueAt ?? null;
   }
 
-  /** Restores what a previous process stored. Call it before the first frame. */
+  /** Restores stored state. Call it before the first frame. */
   recall(ended: EndedWork): void {
     this.#options = { ...this.#options, ended };
   }
 
-  /** What the next process has to know. */
+  /** State for the next process. */
   get endedWork(): EndedWork {
     return this.#thread?.endedWork ?? this.#options.ended ?? { runs: [], tasks: [] };
   }
 
-  read(frame: WireFrame, now: number): ToldEvent[] {
+  read(frame: WireFrame, now: number): EmittedEvent[] {
     const read = frameOf(frame);
     this.#thread ??= this.#threadOf(read);
     return this.#thread?.read(read, now) ?? [];
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     return this.#thread?.elapsed(now) ?? [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     return this.#thread?.ended(end, now) ?? [];
   }
 
-  /** The thread is named by what is posted, or by the first event that names one. */
+  /** The first posted run or named event identifies the thread. */
   #threadOf(frame: AgUiFrame): AgUiThread {
     const named = frame.kind === 'post' ? frame.input.threadId : frame.kind === 'event' ? threadOf(frame.event) : null;
     return new AgUiThread(named ?? '', this.#options);

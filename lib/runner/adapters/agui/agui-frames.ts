@@ -1,21 +1,26 @@
+import type { TurnTrigger } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { WireFrame } from '../wire';
+import type { TurnEnd } from '../writer/session-writer';
+import { truncateText } from '../writer/size-limits';
 
 /**
- * What passes between a runner and an AG-UI server, as frames. The events themselves say neither which stream they came
- * on nor how a stream ended, so a frame has that beside them.
+ * Frames between a runner and an AG-UI server. AG-UI events name neither their stream nor its end, so the frame does.
  *
  * | dir | msg |
  * |---|---|
- * | out | `{"method":"POST","path","body":RunAgentInput}`: begins a run |
- * | in | `{"stream":"run","runId","status","body"?}`: its answer; `body` where it was refused |
+ * | out | `{"method":"POST","path","body":RunAgentInput}`: starts a run |
+ * | in | `{"stream":"run","runId","status","body"?}`: the response; `body` if refused |
  * | in | `{"stream":"run","runId","event"}`, `{"stream":"run","runId","ended":null\|"why","isAsked"?}` |
- * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?,"unheardSince"?}`: epoch milliseconds, if events were missed |
- * | in | `{"stream":"events","event"}`, `{"stream":"events","ended":"why","isReopened"?}`: the runner opens it again |
+ * | in | `{"stream":"events","opened":"<path>","threadId","isOwn"?,"unheardSince"?}`: epoch milliseconds; set if events were missed |
+ * | in | `{"stream":"events","event"}`, `{"stream":"events","ended":"why","isReopened"?}`: the runner is reopening it |
  * | out, in | `{"method":"POST","path":"…/interrupt"}`, `{"answer":"interrupt","status"}` |
- * | out, in | `{"method":"GET","path":"…/tasks","about":["t1"]}`, `{"answer":"tasks","status","body","isDeaf"?}`: deaf, the runner hears no events between runs |
+ * | out, in | `{"method":"GET","path":"…/tasks","about":["t1"]}`, `{"answer":"tasks","status","body","isDeaf"?}`: `isDeaf` if the runner receives no events between runs |
  *
- * In place of `event`, `text` has the beginning of what was no JSON.
+ * `text` replaces `event` for invalid JSON and holds its beginning.
  *
  * @see AG-UI 1.0.0, `RunAgentInput` and the events of `@ag-ui/core`
  */
@@ -56,9 +61,9 @@ export interface RunInput {
 
 export function frameOf({ dir, msg }: WireFrame): AgUiFrame {
   const fields = fieldsOf(msg);
-  if (dir === 'out') return asked(fields);
+  if (dir === 'out') return parseRequestFrame(fields);
   const { stream } = fields;
-  if (stream === 'run' || stream === 'events') return heard(stream, fields);
+  if (stream === 'run' || stream === 'events') return parseStreamFrame(stream, fields);
   const status = numberOf(fields.status) ?? 0;
   const isGood = status >= 200 && status < 300;
   if (fields.answer === 'interrupt' && isGood) return { kind: 'interrupted' };
@@ -67,7 +72,7 @@ export function frameOf({ dir, msg }: WireFrame): AgUiFrame {
   return { kind: 'other' };
 }
 
-function asked({ method, body, about }: Fields): AgUiFrame {
+function parseRequestFrame({ method, body, about }: Fields): AgUiFrame {
   if (method === 'GET' && Array.isArray(about)) {
     return { kind: 'tasks-asked', about: about.filter((id): id is string => typeof id === 'string') };
   }
@@ -75,7 +80,6 @@ function asked({ method, body, about }: Fields): AgUiFrame {
   return method === 'POST' && input !== null ? { kind: 'post', input } : { kind: 'other' };
 }
 
-/** The input of a run; null if it is none. */
 export function runInputOf(body: unknown): RunInput | null {
   const { threadId, runId, messages, resume } = fieldsOf(body);
   const [thread, run] = [textOf(threadId), textOf(runId)];
@@ -83,7 +87,7 @@ export function runInputOf(body: unknown): RunInput | null {
   return { threadId: thread, runId: run, messages: messages.map(fieldsOf), resume: listOf(resume).map(fieldsOf) };
 }
 
-function heard(stream: StreamName, fields: Fields): AgUiFrame {
+function parseStreamFrame(stream: StreamName, fields: Fields): AgUiFrame {
   const { event, ended, opened } = fields;
   const runId = textOf(fields.runId);
   if (isObject(event)) return { kind: 'event', stream, runId, event };
@@ -102,13 +106,66 @@ function heard(stream: StreamName, fields: Fields): AgUiFrame {
   return { kind: 'unreadable', stream, runId, what: fields.event ?? fields.text ?? fields };
 }
 
-/** The messages behind the last thing the agent said: what a run is asked that it was not told before. */
+/** Messages after the agent's last one: new input for the run. */
 export function newMessages(messages: readonly Fields[]): Fields[] {
   const at = messages.findLastIndex(({ role }) => role === 'assistant');
   return messages.slice(at + 1);
 }
 
-/** The id of the `tool` message by which a request is answered: no message of a person. */
+/** Id of a `tool` message that answers a request; not a person's message. */
 export function answerId(toolCallId: string): string {
   return `${toolCallId}/answer`;
+}
+
+/** Limit of a failure text, bytes of JSON. */
+const MAX_REASON = 64 * 1024;
+
+export function isAboutTask({ type, name }: Fields): boolean {
+  return type === 'CUSTOM' && typeof name === 'string' && name.startsWith('task:');
+}
+
+/** Ambient's runner writes some events in snake_case. */
+export function runOf(event: Fields): string | null {
+  const run = textOf(event.runId) ?? textOf(event.run_id);
+  return run === null ? null : cutText(run, MAX_ID_LENGTH);
+}
+
+export function threadOf(event: Fields): string | null {
+  return textOf(event.threadId) ?? textOf(event.thread_id);
+}
+
+/** Cause named by the server. Only Interlude itself may name what it woke, and the sessions. */
+export function triggerOf({ metadata }: Fields): TurnTrigger | null {
+  const interlude = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
+  const { wokenBy, ofSessionIds, ...trigger } = interlude.trigger ?? { kind: 'unknown' as const, taskIds: [] };
+  return trigger.kind === 'unknown' ? null : trigger;
+}
+
+export function endOf({ type, outcome, result, message, code }: Fields, isInterrupted: boolean): TurnEnd {
+  const how = fieldsOf(outcome).type;
+  if (isInterrupted || how === 'cancelled') return { kind: 'cancelled' };
+  if (type === 'RUN_ERROR') {
+    const reason = textOf(message) ?? 'The agent reported a failure without a reason.';
+    const name = textOf(code);
+    return { kind: 'failed', message: truncateText(reason, MAX_REASON), ...(name === null ? {} : { code: name }) };
+  }
+  // A failed synthetic turn of Ambient's runner ends like this.
+  if (how === 'error' || how === 'failed' || fieldsOf(result).is_error === true) {
+    const reason = textOf(fieldsOf(result).error) ?? textOf(fieldsOf(outcome).message);
+    return { kind: 'failed', message: truncateText(reason ?? 'The agent reported a failure.', MAX_REASON) };
+  }
+  return { kind: 'success' };
+}
+
+/** @param from, to epoch milliseconds */
+export function silenceNotice(from: number, to: number): string {
+  const [began, ended] = [from, to].map((at) => new Date(at).toISOString().slice(0, 19).replace('T', ' '));
+  const until = began?.slice(0, 10) === ended?.slice(0, 10) ? ended?.slice(11) : ended;
+  return `No signal from the agent between ${began} and ${until} UTC. Events from that time may be missing.`;
+}
+
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts = Array.isArray(content) ? content.map((part) => textOf(fieldsOf(part).text) ?? '') : [];
+  return parts.filter((text) => text !== '').join('\n');
 }

@@ -1,22 +1,23 @@
 import { CUSTOM, type TaskEventValue, type TurnTrigger } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
-import { applyPatch } from './json-patch';
-import { isTooDeep } from './passed-on';
-import { endIn, type TaskEnd, taskValueOf, words } from './task-words';
+import { truncateText } from '../writer/size-limits';
+import { taskUsage } from '../writer/task-runs';
+import { isTooDeep } from './forwarded-events';
 
-/** Most activities that are kept for what is patched later, and how long one may be as JSON. */
+/** Activities kept for later patches. */
 const MAX_ACTIVITIES = 128;
 const MAX_ACTIVITY = 256 * 1024;
-/** Most tasks whose last progress is known, and most that wait for the turn they woke. */
 const MAX_NOTED = 256;
 
 const MASTRA_TASK = 'mastra-background-task';
 
 /**
- * Work that outlives its call, in the three ways in which AG-UI servers tell of it: CUSTOM `task:*` (Ambient's runner,
- * Interlude), activities (Mastra), and a list that can be asked for.
+ * Tracks background work in the three forms AG-UI servers use: CUSTOM `task:*` (Ambient's runner, Interlude),
+ * activities (Mastra), and a list to query.
  *
  * @see `@ag-ui/mastra` 1.1.2 for the content of its activities
  */
@@ -25,11 +26,11 @@ export class BackgroundTasks {
   readonly #isHere: boolean;
   readonly #activities = new Map<string, unknown>();
   readonly #progress = new Map<string, string>();
-  /** Their ends were told: heard on another stream, or again, they wake nobody. */
+  /** Ended tasks: a repeated end starts no turn. */
   readonly #over = new Map<string, true>();
-  /** Ended before this process: one that starts inside a turn is a new task under a reused name. */
+  /** Ended before this process: starting one inside a turn means a new task with a reused id. */
   readonly #before: Set<string>;
-  /** Ended since the last turn began: outside of any, and in it. */
+  /** Task ends between turns, and within the last turn. */
   #endedOutside: string[] = [];
   #endedInside: string[] = [];
 
@@ -44,13 +45,13 @@ export class BackgroundTasks {
     return [...this.#over.keys()];
   }
 
-  /** A turn of a person begins: what ended before is put before the agent there. */
+  /** A user turn also delivers the earlier ends. */
   userTurnBegins(): void {
     this.#endedInside = this.#endedOutside;
     this.#endedOutside = [];
   }
 
-  /** What woke a turn that begins now: the tasks that ended just before it. */
+  /** Trigger of a between-run turn beginning now: the tasks that just ended. */
   wokeNow(): TurnTrigger {
     const taskIds = this.#endedOutside.length > 0 ? this.#endedOutside : this.#endedInside;
     this.#endedOutside = [];
@@ -58,10 +59,10 @@ export class BackgroundTasks {
     return taskIds.length === 0 ? { kind: 'unknown', taskIds } : { kind: 'task', taskIds };
   }
 
-  /** @returns whether it was an event about a task */
-  readCustom(name: string | null, said: unknown): boolean {
+  /** @returns true for a task event */
+  readCustom(name: string | null, content: unknown): boolean {
     if (name === null || !name.startsWith('task:')) return false;
-    const value = taskValueOf(said, this.#isHere);
+    const value = taskValueOf(content, this.#isHere);
     if (value === null) return false;
     switch (name) {
       case CUSTOM.taskStarted:
@@ -81,27 +82,27 @@ export class BackgroundTasks {
     }
   }
 
-  /** @returns whether it was an activity about a task */
+  /** @returns true for a task activity */
   readActivity({ type, messageId, activityType, content, patch }: Fields): boolean {
     const id = textOf(messageId);
     if (activityType !== MASTRA_TASK || id === null) return false;
     const now = type === 'ACTIVITY_DELTA' ? applyPatch(this.#activities.get(id) ?? {}, patch) : content;
     if (!isObject(now) || isTooDeep(now) || JSON.stringify(now).length > MAX_ACTIVITY) return true;
-    remember(this.#activities, id, now, MAX_ACTIVITIES);
+    setBounded(this.#activities, id, now, MAX_ACTIVITIES);
     this.#mastra(now, id);
     return true;
   }
 
-  /** A subagent of a run is a task of it: what it says goes under its name. */
+  /** A run's subagent is a task; its content is marked with it. */
   readSubagent({ type, subagentRunId, name, description, parentToolCallId, message, outcome }: Fields): boolean {
     const value = taskValueOf({ task_id: subagentRunId }, this.#isHere);
     if (value === null) return false;
     if (type === 'SUBAGENT_STARTED') {
-      const about = { description: words(description) ?? words(name), subagent_type: words(name) };
+      const about = { description: boundedText(description) ?? boundedText(name), subagent_type: boundedText(name) };
       const call = textOf(parentToolCallId);
       this.#writer.taskStarted({ ...value, ...compact(about), task_type: 'local_agent', tool_use_id: call });
     } else if (type === 'SUBAGENT_ERROR') {
-      this.#writer.taskCompleted({ ...value, status: 'failed', error: words(message) ?? null });
+      this.#writer.taskCompleted({ ...value, status: 'failed', error: boundedText(message) ?? null });
     } else if (type === 'SUBAGENT_FINISHED') {
       if (fieldsOf(outcome).type === 'suspended') this.#goesOn({ ...value, status: 'suspended' }, 'updated');
       else this.#writer.taskCompleted({ ...value, status: 'completed' });
@@ -110,9 +111,9 @@ export class BackgroundTasks {
   }
 
   /**
-   * What the server lists of its tasks, those that have ended among them.
+   * Applies the server's task list, which includes ended tasks.
    *
-   * @param about the tasks that were open when it was asked for: what began since is not in it
+   * @param about tasks open at the time of the query; later ones are not listed
    */
   readList(body: unknown, about: readonly string[]): void {
     const list = Array.isArray(body) ? body : fieldsOf(body).tasks;
@@ -128,13 +129,13 @@ export class BackgroundTasks {
       open.delete(value.task_id);
     }
     for (const id of open) {
-      this.#writer.taskCompleted({ task_id: id, status: 'lost', error: 'The server does not list it any more.' });
+      this.#writer.taskCompleted({ task_id: id, status: 'lost', error: 'The server no longer lists this task.' });
     }
   }
 
-  /** Nothing is left that could tell how these end. */
+  /** Nothing can report these ends any more. */
   lose(about: readonly string[]): void {
-    const error = 'The server tells neither what runs nor what happens between turns.';
+    const error = 'The server reports neither running tasks nor events between turns.';
     for (const id of new Set(about)) {
       this.#writer.taskCompleted({ task_id: id, status: 'lost', error });
     }
@@ -146,38 +147,38 @@ export class BackgroundTasks {
     const took = numberOf(elapsedMs);
     const value: TaskEventValue = {
       task_id: id,
-      ...compact({ description: words(toolName), tool_use_id: textOf(toolCallId) }),
+      ...compact({ description: boundedText(toolName), tool_use_id: textOf(toolCallId) }),
       ...(took === null ? {} : { usage: { duration_ms: took } }),
     };
     const end = endIn(status);
     if (end !== null) {
       const summary = end === 'completed' ? wordsOf(result) : undefined;
       this.#ended({ ...value, ...compact({ summary, error: wordsOf(error) }), status: end }, end);
-    } else if (this.#writer.runs(id)) {
+    } else if (this.#writer.isRunning(id)) {
       const last = wordsOf(listOf(content.outputs).at(-1));
-      this.#goesOn({ ...value, ...compact({ summary: last, status: words(status) }) }, 'progress');
+      this.#goesOn({ ...value, ...compact({ summary: last, status: boundedText(status) }) }, 'progress');
     } else this.#begins({ ...value, task_type: MASTRA_TASK });
   }
 
   #begins(value: TaskEventValue): void {
     if (this.#writer.turn !== null && this.#before.delete(value.task_id)) this.#over.delete(value.task_id);
     if (this.#over.has(value.task_id)) return;
-    if (this.#writer.runs(value.task_id)) this.#goesOn(value, 'updated');
+    if (this.#writer.isRunning(value.task_id)) this.#goesOn(value, 'updated');
     else this.#writer.taskStarted(value);
   }
 
   #goesOn(value: TaskEventValue, how: 'progress' | 'updated'): void {
-    const said = JSON.stringify(value);
+    const json = JSON.stringify(value);
     if (this.#over.has(value.task_id)) return;
-    if (this.#progress.get(value.task_id) === said) return;
-    remember(this.#progress, value.task_id, said, MAX_NOTED);
+    if (this.#progress.get(value.task_id) === json) return;
+    setBounded(this.#progress, value.task_id, json, MAX_NOTED);
     if (how === 'progress') this.#writer.taskProgress(value);
     else this.#writer.taskUpdated(value);
   }
 
   #ended(value: TaskEventValue, status: TaskEnd): void {
     if (this.#over.has(value.task_id)) return;
-    remember(this.#over, value.task_id, true, MAX_NOTED);
+    setBounded(this.#over, value.task_id, true, MAX_NOTED);
     this.#progress.delete(value.task_id);
     this.#writer.taskCompleted({ ...value, status });
     const ended = this.#writer.turn === null ? this.#endedOutside : this.#endedInside;
@@ -186,5 +187,135 @@ export class BackgroundTasks {
 }
 
 function wordsOf(value: unknown): string | undefined {
-  return value === undefined || value === null ? undefined : (words(value) ?? words(JSON.stringify(value)));
+  return value === undefined || value === null ? undefined : (boundedText(value) ?? boundedText(JSON.stringify(value)));
+}
+
+/** Limit of a task's text, bytes of JSON. */
+const MAX_TASK_TEXT = 64 * 1024;
+
+type TaskEnd = 'completed' | 'failed' | 'stopped';
+
+const ENDS: ReadonlyMap<string, TaskEnd> = new Map([
+  ['completed', 'completed'],
+  ['done', 'completed'],
+  ['success', 'completed'],
+  ['failed', 'failed'],
+  ['error', 'failed'],
+  ['stopped', 'stopped'],
+  ['cancelled', 'stopped'],
+  ['canceled', 'stopped'],
+  ['killed', 'stopped'],
+]);
+
+/** Returns the outcome for a status; null while running. */
+function endIn(status: unknown): TaskEnd | null {
+  return ENDS.get(textOf(status) ?? '') ?? null;
+}
+
+/**
+ * Normalizes the value of a `task:*` event.
+ *
+ * @param isHere the agent runs on this machine, so output files are local
+ * @returns null without a task id
+ */
+function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | null {
+  const fields = fieldsOf(value);
+  const id = textOf(fields.task_id) ?? textOf(fields.taskId) ?? textOf(fields.id);
+  if (id === null) return null;
+  const file = textOf(fields.output_file);
+  return compact({
+    task_id: cutText(id, MAX_ID_LENGTH),
+    run_id: idIn(fields.run_id),
+    tool_use_id: idIn(fields.tool_use_id),
+    description: boundedText(fields.description),
+    task_type: boundedText(fields.task_type),
+    subagent_type: boundedText(fields.subagent_type),
+    parent_task_id: idIn(fields.parent_task_id),
+    status: boundedText(fields.status),
+    summary: boundedText(fields.summary),
+    ...(isHere ? { output_file: file } : { remote_output_file: file }),
+    exit_code: numberOf(fields.exit_code),
+    error: boundedText(fields.error),
+    usage: taskUsage(fields.usage),
+    last_tool_name: boundedText(fields.last_tool_name),
+    started_at: numberOf(fields.started_at) ?? undefined,
+    ended_at: numberOf(fields.ended_at) ?? undefined,
+  });
+}
+
+function idIn(value: unknown): string | null {
+  const id = textOf(value);
+  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+}
+
+function boundedText(value: unknown): string | undefined {
+  const text = textOf(value);
+  return text === null ? undefined : truncateText(text, MAX_TASK_TEXT);
+}
+
+const MAX_OPERATIONS = 1_000;
+
+/**
+ * Applies a JSON patch to a copy. Skips invalid operations.
+ *
+ * @see RFC 6902; pointers are RFC 6901
+ */
+export function applyPatch(value: unknown, patch: unknown): unknown {
+  let root = structuredClone(value);
+  for (const entry of listOf(patch).slice(0, MAX_OPERATIONS)) {
+    if (!isObject(entry)) continue;
+    const { op, path, from, value: given } = entry;
+    const at = tokensOf(path);
+    if (at === null) continue;
+    if (op === 'add' || op === 'replace') root = put(root, at, structuredClone(given), op === 'add');
+    else if (op === 'remove') root = take(root, at);
+    else if (op === 'move' || op === 'copy') {
+      const source = tokensOf(from);
+      const found = source === null ? undefined : structuredClone(read(root, source));
+      if (source === null || found === undefined) continue;
+      if (op === 'move') root = take(root, source);
+      root = put(root, at, found, true);
+    }
+  }
+  return root;
+}
+
+function tokensOf(pointer: unknown): string[] | null {
+  if (pointer === '') return [];
+  if (typeof pointer !== 'string' || !pointer.startsWith('/')) return null;
+  const tokens = pointer.slice(1).split('/');
+  const plain = tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return plain.includes('__proto__') ? null : plain;
+}
+
+function read(root: unknown, tokens: readonly string[]): unknown {
+  let found = root;
+  for (const token of tokens) {
+    if (Array.isArray(found)) found = found[Number(token)];
+    else found = isObject(found) && Object.hasOwn(found, token) ? found[token] : undefined;
+  }
+  return found;
+}
+
+function put(root: unknown, tokens: readonly string[], value: unknown, isAdded: boolean): unknown {
+  const last = tokens.at(-1);
+  if (last === undefined) return value;
+  const parent = read(root, tokens.slice(0, -1));
+  if (Array.isArray(parent)) {
+    const at = last === '-' ? parent.length : Number(last);
+    if (!Number.isInteger(at) || at < 0 || at > parent.length) return root;
+    parent.splice(at, isAdded ? 0 : 1, value);
+  } else if (isObject(parent)) parent[last] = value;
+  return root;
+}
+
+function take(root: unknown, tokens: readonly string[]): unknown {
+  const last = tokens.at(-1);
+  if (last === undefined) return null;
+  const parent = read(root, tokens.slice(0, -1));
+  if (Array.isArray(parent)) {
+    const at = Number(last);
+    if (Number.isInteger(at) && at >= 0) parent.splice(at, 1);
+  } else if (isObject(parent)) delete parent[last];
+  return root;
 }

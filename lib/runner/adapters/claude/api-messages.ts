@@ -1,23 +1,22 @@
 import { type Fields, fieldsOf, isJson, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { Speaker } from '../writer/speaker';
-import type { TextAbout } from '../writer/speech-events';
-import { type CallResult, verdictIn } from './requests';
-import { hasStandIns, rawIfSmall, resultText, standIn } from './stand-in';
+import { setBounded } from '../bounded-map';
+import type { PartAssembler } from '../writer/part-assembler';
+import type { TextOptions } from '../writer/part-events';
+import { hasStandIns, rawIfSmall, resultText, standIn } from './content';
+import { type CallResult, verdictOf } from './requests';
 import type { Tasks } from './tasks';
 
-/** Most subagents that are followed at once; the one that has been silent for longest goes first. */
+/** Subagents followed at once; the least recently active goes first. */
 const MAX_SUBAGENTS = 64;
-/** Most API messages of a speaker whose blocks are remembered, so that a late whole message matches its stream. */
+/** API messages kept per assembler, so that a late whole message matches its stream. */
 const MAX_MESSAGES = 16;
 
-/** The run of the task whose subagent speaks; null for the main thread. */
-interface SpeakingTask {
+/** Task run whose subagent is speaking; null for the main thread. */
+interface TaskRunRef {
   taskId: string | null;
   runId: string | null;
 }
 
-/** The result of a tool call. */
 export interface ToolResult extends CallResult {
   toolUseId: string;
 }
@@ -27,38 +26,38 @@ type BlockKind = TextKind | 'tool';
 
 interface Block<K extends BlockKind = BlockKind> {
   kind: K;
-  /** Its name for the speaker: of a text or thought by the message's base, of a call its id in the log. */
+  /** Part name of a text or thought; log id of a call. */
   name: string;
-  /** What is still to come: blocks are streamed, and each also comes as a whole message. */
+  /** Content still expected: each block is streamed and also comes as a whole message. */
   awaits: 'stream' | 'whole' | 'both' | null;
 }
 
 interface ApiMessage {
-  /** The prefix of its blocks' names. */
+  /** Prefix of the block names. */
   base: string;
-  /** In the order in which they began. */
+  /** In start order. */
   blocks: Block[];
-  /** Those that are streamed, by their indexes. */
+  /** By stream index. */
   streamed: Map<number, Block>;
 }
 
 /**
- * The model's messages, as SDK streams and whole messages bring them, for the speaker they belong to: the main thread
- * speaks in the open turn, each subagent under its task. The streams of subagents may be interleaved.
+ * Assembles the model's messages from SDK streams and whole messages: the main thread in the open turn, each subagent
+ * under its task. Streams of subagents may interleave.
  *
  * @see SDKPartialAssistantMessage, SDKAssistantMessage, Agent SDK 0.3.329
  */
 export class ApiMessages {
   readonly #tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>;
-  readonly #speaker: (task: SpeakingTask) => Speaker;
-  readonly #blocks = new WeakMap<Speaker, SpeakerBlocks>();
-  readonly #main: SpeakerBlocks;
-  /** By the call that a subagent works for, silent for longest first. */
-  readonly #subagents = new Map<string, SpeakerBlocks>();
+  readonly #parts: (task: TaskRunRef) => PartAssembler;
+  readonly #blocks = new WeakMap<PartAssembler, ContentBlockStream>();
+  readonly #main: ContentBlockStream;
+  /** By the subagent's tool call, least recently active first. */
+  readonly #subagents = new Map<string, ContentBlockStream>();
 
-  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, speaker: (task: SpeakingTask) => Speaker) {
+  constructor(tasks: Pick<Tasks, 'latestRun' | 'ofToolUse'>, parts: (task: TaskRunRef) => PartAssembler) {
     this.#tasks = tasks;
-    this.#speaker = speaker;
+    this.#parts = parts;
     this.#main = this.#blocksOf({ taskId: null, runId: null });
   }
 
@@ -66,42 +65,40 @@ export class ApiMessages {
     this.#of(message).stream(fieldsOf(message.event));
   }
 
-  /** @returns the tool results among the blocks: those of tools that ran at the API */
+  /** @returns results of tools that ran at the API */
   assistant(message: Fields): ToolResult[] {
-    const said = this.#of(message);
+    const stream = this.#of(message);
     const { id, content } = fieldsOf(message.message);
     const results: ToolResult[] = [];
     for (const block of typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content)) {
-      const result = toolResult(said.speaker, message, fieldsOf(block));
-      if (result === null) said.whole(textOf(id) ?? textOf(message.uuid), block);
+      const result = toolResult(stream.parts, message, fieldsOf(block));
+      if (result === null) stream.whole(textOf(id) ?? textOf(message.uuid), block);
       else results.push(result);
     }
     return results;
   }
 
   toolResults(message: Fields): ToolResult[] {
-    const { speaker } = this.#of(message);
+    const { parts } = this.#of(message);
     return listOf(fieldsOf(message.message).content)
-      .map((block) => toolResult(speaker, message, fieldsOf(block)))
+      .map((block) => toolResult(parts, message, fieldsOf(block)))
       .filter((result) => result !== null);
   }
 
-  /** The id in the log of a call of the model's. */
   shownCall(callId: string): string {
-    for (const { speaker } of [this.#main, ...this.#subagents.values()]) {
-      const shown = speaker.shownCall(callId);
+    for (const { parts } of [this.#main, ...this.#subagents.values()]) {
+      const shown = parts.loggedCallId(callId);
       if (shown !== null) return shown;
     }
     return callId;
   }
 
-  /** The turn ends; subagents go on talking. */
   closeMain(): void {
     this.#main.close();
   }
 
   taskEnded(taskId: string): void {
-    for (const [key, one] of this.#subagents) if (one.speaker.taskId === taskId) this.#forget(key, one);
+    for (const [key, one] of this.#subagents) if (one.parts.taskId === taskId) this.#forget(key, one);
   }
 
   closeAll(): void {
@@ -109,7 +106,7 @@ export class ApiMessages {
     for (const [key, one] of this.#subagents) this.#forget(key, one);
   }
 
-  #of(message: Fields): SpeakerBlocks {
+  #of(message: Fields): ContentBlockStream {
     const task = this.taskOf(message);
     if (task.taskId === null) return this.#main;
     const key = textOf(message.parent_tool_use_id) ?? task.taskId;
@@ -121,15 +118,15 @@ export class ApiMessages {
     return one;
   }
 
-  #blocksOf(task: SpeakingTask): SpeakerBlocks {
-    const speaker = this.#speaker(task);
-    const blocks = this.#blocks.get(speaker) ?? new SpeakerBlocks(speaker);
-    this.#blocks.set(speaker, blocks);
+  #blocksOf(task: TaskRunRef): ContentBlockStream {
+    const parts = this.#parts(task);
+    const blocks = this.#blocks.get(parts) ?? new ContentBlockStream(parts);
+    this.#blocks.set(parts, blocks);
     return blocks;
   }
 
-  /** Whole messages name a subagent, streams only name its tool call. */
-  taskOf(message: Fields): SpeakingTask {
+  /** Whole messages name the subagent, streams only its tool call. */
+  taskOf(message: Fields): TaskRunRef {
     const agentId = textOf(message.agent_id);
     const toolUseId = textOf(message.parent_tool_use_id);
     if (agentId !== null) return { taskId: agentId, runId: this.#tasks.latestRun(agentId) };
@@ -138,38 +135,35 @@ export class ApiMessages {
     return { taskId: task?.id ?? toolUseId, runId: task?.runId ?? null };
   }
 
-  #forget(key: string, blocks: SpeakerBlocks): void {
+  #forget(key: string, blocks: ContentBlockStream): void {
     blocks.close();
     this.#subagents.delete(key);
   }
 }
 
 /**
- * The content blocks of one speaker. Its stream brings one message at a time, and each content block also comes as a whole
- * message; each block is said once, however the two are interleaved.
+ * Content blocks of one speaker. A stream carries one message at a time and each block also arrives as a whole message;
+ * each block is written once, however the two interleave.
  *
- * A block ends when its whole message has come, or when nothing more can come, not at `content_block_stop`: a whole text
- * that differs from the deltas can then still correct them.
+ * A block ends with its whole message or when nothing more can come, not at `content_block_stop`: a whole text that
+ * differs from the deltas can still correct them.
  */
-class SpeakerBlocks {
-  readonly speaker: Speaker;
+class ContentBlockStream {
+  readonly parts: PartAssembler;
   readonly #messages = new Map<string, ApiMessage>();
-  /** The message that is being streamed. */
   #current: ApiMessage | null = null;
-  /** Counts on through all turns, so that no name is used twice. */
-  #named = 0;
+  /** Never reset, so names stay unique across turns. */
+  #idCount = 0;
 
-  constructor(speaker: Speaker) {
-    this.speaker = speaker;
+  constructor(parts: PartAssembler) {
+    this.parts = parts;
   }
 
-  /** One `event` of a `stream_event`. */
   stream(event: Fields): void {
     const index = numberOf(event.index);
     switch (event.type) {
       case 'message_start':
-        // A new message continues nothing of the last one.
-        this.speaker.endAll();
+        this.parts.endAll();
         this.#current = this.#message(textOf(fieldsOf(event.message).id) ?? this.#nameless());
         return;
       case 'content_block_start':
@@ -183,25 +177,24 @@ class SpeakerBlocks {
         if (block?.awaits === 'both') block.awaits = 'whole';
         return;
       }
-      // message_delta, message_stop and ping are ignored: the result says it all.
+      // message_delta, message_stop and ping are ignored: the result covers them.
     }
   }
 
-  /** One content block of an `assistant` message. */
   whole(apiMessageId: string | null, content: unknown): void {
     const message = apiMessageId === null ? this.#streaming() : this.#message(apiMessageId);
     const fields = fieldsOf(content);
     const kind = BLOCK_KINDS.get(fields.type);
     if (kind === 'tool') this.#wholeCall(message, fields);
     else if (kind !== undefined) this.#wholeText(message, kind, textOf(fields[`${fields.type}`]) ?? '');
-    // Other blocks are not streamed.
-    else if (fields.type === 'redacted_thinking') this.#sayWhole(this.#add(message, 'thought', null), '[redacted]');
-    else this.#sayWhole(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
+    // The remaining types are never streamed.
+    else if (fields.type === 'redacted_thinking') this.#setText(this.#add(message, 'thought', null), '[redacted]');
+    else this.#setText(this.#add(message, 'text', null), standIn(content), rawIfSmall(content));
   }
 
-  /** What comes next belongs to another run, where a model may use the same ids. */
+  /** Closes all blocks: the next run may reuse the model's ids. */
   close(): void {
-    this.speaker.close();
+    this.parts.close();
     this.#current = null;
     this.#messages.clear();
   }
@@ -217,11 +210,11 @@ class SpeakerBlocks {
       if (block !== undefined) message.streamed.set(index, block);
       return;
     }
-    const said = message.blocks.find((one) => one.kind === kind && one.awaits === 'stream');
-    if (said !== undefined) said.awaits = null;
-    const block = said ?? this.#add(message, kind, 'both');
+    const complete = message.blocks.find((one) => one.kind === kind && one.awaits === 'stream');
+    if (complete !== undefined) complete.awaits = null;
+    const block = complete ?? this.#add(message, kind, 'both');
     message.streamed.set(index, block);
-    this.#say(block, textOf(content[`${content.type}`]) ?? '');
+    this.#append(block, textOf(content[`${content.type}`]) ?? '');
   }
 
   #delta(index: number, delta: Fields): void {
@@ -229,25 +222,25 @@ class SpeakerBlocks {
     if (kind === undefined || field === undefined) return;
     let block = this.#current?.streamed.get(index);
     if (block === undefined && kind !== 'tool') {
-      // Its start was lost.
+      // The block's start was lost.
       const message = this.#streaming();
       block = this.#add(message, kind, 'both');
       message.streamed.set(index, block);
     }
-    if (block?.kind === kind) this.#say(block, textOf(delta[field]) ?? '');
+    if (block?.kind === kind) this.#append(block, textOf(delta[field]) ?? '');
   }
 
   #wholeText(message: ApiMessage, kind: TextKind, text: string): void {
     const waiting = message.blocks.filter((one) => one.kind === kind && awaitsWhole(one));
-    const streamed = matchWhole(waiting, text, ({ name }) => this.speaker.shownOf(kind, name) ?? '');
+    const streamed = matchWhole(waiting, text, ({ name }) => this.parts.textOf(kind, name) ?? '');
     if (streamed !== undefined) streamed.awaits = null;
     const { name } = streamed ?? this.#add(message, kind, 'stream');
-    this.#sayWhole({ kind, name }, text);
+    this.#setText({ kind, name }, text);
   }
 
-  #sayWhole({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextAbout = {}): void {
-    this.speaker.sayWhole(kind, name, text, { ...about, staysOpen: true });
-    this.speaker.endText(name, kind);
+  #setText({ kind, name }: Pick<Block<TextKind>, 'kind' | 'name'>, text: string, about: TextOptions = {}): void {
+    this.parts.setText(kind, name, text, { ...about, staysOpen: true });
+    this.parts.endText(name, kind);
   }
 
   #wholeCall(message: ApiMessage, content: Fields): void {
@@ -255,67 +248,68 @@ class SpeakerBlocks {
     const name = this.#call(message, content, args);
     if (name === null) return;
     // The CLI fills in defaults (Edit's replace_all), so valid arguments stay as the model wrote them.
-    if (!isJson(this.speaker.argsOf(name))) this.speaker.args(name, args);
-    this.speaker.endCall(name, args);
+    if (!isJson(this.parts.argsOf(name))) this.parts.setArgs(name, args);
+    this.parts.endCall(name, args);
   }
 
   /**
-   * @param args the arguments of a whole call; none for one that is being streamed
-   * @returns its id in the log
+   * @param args arguments of a whole call; undefined while streaming
+   * @returns log id
    */
   #call(message: ApiMessage, content: Fields, args?: string): string | null {
     const callId = textOf(content.id);
     if (callId === null) return null;
-    const before = this.speaker.shownCall(callId);
+    const before = this.parts.loggedCallId(callId);
     const known = message.blocks.find(({ kind, name }) => kind === 'tool' && name === before);
     if (known !== undefined && (args === undefined ? known.awaits === 'stream' : awaitsWhole(known))) {
       known.awaits = null;
       return known.name;
     }
     const text = message.blocks.findLast(
-      ({ kind, name }) => kind === 'text' && this.speaker.textState(kind, name) !== 'new',
+      ({ kind, name }) => kind === 'text' && this.parts.textState(kind, name) !== 'new',
     );
     const parentMessageId = text?.name ?? message.base;
     const isStart = known === undefined;
-    const name = this.speaker.call(callId, textOf(content.name) ?? 'tool', { parentMessageId, isStart, args });
+    const name = this.parts.startCall(callId, textOf(content.name) ?? 'tool', { parentMessageId, isStart, args });
     if (name !== before) message.blocks.push({ kind: 'tool', name, awaits: args === undefined ? 'both' : 'stream' });
     return name;
   }
 
-  /** Says the next part of the block, unless its whole message has said it. */
-  #say(block: Block, delta: string): void {
+  /** Appends to a block unless its whole message has arrived. */
+  #append(block: Block, delta: string): void {
     const { kind, name } = block;
     if (!awaitsWhole(block)) return;
-    if (kind === 'tool') this.speaker.addArgs(name, delta);
-    else if (this.speaker.textState(kind, name) !== 'ended') this.speaker.say(kind, name, delta, { staysOpen: true });
+    if (kind === 'tool') this.parts.appendArgs(name, delta);
+    else if (this.parts.textState(kind, name) !== 'ended')
+      this.parts.appendText(kind, name, delta, { staysOpen: true });
   }
 
   #add<K extends TextKind>(message: ApiMessage, kind: K, awaits: Block['awaits']): Block<K> {
-    const block = { kind, name: `${message.base}/${this.#named++}`, awaits };
+    const block = { kind, name: `${message.base}/${this.#idCount++}`, awaits };
     message.blocks.push(block);
     return block;
   }
 
-  /** The message that is being streamed; a nameless one if its start was lost. */
+  /** The streaming message; an anonymous one if its start was lost. */
   #streaming(): ApiMessage {
     this.#current ??= this.#message(this.#nameless());
     return this.#current;
   }
 
   #nameless(): string {
-    return `stream-${this.#named++}`;
+    return `stream-${this.#idCount++}`;
   }
 
   #message(id: string): ApiMessage {
     const known = this.#messages.get(id);
     if (known !== undefined) return known;
-    const message: ApiMessage = { base: `${this.speaker.prefix()}/${id}`, blocks: [], streamed: new Map() };
-    remember(this.#messages, id, message, MAX_MESSAGES);
+    const message: ApiMessage = { base: `${this.parts.prefix()}/${id}`, blocks: [], streamed: new Map() };
+    setBounded(this.#messages, id, message, MAX_MESSAGES);
     return message;
   }
 }
 
-/** The kind of a content block that is streamed; a type that is missing here gets a stand-in. */
+/** Streamed block types. Other types get a stand-in. */
 const BLOCK_KINDS: ReadonlyMap<unknown, BlockKind> = new Map([
   ['text', 'text'],
   ['thinking', 'thought'],
@@ -334,22 +328,22 @@ function awaitsWhole({ awaits }: Block): boolean {
   return awaits === 'whole' || awaits === 'both';
 }
 
-function toolResult(speaker: Speaker, message: Fields, block: Fields): ToolResult | null {
+function toolResult(parts: PartAssembler, message: Fields, block: Fields): ToolResult | null {
   const toolUseId = textOf(block.tool_use_id);
   if (toolUseId === null || typeof block.type !== 'string' || !block.type.endsWith('tool_result')) return null;
   const text = resultText(block.content);
   const isError = block.is_error === true;
   const raw = hasStandIns(block.content) ? rawIfSmall(block.content) : {};
-  speaker.result(toolUseId, text, { isError, messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`, ...raw });
-  return { toolUseId, isError, text, verdict: verdictIn(message, toolUseId) };
+  parts.setResult(toolUseId, text, { isError, messageId: `${textOf(message.uuid) ?? 'result'}/${toolUseId}`, ...raw });
+  return { toolUseId, isError, text, verdict: verdictOf(message, toolUseId) };
 }
 
 /**
- * The streamed block that a whole text belongs to.
+ * Finds the streamed block that a whole text completes.
  *
- * Whole messages carry one block each and no index, in the order of the blocks; in SDK 0.3.329 each comes just before
- * its `content_block_stop`, but nothing guarantees that. So this takes the block that says exactly this text; else the
- * one being streamed that has said its beginning; else one that stopped short; else the first that still waits.
+ * Whole messages carry one block without an index, in block order. In SDK 0.3.329 each precedes its
+ * `content_block_stop`, but nothing guarantees that. So prefer the block with exactly this text, then the streaming
+ * block with a matching prefix, then any block with a matching prefix, then the first waiting block.
  */
 function matchWhole(waiting: readonly Block[], text: string, shownOf: (block: Block) => string): Block | undefined {
   const begins = (block: Block) => text.startsWith(shownOf(block));

@@ -1,38 +1,35 @@
 import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
 import { type OpenTurn, SessionWriter, type TurnEnd } from '../writer/session-writer';
 import { ApiMessages, type ToolResult } from './api-messages';
-import { PERSONS } from './attribution';
-import { carry, taskSet, workings } from './carry';
-import { readersOf } from './readers';
+import { contentText, hasStandIns, rawIfSmall } from './content';
+import type { TaskRef } from './pending-task-ends';
 import { Requests } from './requests';
-import { SeenMessages } from './seen-messages';
-import { contentText, hasStandIns, rawIfSmall } from './stand-in';
-import type { TaskRef } from './task-ends';
+import { forwardMessage, listedTaskIds, messageHandlers, withoutEnvelope } from './system-messages';
 import { Tasks } from './tasks';
-import { TurnAttribution } from './turn-attribution';
+import { PERSONS, TurnAttribution } from './turn-attribution';
 
-export interface ClaudeAdapterOptions {
-  /** The session the events belong to: AG-UI's threadId. */
+interface ClaudeAdapterOptions {
   sessionId: string;
   newRunId: () => string;
-  /** The source calls `told` to say which turn answers which task's end. Otherwise the adapter infers it. */
-  saysWhatIsTold?: boolean;
+  /** The source calls `taskEndsDelivered`; otherwise the adapter infers which turn answers which task end. */
+  knowsDeliveries?: boolean;
 }
 
-/** How the agent's process ended. */
 export type ProcessExit = Partial<WireEnd>;
 
 /**
- * Claude Code's messages as AG-UI events. One reader serves a session through all its processes: feed it everything, in
- * order, between turns too, and call `ended` when a process is gone. A resumed session goes on with the same reader.
+ * Translates Claude Code's SDK messages to AG-UI events. One adapter serves a session through all its processes,
+ * resumed ones included.
  *
- * Pure: time and run ids are passed in. It never throws, and no message is lost without a trace: what it does not
- * understand comes out as RAW. Left out on purpose: keep-alives, thinking signatures, and all thinking_tokens estimates
- * but the last of each block.
+ * Ordering: feed every message in order, between turns too, and call `ended` when a process exits.
+ * Failure: never throws; an unknown message becomes RAW. Dropped on purpose: keep-alives, thinking signatures, and all
+ * `thinking_tokens` estimates but the last of each block.
  *
- * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), against which all of this was measured
+ * @see `@anthropic-ai/claude-agent-sdk` 0.3.329 (CLI 2.1.329), the version measured
  */
 export class ClaudeAdapter {
   readonly #writer: SessionWriter;
@@ -40,14 +37,14 @@ export class ClaudeAdapter {
   readonly #tasks: Tasks;
   readonly #messages: ApiMessages;
   readonly #requests: Requests;
-  readonly #seen = new SeenMessages();
-  /** About the running process: its results are numbered from 0, and its socket is named after its pid. */
+  readonly #seen = new MessageDedupe();
+  /** Per process: results count from 0, and the socket's name contains the pid. */
   #nextResult = 0;
   #socket: string | null = null;
   #lastInit = '';
   #thinkingTokens: Fields | null = null;
 
-  constructor({ saysWhatIsTold, ...options }: ClaudeAdapterOptions) {
+  constructor({ knowsDeliveries, ...options }: ClaudeAdapterOptions) {
     this.#writer = new SessionWriter({
       ...options,
       reusesTaskIds: true,
@@ -59,8 +56,8 @@ export class ClaudeAdapter {
       },
     });
     this.#tasks = new Tasks(this.#writer);
-    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), saysWhatIsTold);
-    this.#messages = new ApiMessages(this.#tasks, ({ taskId, runId }) => this.#writer.speaker(taskId, runId));
+    this.#turns = new TurnAttribution(this.#writer, (taskRunId) => this.#tasks.endOfRun(taskRunId), knowsDeliveries);
+    this.#messages = new ApiMessages(this.#tasks, ({ taskId, runId }) => this.#writer.parts(taskId, runId));
     this.#requests = new Requests(this.#writer);
   }
 
@@ -68,19 +65,19 @@ export class ClaudeAdapter {
     return this.#writer.turn;
   }
 
-  /** One message of the SDK's stream. A message whose uuid was read before is ignored. */
+  /** Reads one SDK message; drops a repeated uuid. */
   read(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
       if (this.#seen.has(fields)) return;
       const name = fields.type === 'system' ? fields.subtype : fields.type;
       const reader = this.#readers.get(name);
-      if (reader === undefined) this.#carry(message);
+      if (reader === undefined) this.#forward(message);
       else reader(fields);
     });
   }
 
-  /** A user message that we sent to the agent, with its `uuid`. It shows at once; the turn that answers it names it. */
+  /** Records a user message sent to the agent, with its `uuid`. It shows at once; the turn that answers it names it. */
   sent(message: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => {
       const fields = fieldsOf(message);
@@ -91,22 +88,22 @@ export class ClaudeAdapter {
     });
   }
 
-  /** The agent has a user message that is already in the log: its turn can name it, and it is not written again. */
+  /** Records the delivery of a user message that the log already holds. */
   delivered(messageId: string): void {
     if (!this.#seen.has({ uuid: messageId })) this.#turns.sent(messageId);
   }
 
   /**
-   * A prompt reports the ends of these tasks to the agent; null means all that no prompt has reported yet.
-   * @param how whether the prompt opens a turn, or goes to the one that is open
+   * Records that a prompt delivered these task ends to the agent; null means all pending ones.
+   * @param how `wakes`: the prompt opens a turn; `received`: it joins the open turn
    */
-  told(ends: readonly TaskRef[] | null, how: 'wakes' | 'heard'): void {
-    this.#turns.ends.told(ends, how);
+  taskEndsDelivered(ends: readonly TaskRef[] | null, how: 'wakes' | 'received'): void {
+    this.#turns.ends.delivered(ends, how);
   }
 
   /**
-   * `canUseTool` was called.
-   * @param request its arguments: `tool` or `toolName`, `input`, and the options; `expiresAt` if the wait is limited
+   * Opens a request for a `canUseTool` call.
+   * @param request `tool` or `toolName`, `input` and the call's options; `expiresAt` if the wait is limited
    */
   permissionAsked(request: unknown, now: number): TimedEvent[] {
     const fields = fieldsOf(request);
@@ -116,19 +113,17 @@ export class ClaudeAdapter {
   }
 
   /**
-   * `canUseTool` answered.
-   * @param toolUseId which request; null if only one is open
-   * @param answer `{ behavior: 'allow' | 'deny', message? }`, and `outcome` if it was not answered: `expired`, `cancelled`
+   * Resolves a request with the result of `canUseTool`.
+   * @param toolUseId null if only one request is open
+   * @param answer `{ behavior: 'allow' | 'deny', message? }`; `outcome` is `expired` or `cancelled` without an answer
    */
   permissionAnswered(toolUseId: string | null, answer: unknown, now: number): TimedEvent[] {
     return this.#collect(now, () => this.#requests.answered(toolUseId, fieldsOf(answer)));
   }
 
   /**
-   * Another process has served the session since `at`: what its predecessor had open is interrupted or lost. What the
-   * new process began stays open.
-   *
-   * @param at epoch milliseconds
+   * Another process took over at `at` (epoch milliseconds): interrupts or loses the predecessor's open work. Later work
+   * stays open.
    */
   replaced(at: number, now: number): TimedEvent[] {
     return this.#collect(now, () => {
@@ -142,50 +137,50 @@ export class ClaudeAdapter {
     });
   }
 
-  /** The agent no longer lists these tasks, and nothing reported how they ended. */
+  /** Marks tasks the agent no longer lists as lost. */
   presumeLost(taskIds: readonly string[], now: number): TimedEvent[] {
     return this.#collect(now, () => this.#tasks.lost(taskIds));
   }
 
-  /** The process is gone: closes everything that is open, once per process. */
+  /** Closes everything with the process, once. */
   ended(now: number, exit: ProcessExit = {}): TimedEvent[] {
     if (this.#writer.isOver) return [];
     return this.#collect(now, () => {
       this.#flushThinking();
       this.#interrupt(exit.isAsked === true ? { kind: 'cancelled' } : EXITED);
       this.#processEnded(exit.reason ?? null);
-      this.#writer.over({ reason: 'exited', ...exit }, 'The agent’s process ended');
+      this.#writer.processEnded({ reason: 'exited', ...exit }, 'The agent’s process ended');
     });
   }
 
-  readonly #readers = readersOf<void>({
+  readonly #readers = messageHandlers<void>({
     init: (message) => this.#init(message),
     result: (message) => this.#result(message),
     assistant: (message) => this.#assistant(message),
     user: (message) => this.#user(message),
     stream_event: (message) => this.#stream(message),
-    task_started: (message) => this.#tasks.started(message) || this.#carry(message),
-    task_progress: (message) => this.#tasks.progress(message) || this.#carry(message),
-    task_updated: (message) => this.#tasks.updated(message) || this.#carry(message),
+    task_started: (message) => this.#tasks.started(message) || this.#forward(message),
+    task_progress: (message) => this.#tasks.progress(message) || this.#forward(message),
+    task_updated: (message) => this.#tasks.updated(message) || this.#forward(message),
     task_notification: (message) => this.#notified(message),
     background_tasks_changed: (message) => {
       this.#tasks.listed(message);
-      this.#writer.custom('claude:background_tasks_changed', taskSet(message));
+      this.#writer.custom('claude:background_tasks_changed', listedTaskIds(message));
     },
     status: (message) => {
       if (message.status === 'requesting') this.#turns.active('request', message);
-      this.#carry(message);
+      this.#forward(message);
     },
     session_state_changed: (message) => {
       if (message.state === 'running') this.#requests.running();
-      this.#carry(message);
+      this.#forward(message);
     },
     thinking_tokens: (message) => {
       this.#thinkingTokens = message;
     },
     permission_denied: (message) => {
       this.#requests.denied(textOf(message.tool_use_id), textOf(message.message));
-      this.#carry(message);
+      this.#forward(message);
     },
     keep_alive: () => undefined,
   });
@@ -196,8 +191,8 @@ export class ClaudeAdapter {
     this.#socket = socket ?? this.#socket;
     this.#tasks.settle();
     this.#turns.init(message);
-    // Every init lists the tools and commands: they are passed on only when they change.
-    const { user_message_uuids, user_message_uuid, ...about } = workings(message);
+    // Each init repeats the tools and commands; forward only changes.
+    const { user_message_uuids, user_message_uuid, ...about } = withoutEnvelope(message);
     const text = JSON.stringify(about);
     if (text === this.#lastInit) return;
     this.#lastInit = text;
@@ -220,15 +215,15 @@ export class ClaudeAdapter {
 
   #assistant(message: Fields): void {
     this.#flushThinking();
-    // A message that comes after the end of its turn opens no turn.
+    // A message after the end of its turn opens no turn.
     if (isMain(message) && message.late !== true) this.#turns.active('content', message);
     const replaced = textsOf(message.supersedes);
     if (replaced.length > 0) this.#writer.custom('claude:superseded', { message_uuids: replaced });
     const { content } = fieldsOf(message.message);
     for (const { type, id } of listOf(content).map(fieldsOf)) if (type === 'tool_use') this.#requests.called(`${id}`);
     const says = textOf(content) !== null || listOf(content).some((block) => textOf(fieldsOf(block).text) !== null);
-    if (isMain(message) && says) this.#turns.saidText();
-    this.#heard(this.#messages.assistant(message));
+    if (isMain(message) && says) this.#turns.textWritten();
+    this.#resolveCalls(this.#messages.assistant(message));
   }
 
   #stream(message: Fields): void {
@@ -236,7 +231,7 @@ export class ClaudeAdapter {
     const begins = event.type === 'message_start' || event.type === 'content_block_start' || 'delta' in event;
     if (isMain(message)) {
       if (begins && event.type !== 'message_delta') this.#turns.active('content', message);
-      if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.saidText();
+      if (textOf(fieldsOf(event.delta).text) !== null) this.#turns.textWritten();
     }
     this.#messages.stream(message);
   }
@@ -244,23 +239,22 @@ export class ClaudeAdapter {
   #user(message: Fields): void {
     const results = this.#messages.toolResults(message);
     if (results.length > 0) {
-      // The result of a call that was left running may come between turns: it opens no turn.
+      // A late result of an abandoned call opens no turn.
       if (isMain(message) && this.#writer.turn !== null) {
         this.#turns.active('content', message);
         this.#turns.ends.boundary();
       }
-      this.#heard(results);
+      this.#resolveCalls(results);
       return;
     }
     const { kind, name } = fieldsOf(message.origin);
     const byPerson = message.isReplay === true || PERSONS.has(kind);
     const id = textOf(message.uuid);
-    // A subagent's prompt is shown under its task. What the CLI writes to the model as the user is not shown.
+    // A subagent's prompt shows under its task. User messages written by the CLI are hidden.
     if (id !== null && (byPerson || !isMain(message))) this.#userMessage(message, id, textOf(name));
     else this.#writer.raw(message, 'claude');
   }
 
-  /** A message to the agent, from a person or another agent, or the prompt of a subagent. */
   #userMessage(message: Fields, id: string, name: string | null): void {
     const { content } = fieldsOf(message.message);
     const raw = hasStandIns(content) ? rawIfSmall(content) : {};
@@ -272,21 +266,20 @@ export class ClaudeAdapter {
     const isEvent = message.status === undefined;
     const end = isEvent ? this.#tasks.reported(message) : this.#tasks.notified(message);
     if (end === null) {
-      this.#carry(message);
+      this.#forward(message);
       return;
     }
     this.#turns.ends.add(end);
     if (!isEvent) this.#messages.taskEnded(end.taskId);
   }
 
-  #heard(results: readonly ToolResult[]): void {
+  #resolveCalls(results: readonly ToolResult[]): void {
     for (const { toolUseId, ...result } of results) {
       this.#requests.toolResult(toolUseId, result);
       this.#tasks.launched(toolUseId, result.text);
     }
   }
 
-  /** Ends all open requests, texts, calls and the turn with the process. */
   #interrupt(end: TurnEnd): void {
     this.#writer.interrupt(end);
     this.#turns.ends.clear();
@@ -300,15 +293,15 @@ export class ClaudeAdapter {
     this.#socket = null;
   }
 
-  /** One estimate per delta would double the stream, so only the last one of a block is passed on. */
+  /** Forwards only the last estimate of a block: one per delta would double the stream. */
   #flushThinking(): void {
     const message = this.#thinkingTokens;
     this.#thinkingTokens = null;
-    if (message !== null) this.#carry(message);
+    if (message !== null) this.#forward(message);
   }
 
-  #carry(message: unknown): void {
-    carry((event) => this.#writer.pass(event), message);
+  #forward(message: unknown): void {
+    forwardMessage((event) => this.#writer.emit(event), message);
   }
 
   #collect(now: number, work: () => void): TimedEvent[] {
@@ -320,16 +313,43 @@ export class ClaudeAdapter {
 
 const UNFINISHED: TurnEnd = {
   kind: 'failed',
-  message: 'The agent began its next turn without saying how this one ended.',
+  message: 'The agent began its next turn without reporting the end of this one.',
   code: 'result_missing',
 };
 const EXITED: TurnEnd = {
   kind: 'failed',
-  message: 'The agent’s process ended in the middle of this turn.',
+  message: 'The agent’s process ended during this turn.',
   code: 'agent_exited',
 };
-const REPLACED = 'Another process has taken over this session. The one before it did not finish this turn.';
+const REPLACED = 'Another process took over this session before this turn ended.';
 
 function isMain(message: Fields): boolean {
   return textOf(message.parent_tool_use_id) === null && textOf(message.agent_id) === null;
+}
+
+/** The SDK repeats messages only within a short window. */
+const MAX_UUIDS = 10_000;
+
+/** Recognizes repeated messages by uuid. */
+class MessageDedupe {
+  readonly #uuids = new Map<string, true>();
+
+  /** Remembers the message. @returns true for a repeat */
+  has(message: Fields): boolean {
+    const uuid = textOf(message.uuid);
+    if (uuid === null) return false;
+    const isKnown = this.#uuids.has(uuid);
+    if (!isKnown) setBounded(this.#uuids, uuid, true, MAX_UUIDS);
+    return isKnown;
+  }
+}
+
+const MAX_VERSION = 64;
+
+/**
+ * @param version `claude_code_version` of an `init` message or `version` of a transcript line
+ * @returns `Claude Code <version>`; null if malformed
+ */
+export function claudeVersion(version: unknown): string | null {
+  return typeof version === 'string' && version.trim() !== '' ? `Claude Code ${cutText(version, MAX_VERSION)}` : null;
 }

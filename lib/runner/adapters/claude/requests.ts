@@ -1,23 +1,22 @@
 import type { RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter } from '../writer/session-writer';
 
 type Outcome = RequestResolvedValue['outcome'];
 
-/** What the agent says about a tool call that waited, if anything. */
+/** The agent's report about a waiting tool call. */
 export type Verdict = Extract<Outcome, 'allowed' | 'denied' | 'cancelled'>;
 
-/** What a tool call came to. */
 export interface CallResult {
   isError: boolean;
   text: string;
-  /** Whether the tool was allowed to run, if the agent says so. */
+  /** Null if the agent does not report it. */
   verdict: Verdict | null;
 }
 
-/** Asks for approval of a plan. */
+/** Tool that submits a plan for approval. */
 export const PLAN_TOOL = 'ExitPlanMode';
 
 const TITLES: ReadonlyMap<string, string> = new Map([
@@ -25,33 +24,33 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   [PLAN_TOOL, 'Approve the plan'],
 ]);
 
-/** Most results that are kept for a request that is reported later. */
+/** Results kept for requests reported later. */
 const MAX_RESULTS = 64;
 
 /**
- * Reads Claude's requests, by the id of the tool call that waits. The answer is what `canUseTool` returned or, if that was
- * not recorded, what the agent says about the tool call.
+ * Tracks Claude's requests by tool call id. The outcome comes from `canUseTool` or, if that was not recorded, from what
+ * the agent reports about the call.
  *
  * @see CanUseTool, Agent SDK 0.3.329; `tool_result_meta` (CLI 2.1.329) and `permission_denials` for the verdicts
  */
 export class Requests {
   readonly #writer: SessionWriter;
-  /** Results of calls that have not answered a request: of none that is known, or with an error that says nothing. */
+  /** Results that resolved no request: none was known, or an error left the outcome open. */
   readonly #results = new Map<string, CallResult>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
   }
 
-  /** A call begins: the result of an earlier one under its id does not answer a request about this one. */
+  /** A new call under a reused id: earlier results don't apply to it. */
   called(id: string): void {
     this.#results.delete(id);
   }
 
-  /** @param callId the id under which the call is shown */
+  /** @param callId log id of the call */
   asked(request: Fields, callId: string | null = textOf(request.toolUseID)): void {
     const id = textOf(request.toolUseID) ?? textOf(request.requestId);
-    if (id === null || this.#isAsked(id)) return;
+    if (id === null || this.#isKnown(id)) return;
     if (this.#awaits(id)) this.called(id);
     const tool = textOf(request.tool) ?? textOf(request.toolName);
     const question = tool === QUESTION_TOOL;
@@ -69,7 +68,7 @@ export class Requests {
     if (result !== undefined) this.toolResult(id, result);
   }
 
-  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; with an outcome if it was not answered */
+  /** @param answer `{ behavior: 'allow' | 'deny', message?, outcome? }`; `outcome` if nobody answered */
   answered(toolUseId: string | null, answer: Fields): void {
     const id = toolUseId ?? this.#only();
     if (id === null) return;
@@ -78,15 +77,15 @@ export class Requests {
     this.#writer.resolved(id, outcome, textOf(answer.message));
   }
 
-  /** The state went from `requires_action` back to `running`. If several are open, only their tool results say which. */
+  /** The state went from `requires_action` to `running`. Only tool results tell several open requests apart. */
   running(): void {
     const id = this.#only();
-    if (id !== null) this.#writer.passed(id);
+    if (id !== null) this.#writer.requestPassed(id);
   }
 
   /**
-   * The tool that waited has a result. A tool that succeeded was allowed; an error does not say whether the tool ran:
-   * only the verdict does, or the turn's result, which may list it as denied.
+   * Resolves a request from its tool's result. Success means allowed; after an error only the verdict, or the denials
+   * of the turn's result, tell.
    */
   toolResult(toolUseId: string, result: CallResult): void {
     const { verdict, isError, text } = result;
@@ -98,11 +97,11 @@ export class Requests {
       this.#results.delete(toolUseId);
       return;
     }
-    remember(this.#results, toolUseId, result, MAX_RESULTS);
-    if (isAwaited) this.#writer.passed(toolUseId);
+    setBounded(this.#results, toolUseId, result, MAX_RESULTS);
+    if (isAwaited) this.#writer.requestPassed(toolUseId);
   }
 
-  /** The agent says that the tool was not run. */
+  /** The agent reports that the tool was not run. */
   denied(id: string | null, message: string | null): void {
     if (id !== null) this.#writer.resolved(id, 'denied', message ?? this.#results.get(id)?.text);
   }
@@ -111,20 +110,19 @@ export class Requests {
     return this.#writer.requests.about(id)?.kind === 'question' ? 'answered' : 'allowed';
   }
 
-  /** Whether it waits, or was passed in this turn. In a later turn the model uses its id for another call. */
-  #isAsked(id: string): boolean {
+  /** True if open, or passed in this turn. In a later turn the id means another call. */
+  #isKnown(id: string): boolean {
     const { requests, turn } = this.#writer;
-    const isOfThisTurn = requests.about(id)?.askedIn === (turn?.runId ?? null);
+    const isOfThisTurn = requests.about(id)?.openedIn === (turn?.runId ?? null);
     return requests.stateOf(id) === 'open' || (requests.stateOf(id) === 'passed' && isOfThisTurn);
   }
 
-  /** Whether an answer to the request would be new. */
   #awaits(id: string): boolean {
     const state = this.#writer.requests.stateOf(id);
     return state === 'open' || state === 'passed';
   }
 
-  /** The request, if only one waits. */
+  /** The open request, if there is exactly one. */
   #only(): string | null {
     const [only = null, ...others] = this.#writer.requests.open;
     return others.length === 0 ? only : null;
@@ -133,44 +131,43 @@ export class Requests {
 
 function titleOf(request: Fields, tool: string | null, question: boolean): string {
   const asked = question ? fieldsOf(listOf(fieldsOf(request.input).questions)[0]).question : null;
-  const said = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
-  return said ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
+  const title = textOf(asked) ?? textOf(request.title) ?? textOf(request.description);
+  return title ?? toolTitle(tool ?? 'a tool', textOf(request.displayName));
 }
 
-/** The title of a request that brings none. */
+/** Default title of a request. */
 export function toolTitle(tool: string, displayName: string | null = null): string {
   return TITLES.get(tool) ?? `Use ${displayName ?? tool}`;
 }
 
 /**
- * Adds a person's answers to the input of AskUserQuestion, as the terminal does: by the text of each question, several
- * choices joined by ", ". An answer may name its question by the header.
+ * Adds a person's answers to the input of AskUserQuestion as the terminal does: keyed by question text, choices joined
+ * by ", ". An answer may name its question by header.
  */
-export function answeredInput(input: Fields, said: Record<string, string | string[]>): Fields {
+export function answeredInput(input: Fields, answersByQuestion: Record<string, string | string[]>): Fields {
   const questions = listOf(input.questions).map(fieldsOf);
-  const answers = Object.entries(said).map(([name, answer]) => {
+  const answers = Object.entries(answersByQuestion).map(([name, answer]) => {
     const named = questions.find(({ question, header }) => question === name || header === name);
     return [textOf(named?.question) ?? name, Array.isArray(answer) ? answer.join(', ') : answer];
   });
   return { ...input, answers: Object.fromEntries(answers) };
 }
 
-/** All answers in one line. */
-export function answerText(said: Record<string, string | string[]>): string {
-  return Object.values(said).flat().join(', ');
+export function answerText(answers: Record<string, string | string[]>): string {
+  return Object.values(answers).flat().join(', ');
 }
 
-/** Reasons for which a tool was not run without a decision about it. */
-const BROKEN_OFF: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
+/** Reasons why a tool did not run without a decision about it. */
+const ABORTED: ReadonlySet<string> = new Set(['interrupted', 'cancelled']);
 
-/** What a message with tool results says about one of its calls besides the result. */
-export function verdictIn(message: Fields, toolUseId: string): Verdict | null {
+/** Returns the verdict about one call in a message with tool results. */
+export function verdictOf(message: Fields, toolUseId: string): Verdict | null {
   const meta = listOf(message.tool_result_meta)
     .map(fieldsOf)
     .find(({ id }) => id === toolUseId);
   if (meta === undefined) return null;
   const notRunFor = textOf(meta.non_execution_kind);
-  if (notRunFor !== null) return BROKEN_OFF.has(notRunFor) ? 'cancelled' : 'denied';
+  if (notRunFor !== null) return ABORTED.has(notRunFor) ? 'cancelled' : 'denied';
   const { decision } = fieldsOf(meta.permission_decision);
   return decision === 'accept' ? 'allowed' : decision === 'reject' ? 'denied' : null;
 }

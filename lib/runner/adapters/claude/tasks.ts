@@ -1,52 +1,50 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM, type TaskEventValue } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import type { TaskEnd as Status } from '@interlude/protocol/read-models';
 import type { SessionWriter } from '../writer/session-writer';
-import type { TaskRun } from '../writer/task-runs';
-import type { TaskEnd } from './task-ends';
-import { endOf, exitCode, idsOf, isOf, keyOf, runIds, STATUSES, startOf, usageOf } from './task-fields';
+import { TASK_ENDS, type TaskRun, taskUsage } from '../writer/task-runs';
+import type { TaskEnd } from './pending-task-ends';
 
 /** `Command running in background with ID: b1. Output is being written to: /tmp/tasks/b1.output. You will be …` */
 const OUTPUT_FILE = /\bID: ([\w-]{1,256})\. Output is being written to: (\/[^\n]{1,4000}?\.output)(?=\.|\s|$)/;
 const LONGEST_LAUNCH = 8_192;
-const NOT_TOLD = 'It runs no longer, and the agent has not told how it ended.';
+const UNREPORTED = 'The task is no longer running; the agent did not report the outcome.';
 
 /**
- * Reads Claude's messages about background tasks. A foreground task is its tool call, and an ambient one is housekeeping:
- * both are hidden.
+ * Tracks background tasks. Hides foreground tasks (shown as tool calls) and ambient ones (housekeeping).
  *
- * Only `task:completed` ends a task; `task_updated` comes a moment earlier and without the summary.
+ * Only `task:completed` ends a task; `task_updated` comes a moment earlier and lacks the summary.
  *
  * @see SDKTaskStartedMessage and its siblings, Agent SDK 0.3.329
  */
 export class Tasks {
   readonly #writer: SessionWriter;
-  /** Runs that `background_tasks_changed` has listed, and whether the last one did. */
+  /** Runs listed by `background_tasks_changed`; false once the list omits them. */
   readonly #isListed = new WeakMap<TaskRun, boolean>();
-  /** Ends that `task_updated` announced. The notification of one may still come. */
+  /** Ends announced by `task_updated`; the notification may follow. */
   readonly #announced = new WeakMap<TaskRun, Status>();
-  /** Entries of `background_tasks_changed` that were seen once, without a start of their task. */
+  /** Listed once without a start. */
   readonly #unstarted = new Set<string>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
   }
 
-  /** @returns whether the message became a task event: one about a task that is not shown does not */
+  /** @returns false if the task is hidden */
   started(message: Fields): boolean {
     const ids = idsOf(message);
     if (ids === null) return false;
     const isHidden = message.is_backgrounded === false || message.ambient === true;
     const isShown = this.#writer.taskStarted(startOf(ids, message), isHidden ? 'hide' : 'start');
     const run = this.#writer.tasks.find(ids);
-    if (this.#unstarted.delete(keyOf(message)) && run !== undefined) this.#isListed.set(run, true);
+    if (this.#unstarted.delete(runKey(message)) && run !== undefined) this.#isListed.set(run, true);
     return isShown;
   }
 
-  /** The result of the call that started a shell says where its output goes. */
+  /** Reads the output file from the result of the launching call. */
   launched(toolUseId: string, result: string): void {
     const [, id, file] = OUTPUT_FILE.exec(result.slice(0, LONGEST_LAUNCH)) ?? [];
-    // The CLI names the file after the task. Any other file is the output of a command.
+    // The CLI names the file after the task; any other file is command output.
     if (id === undefined || !file?.endsWith(`/${id}.output`)) return;
     const run = this.#writer.tasks.find({ task_id: id });
     if (run?.toolUseId !== toolUseId || this.#writer.tasks.stateOf(run.key) !== 'running') return;
@@ -59,9 +57,9 @@ export class Tasks {
     return this.#writer.taskProgress({
       ...runIds(run),
       ...compact({
-        // `description` is what the task is doing right now, not what it is.
+        // `description` is the current activity, not the task.
         summary: textOf(message.summary) ?? textOf(message.description) ?? undefined,
-        usage: usageOf(message.usage),
+        usage: taskUsage(message.usage),
         last_tool_name: textOf(message.last_tool_name) ?? undefined,
       }),
     });
@@ -75,7 +73,7 @@ export class Tasks {
       return this.#writer.taskStarted(
         startOf(runIds(run), { ...message, task_type: run.type, description: patch.description }),
       );
-    const ended = STATUSES.get(patch.status);
+    const ended = TASK_ENDS.get(patch.status);
     if (ended !== undefined) this.#announced.set(run, ended);
     const value = compact({
       status: ended === undefined ? (textOf(patch.status) ?? undefined) : undefined,
@@ -88,11 +86,11 @@ export class Tasks {
   }
 
   /**
-   * A notification: the task ended.
-   * @returns the end, which some turn will answer; null if it is already known, or the task is not shown
+   * Handles a notification with a status.
+   * @returns the end, for a turn to answer; null if known or hidden
    */
   notified(message: Fields): TaskEnd | null {
-    const status = STATUSES.get(message.status);
+    const status = TASK_ENDS.get(message.status);
     const ids = idsOf(message);
     if (status === undefined || ids === null || message.ambient === true) return null;
     const before = this.#writer.tasks.find(ids);
@@ -107,7 +105,7 @@ export class Tasks {
         output_file: textOf(message.output_file) ?? undefined,
         exit_code: exitCode(type, status, summary) ?? undefined,
         error: textOf(message.reason) ?? undefined,
-        usage: usageOf(message.usage),
+        usage: taskUsage(message.usage),
       }),
     });
     const run = this.#writer.tasks.find(ids);
@@ -115,8 +113,8 @@ export class Tasks {
   }
 
   /**
-   * A notification without a status: an event of a task that goes on, such as a line that a monitor waits for.
-   * @returns the event, which some turn will answer; null if the task is not running, or not shown
+   * Handles a notification without a status: an event of a running task, such as a monitor's line.
+   * @returns the event, for a turn to answer; null if the task is not running or hidden
    */
   reported(message: Fields): TaskEnd | null {
     const run = this.#find(message);
@@ -129,45 +127,44 @@ export class Tasks {
   }
 
   /**
-   * `background_tasks_changed` replaces the whole set.
-   * The notification of a task that leaves it came before; a task listed twice without a start has lost its start.
+   * Reconciles with `background_tasks_changed`, which replaces the whole set. A task's notification precedes its
+   * removal; a task listed twice without a start has lost its start.
    */
   listed(message: Fields): void {
     const entries = listOf(message.tasks).map(fieldsOf);
     for (const run of this.#writer.tasks.running) {
-      if (!this.#isListed.has(run) || entries.some((entry) => isOf(run, entry))) continue;
+      if (!this.#isListed.has(run) || entries.some((entry) => matchesRun(run, entry))) continue;
       this.#isListed.set(run, false);
-      if (this.#announced.has(run)) this.#presume(run, NOT_TOLD);
+      if (this.#announced.has(run)) this.#presume(run, UNREPORTED);
     }
     for (const entry of entries) {
       const run = this.#find(entry);
       if (run !== undefined) this.#isListed.set(run, true);
-      else if (this.#unstarted.delete(keyOf(entry))) this.started({ ...entry, is_backgrounded: true });
-      else this.#unstarted.add(keyOf(entry));
+      else if (this.#unstarted.delete(runKey(entry))) this.started({ ...entry, is_backgrounded: true });
+      else this.#unstarted.add(runKey(entry));
     }
     if (this.#unstarted.size > 256) this.#unstarted.clear();
   }
 
-  /** A turn begins: a task that has left the set without a notification will not get one any more. */
+  /** A turn begins: tasks that left the set without a notification won't get one. */
   settle(): void {
-    for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, NOT_TOLD);
+    for (const run of this.#writer.tasks.running) if (this.#isListed.get(run) === false) this.#presume(run, UNREPORTED);
   }
 
   /**
-   * The process is gone: nothing will report how its tasks ended.
-   * @param how `ended by SIGKILL`; null if that is not known
-   * @param before only tasks that started by then, epoch milliseconds
+   * Presumes the tasks of an ended process lost.
+   * @param how `ended by SIGKILL`; null if unknown
+   * @param before only tasks started by then, epoch milliseconds
    */
   processEnded(how: string | null, before = Number.POSITIVE_INFINITY): void {
-    const gone = `The agent’s process has gone${how === null ? '' : ` (${how})`}`;
+    const gone = `The agent’s process ended${how === null ? '' : ` (${how})`}`;
     for (const run of this.#writer.tasks.running)
-      if (run.startedAt <= before) this.#presume(run, `${gone}, and nothing told how this ended.`);
+      if (run.startedAt <= before) this.#presume(run, `${gone}; the outcome is unknown.`);
     this.#unstarted.clear();
   }
 
-  /** Tasks that the agent no longer lists, without a report of how they ended. */
   lost(ids: readonly string[]): void {
-    for (const run of this.#writer.tasks.running) if (ids.includes(run.id)) this.#presume(run, NOT_TOLD);
+    for (const run of this.#writer.tasks.running) if (ids.includes(run.id)) this.#presume(run, UNREPORTED);
   }
 
   endOfRun(runId: string): TaskEnd | null {
@@ -175,12 +172,10 @@ export class Tasks {
     return run !== undefined && this.#isShown(run) ? endOf(run, false) : null;
   }
 
-  /** The subagent behind a tool call: its task and run, if the task is known. */
   ofToolUse(toolUseId: string): { id: string; runId: string | null } | null {
     return this.#writer.tasks.newest((run) => run.toolUseId === toolUseId) ?? null;
   }
 
-  /** The newest run of a task. */
   latestRun(taskId: string): string | null {
     return this.#writer.tasks.find({ task_id: taskId })?.runId ?? null;
   }
@@ -189,7 +184,7 @@ export class Tasks {
     return this.#writer.tasks.stateOf(key) !== 'hidden';
   }
 
-  /** @param why it counts as lost, unless its end was announced */
+  /** @param why error of a lost task */
   #presume(run: TaskRun, why: string): void {
     const status = this.#announced.get(run) ?? 'lost';
     const exit_code = exitCode(run.type, status, null) ?? undefined;
@@ -201,4 +196,49 @@ export class Tasks {
     const ids = idsOf(message);
     return ids === null ? undefined : this.#writer.tasks.find(ids);
   }
+}
+
+type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
+
+function idsOf({ task_id, run_id, tool_use_id, task_type }: Fields): Ids | null {
+  const id = textOf(task_id);
+  if (id === null) return null;
+  const ids = { task_id: id, run_id: textOf(run_id), tool_use_id: textOf(tool_use_id) ?? undefined };
+  return compact({ ...ids, task_type: textOf(task_type) ?? undefined });
+}
+
+function runIds({ id, runId, toolUseId }: TaskRun): Ids {
+  return compact({ task_id: id, run_id: runId, tool_use_id: toolUseId ?? undefined });
+}
+
+function startOf(ids: Ids, message: Fields): TaskEventValue {
+  return compact({
+    ...ids,
+    description: textOf(message.description) ?? undefined,
+    task_type: ids.task_type ?? textOf(message.task_type) ?? undefined,
+    subagent_type: textOf(message.subagent_type) ?? undefined,
+    parent_task_id: textOf(message.parent_task_id) ?? undefined,
+  });
+}
+
+function endOf(run: TaskRun, quiet: boolean): TaskEnd {
+  return { taskId: run.id, runId: run.runId, startedInRun: run.startedIn, quiet };
+}
+
+function runKey(message: Fields): string {
+  return JSON.stringify([message.task_id, message.run_id ?? null]);
+}
+
+function matchesRun(run: TaskRun, entry: Fields): boolean {
+  const runId = textOf(entry.run_id);
+  return run.id === entry.task_id && (runId === null || run.runId === null || run.runId === runId);
+}
+
+/** `Background command "Poll" failed with exit code 3`, `… completed (exit code 0)`. Subagents have none. */
+function exitCode(type: string | null, status: Status, summary: string | null): number | null {
+  const isShell = type === null ? summary?.startsWith('Background command') : type === 'local_bash';
+  if (!isShell) return null;
+  const code = /exit code (\d+)\)?$/.exec(summary ?? '')?.[1];
+  if (code !== undefined) return Number(code);
+  return status === 'completed' ? 0 : null;
 }

@@ -1,29 +1,27 @@
 import { compact, type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { PERSONS } from './attribution';
+import { setBounded } from '../bounded-map';
+import { PERSONS } from './turn-attribution';
 
-/** A line as the SDK would have sent it. */
+/** Converts a transcript line to the SDK's message. */
 export function sdkMessage({ type, uuid, message, agentId, toolDenialKind, permissionDecision }: Fields): Fields {
-  const results = listOf(fieldsOf(message).content)
-    .map(fieldsOf)
-    .filter((block) => block.type === 'tool_result');
-  // The line is about its only result. The SDK says the same by the id of the tool call.
+  const results = blocksOf(message, 'tool_result');
+  // A line concerns its only result; the SDK names the tool call.
   const fate = { non_execution_kind: toolDenialKind, permission_decision: permissionDecision };
   const meta = results.length === 1 ? [{ id: results[0]?.tool_use_id, ...fate }] : undefined;
   return compact({ type, uuid, message, agent_id: agentId, tool_result_meta: meta });
 }
 
 /**
- * The author of a line that the CLI writes to the model as the user. `other`: a plugin, an observer, another session of
- * the same person, an event from outside.
+ * Author of a user-role line. `other`: a plugin, an observer, another session of the same person, an external event.
  */
-export type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
+type LineAuthor = 'person' | 'task' | 'timer' | 'other' | 'harness';
 
-/** The CLI sets at least one of these fields on each prompt since 2.1.329. */
+/** Since 2.1.329 the CLI sets at least one of these on each prompt. */
 const PROVENANCE = ['origin', 'promptSource', 'turnOrigin'] as const;
 
 /**
- * The author by the line's own fields, never by how its text looks: people paste what the harness writes. Only a line of
- * an older CLI, which has none of those fields, is read as a notification if it is nothing else.
+ * Determines the author from the line's fields, never from its text: people paste harness output. Only lines of older
+ * CLIs, which lack those fields, are matched against the notification format.
  *
  * @see user lines of CLI 2.1.332: `origin.kind`, `promptSource`, `turnOrigin`, `isMeta`
  */
@@ -40,12 +38,12 @@ export function authorOf(line: Fields, text: string): LineAuthor {
   return isOld && OLD_NOTICE.test(text) ? 'task' : 'person';
 }
 
-/** Nothing but notifications. Some CLIs add a line that names the output file. */
+/** Only notifications; some CLIs add a line naming the output file. */
 const OLD_NOTICE =
   /^(?:\s*<task-notification>(?:(?!<\/?task-notification>)[\s\S])*<\/task-notification>)+(?:\s*Read the output file to retrieve the result: \S+)?\s*$/;
 
-/** A command that a person typed, as the CLI wraps it; `output` is what a command printed without asking the model. */
-export interface TypedCommand {
+/** A command a person typed, as the CLI wraps it. `output`: printed by a command that did not ask the model. */
+interface TypedCommand {
   kind: 'slash' | 'shell' | 'output';
   text: string;
 }
@@ -53,8 +51,8 @@ export interface TypedCommand {
 const TAGGED =
   /<(command-message|command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>([\s\S]*?)<\/\1>/g;
 
-/** @returns null unless the whole text consists of the CLI's command tags */
-export function commandIn(text: string): TypedCommand | null {
+/** @returns null unless the text consists only of command tags */
+export function parseCommand(text: string): TypedCommand | null {
   if (!text.startsWith('<')) return null;
   const parts = new Map<string, string>();
   const rest = text.replace(TAGGED, (_whole, tag: string, inner: string) => {
@@ -79,21 +77,81 @@ export function commandIn(text: string): TypedCommand | null {
   };
 }
 
-/** The text with which a stop hook held the agent, so that its turn goes on. Null for every other line. */
-export function stopFeedbackIn(line: Fields): string | null {
+/** Returns the text with which a stop hook blocked the stop; null for other lines. */
+export function stopFeedbackOf(line: Fields): string | null {
   const { content } = fieldsOf(line.message);
   const isBlock = line.type === 'user' && line.isMeta === true && `${content}`.startsWith('Stop hook feedback:');
-  if (isBlock) return textIn(line);
+  if (isBlock) return lineText(line);
   const { type, hookEvent, content: added } = fieldsOf(line.attachment);
   const isContext = line.type === 'attachment' && type === 'hook_additional_context' && hookEvent === 'Stop';
   return isContext && textOf(line.agentId) === null ? textsOf(added).join('\n') : null;
 }
 
-/** The text blocks of a transcript line. */
-export function textIn(line: Fields): string {
+export function lineText(line: Fields): string {
   const { content } = fieldsOf(line.message);
   if (typeof content === 'string') return content;
   return listOf(content)
     .map((block) => textOf(fieldsOf(block).text) ?? '')
     .join('');
+}
+
+/** Misplaced lines are near their place. */
+const MAX_LINES = 1_024;
+
+/**
+ * Assigns each main-thread line to a turn: its parent's, wherever it is in the file; the newest turn if the parent is
+ * unknown.
+ */
+export class LineTurns {
+  readonly #turnOf = new Map<string, number>();
+  #newest = 0;
+  #opener: string | null = null;
+
+  /** The line opens a turn; idempotent. */
+  opened(line: Fields): void {
+    const uuid = textOf(line.uuid);
+    if (uuid !== null && uuid === this.#opener) return;
+    this.#opener = uuid;
+    this.#newest += 1;
+    this.#keep(line, this.#newest);
+  }
+
+  /** True if the line belongs to an earlier turn. */
+  isBehind(line: Fields): boolean {
+    const turn = this.#turnOf.get(textOf(line.parentUuid) ?? '') ?? this.#newest;
+    this.#keep(line, turn);
+    return turn < this.#newest;
+  }
+
+  #keep(line: Fields, turn: number): void {
+    const uuid = textOf(line.uuid);
+    if (uuid !== null) setBounded(this.#turnOf, uuid, turn, MAX_LINES);
+  }
+}
+
+/** Returns the SDK's message for a compaction or a local command's output; null for other system lines. */
+export function systemMessage({ subtype, uuid, compactMetadata, content }: Fields): Fields | null {
+  if (subtype === 'compact_boundary') {
+    const { trigger, preTokens, postTokens } = fieldsOf(compactMetadata);
+    const metadata = { trigger, pre_tokens: preTokens, post_tokens: postTokens };
+    return { type: 'system', subtype, uuid, compact_metadata: metadata };
+  }
+  const output = subtype === 'local_command' ? LOCAL_OUTPUT.exec(`${content}`)?.[1]?.trim() : undefined;
+  return output ? { type: 'system', subtype: 'local_command_output', uuid, content: output } : null;
+}
+
+const LOCAL_OUTPUT = /^<local-command-std(?:out|err)>([\s\S]*)<\/local-command-std(?:out|err)>$/;
+
+/** Session the line was copied from; null for the session's own lines. */
+export function forkOf(line: Fields): string | null {
+  const of = textOf(fieldsOf(line.forkedFrom).sessionId) ?? textOf(line.requestSessionId);
+  const own = textOf(line.sessionId);
+  return own === null || of === own ? null : of;
+}
+
+/** Content blocks of one type. */
+export function blocksOf(message: unknown, type: 'tool_use' | 'tool_result'): Fields[] {
+  return listOf(fieldsOf(message).content)
+    .map(fieldsOf)
+    .filter((block) => block.type === type);
 }

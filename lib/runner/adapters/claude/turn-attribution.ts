@@ -1,35 +1,35 @@
-import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import type { TurnTrigger } from '@interlude/protocol/ag-ui';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
-import type { SessionWriter, TurnAbout, TurnCause, TurnEnd } from '../writer/session-writer';
-import { originRun, otherTrigger, userMessageIds } from './attribution';
-import { type TaskEnd, TaskEnds, taskTrigger } from './task-ends';
-import { outcomeOf, resultSummary } from './turn-outcome';
+import { unwrapErrorMessage } from '../wire';
+import type { SessionWriter, TurnCause, TurnDetails, TurnEnd } from '../writer/session-writer';
+import { PendingTaskEnds, type TaskEnd, taskTrigger } from './pending-task-ends';
 
 /**
- * Reads Claude's messages about turns, and which user messages and ends of tasks each turn answers. A turn goes from
- * `init` to `result` (Agent SDK 0.3.332), and only the result says for certain what it answered.
+ * Attributes user messages and task ends to turns. A turn runs from `init` to `result` (Agent SDK 0.3.332), and only
+ * the result states for certain what it answered.
  */
 export class TurnAttribution {
-  readonly ends: TaskEnds;
+  readonly ends: PendingTaskEnds;
   readonly #writer: SessionWriter;
   readonly #endOfRun: (taskRunId: string) => TaskEnd | null;
-  /** User messages that no turn has answered, oldest first. */
+  /** Oldest first. */
   readonly #unanswered = new Set<string>();
-  /** Older CLIs name no user messages; once one init has, an init that names none does not open a user turn. */
+  /** Older CLIs name no user messages. Once one init has, an init without names opens no user turn. */
   #initsNameMessages = false;
-  /** Ends that the newest turn seemed to answer when it began. */
+  /** Ends the newest turn seemed to answer when it began. */
   #guess: readonly TaskEnd[] = [];
-  /** The newest turn has said or done something: what comes late from the one before does not count. */
+  /** The newest turn has content: late messages of the previous turn no longer count. */
   #hasActed = false;
-  /** The newest turn has said a text, which its result only repeats. */
+  /** The newest turn has a text, which its result repeats. */
   #hasText = false;
 
   /**
-   * @param endOfRun a task's end by the run of the task, even if a turn has already answered it
-   * @param saysWhatIsTold the source says which turn answers which end
+   * @param endOfRun looks up a task end by run, answered or not
+   * @param knowsDeliveries the source calls `ends.delivered`
    */
-  constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, saysWhatIsTold?: boolean) {
-    this.ends = new TaskEnds(saysWhatIsTold);
+  constructor(writer: SessionWriter, endOfRun: (taskRunId: string) => TaskEnd | null, knowsDeliveries?: boolean) {
+    this.ends = new PendingTaskEnds(knowsDeliveries);
     this.#writer = writer;
     this.#endOfRun = endOfRun;
   }
@@ -44,26 +44,26 @@ export class TurnAttribution {
     const { turn } = this.#writer;
     const isRepeated = turn !== null && ids.length > 0 && ids.every((id) => turn.answers.has(id));
     if (isRepeated) return;
-    // A prompt that is drained together with a notification, or another prompt, is answered with it.
+    // A prompt drained together with another one is answered with it.
     if (ids.length > 0 && message.joins === true && turn !== null && !this.#hasActed) {
       this.ends.joined();
-      this.#writer.join(this.#answered(ids));
-    } else this.#sign(ids.length > 0 ? 'begin' : 'announce', message);
+      this.#writer.joinTurn(this.#answered(ids));
+    } else this.#apply(ids.length > 0 ? 'begin' : 'announce', message);
   }
 
-  /** The main thread asks the model (`request`), or says or does something (`content`). */
+  /** The main thread asks the model (`request`) or produces content. */
   active(input: 'request' | 'content', message: Fields): void {
-    this.#sign(input, message);
+    this.#apply(input, message);
     if (input === 'content') this.#hasActed = true;
     this.#answers(message);
   }
 
-  saidText(): void {
+  textWritten(): void {
     this.#hasText = true;
   }
 
   result(message: Fields): void {
-    if (this.#sign(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
+    if (this.#apply(this.#isForeign(message) ? 'foreign-end' : 'end', message) === 'stray') {
       if (fieldsOf(message.origin).kind === 'task-notification') this.ends.swallow(originRun(message));
       return;
     }
@@ -73,37 +73,36 @@ export class TurnAttribution {
     // A local command answers only in its result.
     if (!this.#hasText && text !== null && end.kind === 'success') {
       const id = `${this.#writer.turn?.runId}/result`;
-      this.#writer.speaker().say('text', id, text);
-      this.#writer.speaker().endText(id);
+      this.#writer.parts().appendText('text', id, text);
+      this.#writer.parts().endText(id);
     }
     this.#writer.finish(end, { result: message });
   }
 
-  /** The cause and the answers of the open turn, which ends, as finally known. @param result the agent's, if any */
-  settle(end: TurnEnd, { result }: TurnAbout): TurnAbout {
-    const said = fieldsOf(result);
-    const runId = originRun(said);
+  /** Returns the final cause and answers of the turn about to end. @param result the agent's, if any */
+  settle(end: TurnEnd, { result }: TurnDetails): TurnDetails {
+    const fields = fieldsOf(result);
+    const runId = originRun(fields);
     const kind = this.#writer.turn?.kind ?? 'user';
     // The model was never reached: the next turn gets the same notifications.
     const unanswered = end.kind === 'failed' && end.code === 'api_error';
     const { causes, folded } = this.ends.settle({ kind, runId, guess: this.#guess, unanswered });
     if (kind === 'between-run' && runId !== null && !causes.some((one) => one.runId === runId)) {
-      // A notification that an earlier turn seemed to answer got a turn of its own after all.
+      // A notification attributed to an earlier turn got its own turn after all.
       const late = this.#endOfRun(runId);
       if (late !== null) causes.push(late);
     }
     return {
-      result: result === undefined ? undefined : resultSummary(said),
-      trigger: causes.length > 0 ? taskTrigger(causes) : otherTrigger(said),
+      result: result === undefined ? undefined : resultSummary(fields),
+      trigger: causes.length > 0 ? taskTrigger(causes) : otherTrigger(fields),
       foldedTaskIds: folded.map(({ taskId }) => taskId),
     };
   }
 
-  #sign(input: Exclude<TurnInput, 'gone'>, message: Fields): Verdict {
-    return this.#writer.sign(input, () => this.#causeOf(message));
+  #apply(input: Exclude<TurnInput, 'gone'>, message: Fields): Verdict {
+    return this.#writer.applyTurnInput(input, () => this.#causeOf(message));
   }
 
-  /** The cause of a turn that begins with a message. */
   #causeOf(message: Fields): TurnCause {
     const named = userMessageIds(message);
     const guess = this.ends.waking();
@@ -119,7 +118,7 @@ export class TurnAttribution {
     return { kind, trigger: guess.length > 0 ? taskTrigger(guess) : otherTrigger(message), parentRunId };
   }
 
-  /** A result that is empty, or names another cause than the open turn's, ends nothing. */
+  /** An empty result, or one naming another cause, does not end the open turn. */
   #isForeign(result: Fields): boolean {
     const empty = result.num_turns === 0 && result.result === '' && result.is_error !== true;
     const { turn } = this.#writer;
@@ -129,13 +128,124 @@ export class TurnAttribution {
     return turn.kind === 'user' || (empty && this.#hasActed);
   }
 
-  /** The open turn answers the user messages that a message of the agent names. */
   #answers(message: Fields): void {
-    if (this.#writer.turn !== null) this.#writer.answers(this.#answered(userMessageIds(message)));
+    if (this.#writer.turn !== null) this.#writer.addAnswered(this.#answered(userMessageIds(message)));
   }
 
   #answered(ids: readonly string[]): readonly string[] {
     for (const id of ids) this.#unanswered.delete(id);
     return ids;
   }
+}
+
+/** Origins of user messages to show. @see SDKMessageOrigin */
+export const PERSONS: ReadonlySet<unknown> = new Set(['human', 'peer', 'channel', 'coordinator']);
+
+function userMessageIds(message: Fields): string[] {
+  const ids = textsOf(message.user_message_uuids);
+  const last = textOf(message.user_message_uuid);
+  return ids.length > 0 || last === null ? ids : [last];
+}
+
+/** Run of the task whose end caused the turn. */
+function originRun(result: Fields): string | null {
+  return textOf(fieldsOf(result.origin).runId);
+}
+
+/**
+ * Cause of a turn started by neither a person nor a task.
+ * @see SDKMessageOrigin, Agent SDK 0.3.329
+ */
+function otherTrigger(result: Fields): TurnTrigger {
+  const { kind, subkind, reason, setAt } = fieldsOf(result.origin);
+  if (subkind === 'scheduled-trigger') {
+    return {
+      kind: 'timer',
+      taskIds: [],
+      ...compact({ reason: textOf(reason) ?? undefined, setAt: numberOf(setAt) ?? undefined }),
+    };
+  }
+  const byAgent = kind === 'peer' || kind === 'coordinator' || kind === 'observer' || subkind === 'peer-send-message';
+  return { kind: byAgent ? 'agent' : 'unknown', taskIds: [] };
+}
+
+/** Texts for result subtypes and terminal reasons more specific than the result's own. */
+const FAILURE_TEXTS: ReadonlyMap<string, string> = new Map([
+  ['error_max_turns', 'The turn reached its step limit.'],
+  ['max_turns', 'The turn reached its step limit.'],
+  ['error_max_budget_usd', 'The turn reached its budget.'],
+  ['budget_exhausted', 'The turn reached its budget.'],
+  ['error_max_structured_output_retries', 'The agent did not produce the requested structured output.'],
+  ['structured_output_retry_exhausted', 'The agent did not produce the requested structured output.'],
+  ['prompt_too_long', 'The conversation is too long for the model.'],
+  ['blocking_limit', 'The conversation is too long for the model.'],
+]);
+
+/**
+ * Derives the outcome from a result. An interrupted turn has `is_error` and subtype `error_during_execution`; only
+ * `terminal_reason` tells it from a failure. A turn refused by the model API has subtype `success`.
+ *
+ * @see SDKResultMessage, TerminalReason, Agent SDK 0.3.329
+ */
+function outcomeOf(result: Fields): TurnEnd {
+  const subtype = textOf(result.subtype) ?? '';
+  const reason = textOf(result.terminal_reason) ?? '';
+  if (reason.startsWith('aborted_')) return { kind: 'cancelled' };
+  if (result.is_error !== true && !subtype.startsWith('error_')) return { kind: 'success' };
+  const apiRefused = reason === 'api_error' || numberOf(result.api_error_status) !== null;
+  const code = apiRefused ? 'api_error' : subtype.startsWith('error_') ? subtype : reason || 'error';
+  return { kind: 'failed', message: errorText(result, apiRefused), code };
+}
+
+/** The part of a result stored with its turn. Times in milliseconds; cost in US dollars, cumulative per process. */
+function resultSummary(result: Fields): Fields {
+  const usage = fieldsOf(result.usage);
+  const denials = listOf(result.permission_denials).length;
+  return compact({
+    subtype: result.subtype,
+    terminalReason: result.terminal_reason,
+    stopReason: result.stop_reason,
+    numTurns: result.num_turns,
+    durationMs: result.duration_ms,
+    durationApiMs: result.duration_api_ms,
+    totalCostUsd: result.total_cost_usd,
+    usage: compact({
+      inputTokens: usage.input_tokens,
+      outputTokens: usage.output_tokens,
+      cacheReadTokens: usage.cache_read_input_tokens,
+      cacheCreationTokens: usage.cache_creation_input_tokens,
+    }),
+    permissionDenials: denials > 0 ? denials : undefined,
+    structuredOutput: result.structured_output,
+    origin: result.origin,
+    resultIndex: result.result_index,
+    resumeReason: result.resume_reason,
+  });
+}
+
+function errorText(result: Fields, apiRefused: boolean): string {
+  const text = readable(textOf(result.result) ?? textsOf(result.errors).find((text) => !isDiagnostic(text)) ?? '');
+  if (apiRefused) {
+    const details = [numberOf(result.api_error_status), textOf(result.api_error_type)].filter((part) => part !== null);
+    const refused = `The model API refused the request${details.length > 0 ? ` (${details.join(' ')})` : ''}`;
+    return text === '' ? `${refused}.` : `${refused}: ${text}`;
+  }
+  const known =
+    FAILURE_TEXTS.get(textOf(result.subtype) ?? '') ?? FAILURE_TEXTS.get(textOf(result.terminal_reason) ?? '');
+  if (known !== undefined) return text === '' ? known : `${known} ${text}`;
+  return text === '' ? 'The agent failed during this turn.' : text;
+}
+
+/** `[ede_diagnostic] …` is for developers of the CLI. */
+function isDiagnostic(text: string): boolean {
+  return /^\[\w*diagnostic\]/.test(text);
+}
+
+/** Extracts the message from `API Error: 400 {"error":{"message":…}}`, or strips the stack trace. */
+function readable(text: string): string {
+  const json = text.slice(text.indexOf('{'));
+  const message = text.includes('{') ? unwrapErrorMessage(json) : json;
+  if (message !== json) return message;
+  const stack = text.search(/\n\s+at /);
+  return (stack < 0 ? text : text.slice(0, stack)).trim();
 }

@@ -1,18 +1,23 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
+import { setBounded } from '../bounded-map';
+import {
+  type EmittedEvent,
+  earliest,
+  type WireAdapter,
+  type WireAdapterOptions,
+  type WireEnd,
+  type WireFrame,
+} from '../wire';
 import { SessionWriter } from '../writer/session-writer';
-import { AskedRequests, type RpcId, rpcIdOf } from './asked-requests';
+import { boundFrame } from '../writer/size-limits';
 import { History } from './history';
-import { tellThread } from './notifications';
-import type { AskedRequest } from './requests';
-import { CodexThread, type ThreadPlace } from './thread';
+import { type CodexRequest, PendingRequests, type RpcId, rpcIdOf } from './requests';
+import { CodexThread, handleNotification, type ThreadProgress } from './thread';
 
-/** What a process before this one had told of a thread, and what is open by that. */
-export interface ThreadBefore {
-  place: ThreadPlace;
+/** State of a thread as written by an earlier process. */
+interface ThreadSnapshot {
+  place: ThreadProgress;
   parentThreadId: string | null;
   openTurnRunId: string | null;
   openTasks: readonly { id: string; runId: string | null }[];
@@ -21,11 +26,11 @@ export interface ThreadBefore {
 
 const MAX_THREADS = 1_000;
 const MAX_KNOWN = 2_000;
-const ASKED_ANEW = 'Codex asks for something else under the same id.';
+const ID_REUSED = 'Codex reused the id for another request.';
 
 /**
- * One connection to an app-server of Codex, with all its threads → AG-UI events. Each thread that is no subagent's is a
- * session; those that are only for the server's own use (`ephemeral`: titles, predictions) are not told of.
+ * Translates one connection to a Codex app-server, with all its threads. Each top-level thread is a session;
+ * `ephemeral` threads (titles, predictions) are ignored.
  *
  * @see `codex app-server generate-ts --experimental`, @openai/codex 0.171.0: JSON-RPC without the `jsonrpc` member
  */
@@ -34,23 +39,23 @@ export class CodexAdapter implements WireAdapter {
   readonly #threads = new Map<string, CodexThread>();
   readonly #ignored = new Map<string, true>();
   readonly #writers = new Map<string, SessionWriter>();
-  /** What Interlude asked of the server, by the id of the request. */
+  /** Interlude's requests to the server, by id. */
   readonly #calls = new Map<RpcId, { method: string; params: Fields }>();
-  readonly #requests = new AskedRequests();
-  /** Which thread a turn is of. */
+  readonly #requests = new PendingRequests();
+  /** Thread of each turn. */
   readonly #turns = new Map<string, string>();
   readonly #histories = new Map<string, History>();
   readonly #isActive = new Map<string, boolean>();
-  readonly #toldAt = new Map<SessionWriter, number>();
+  readonly #lastWriteAt = new Map<SessionWriter, number>();
   #now = 0;
 
   constructor(options: WireAdapterOptions) {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
     this.#now = now;
-    const msg = withinReason(given, true);
+    const msg = boundFrame(given, true);
     if (!isObject(msg)) return [];
     if (dir === 'out') this.#sent(msg);
     else this.#received(msg);
@@ -58,11 +63,10 @@ export class CodexAdapter implements WireAdapter {
   }
 
   get dueAt(): number | null {
-    const times = [...this.#threads.values()].flatMap(({ dueAt }) => dueAt ?? []);
-    return times.length === 0 ? null : Math.min(...times);
+    return earliest([...this.#threads.values()].map(({ dueAt }) => dueAt));
   }
 
-  elapsed(now: number): ToldEvent[] {
+  elapsed(now: number): EmittedEvent[] {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       if (thread.dueAt === null || thread.dueAt > now) continue;
@@ -72,7 +76,7 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#now = now;
     for (const thread of this.#threads.values()) {
       this.#at(thread, now);
@@ -84,15 +88,15 @@ export class CodexAdapter implements WireAdapter {
     return this.#take();
   }
 
-  /** The connection is gone and the server is not: what is open goes on, and is caught up with. */
+  /** The connection is lost but the server runs: open work continues and is caught up with later. */
   disconnected(): void {
     this.#calls.clear();
     this.#histories.clear();
     for (const thread of this.#threads.values()) thread.items.reconnected();
   }
 
-  /** A thread that a process before this one has told of. Parents come before their children. */
-  takeUp(threadId: string, before: ThreadBefore, now: number): ToldEvent[] {
+  /** Resumes a thread of an earlier process. Parents come before their children. */
+  takeUp(threadId: string, before: ThreadSnapshot, now: number): EmittedEvent[] {
     this.#now = now;
     const { place, parentThreadId, openTurnRunId, openTasks, openRequests } = before;
     const thread = this.#thread(threadId, parentThreadId);
@@ -100,21 +104,21 @@ export class CodexAdapter implements WireAdapter {
     this.#at(thread, now);
     if (thread.parent === null) {
       const turn = openTurnRunId === null || place.cause === null ? null : { runId: openTurnRunId, cause: place.cause };
-      const said = { texts: [], thoughts: [], calls: [] };
-      thread.writer.takeUp({ turn, tasks: openTasks, requests: openRequests, ...said });
-      // Codex asks anew for what still waits.
-      for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner was started again.');
+      const parts = { texts: [], thoughts: [], calls: [] };
+      thread.writer.resume({ turn, tasks: openTasks, requests: openRequests, ...parts });
+      // Codex repeats requests that still wait.
+      for (const id of openRequests) thread.writer.resolved(id, 'cancelled', 'The runner restarted.');
     }
     thread.takeUp(
       place,
       openTurnRunId,
       openTasks.map(({ id }) => id),
     );
-    if (place.openTurn !== null) remember(this.#turns, place.openTurn, threadId, MAX_KNOWN);
+    if (place.openTurn !== null) setBounded(this.#turns, place.openTurn, threadId, MAX_KNOWN);
     return this.#take();
   }
 
-  /** The session that a thread belongs to; null if it is not told of. */
+  /** Session of a thread; null if it has none. */
   sessionOf(threadId: string): string | null {
     return this.#threads.get(threadId)?.writer.sessionId ?? null;
   }
@@ -131,8 +135,8 @@ export class CodexAdapter implements WireAdapter {
     return this.#ignored.has(threadId);
   }
 
-  /** What the server asks under this id, and waits for. */
-  asked(rpcId: RpcId): AskedRequest | null {
+  /** Open server request with this id. */
+  asked(rpcId: RpcId): CodexRequest | null {
     return this.#requests.get(rpcId);
   }
 
@@ -144,11 +148,11 @@ export class CodexAdapter implements WireAdapter {
       this.#requests.answered(id, msg.result);
       return;
     }
-    remember(this.#calls, id, { method: msg.method, params }, MAX_KNOWN);
+    setBounded(this.#calls, id, { method: msg.method, params }, MAX_KNOWN);
     const threadId = textOf(params.threadId) ?? '';
     if (msg.method === 'thread/timeline/list' && textOf(params.cursor) === null) {
-      const told = this.#threads.get(threadId)?.place ?? { lastTurn: null, openTurn: null, isWhole: false };
-      remember(this.#histories, threadId, new History(told), MAX_THREADS);
+      const entry = this.#threads.get(threadId)?.place ?? { lastTurn: null, openTurn: null, isWhole: false };
+      setBounded(this.#histories, threadId, new History(entry), MAX_THREADS);
     }
     if (msg.method === 'thread/backgroundTerminals/terminate') {
       this.#threads.get(threadId)?.stopping(textOf(params.processId) ?? '');
@@ -167,7 +171,7 @@ export class CodexAdapter implements WireAdapter {
       return;
     }
     if (msg.method === 'thread/started') {
-      this.#seen(fieldsOf(params.thread), listOf(fieldsOf(params.thread).turns).length === 0);
+      this.#registerThread(fieldsOf(params.thread), listOf(fieldsOf(params.thread).turns).length === 0);
       return;
     }
     const threadId = textOf(params.threadId);
@@ -179,31 +183,31 @@ export class CodexAdapter implements WireAdapter {
     this.#calls.delete(id);
     if (call === undefined || error !== undefined) return;
     const { method, params } = call;
-    const said = fieldsOf(result);
+    const response = fieldsOf(result);
     const threadId = textOf(params.threadId) ?? '';
     const thread = this.#threads.get(threadId);
     switch (method) {
       case 'thread/start':
-        this.#seen(fieldsOf(said.thread), true);
+        this.#registerThread(fieldsOf(response.thread), true);
         return;
       case 'thread/resume':
-        this.#resumed(fieldsOf(said.thread));
+        this.#resumed(fieldsOf(response.thread));
         return;
       case 'turn/start': {
-        const [turnId, clientId] = [textOf(fieldsOf(said.turn).id), textOf(params.clientUserMessageId)];
+        const [turnId, clientId] = [textOf(fieldsOf(response.turn).id), textOf(params.clientUserMessageId)];
         if (turnId === null || thread === undefined) return;
-        remember(this.#turns, turnId, threadId, MAX_KNOWN);
+        setBounded(this.#turns, turnId, threadId, MAX_KNOWN);
         this.#at(thread, this.#now);
         if (clientId !== null) thread.turns.expect(turnId, clientId);
         return;
       }
       case 'thread/timeline/list':
-        this.#caughtUp(threadId, said);
+        this.#caughtUp(threadId, response);
         return;
       case 'thread/backgroundTerminals/list':
-        if (thread === undefined || textOf(said.nextCursor) !== null || params.cursor) return;
+        if (thread === undefined || textOf(response.nextCursor) !== null || params.cursor) return;
         this.#at(thread, this.#now);
-        thread.items.listed(listOf(said.data).filter(isObject), this.#now);
+        thread.items.listed(listOf(response.data).filter(isObject), this.#now);
     }
   }
 
@@ -212,7 +216,7 @@ export class CodexAdapter implements WireAdapter {
     const before = this.#requests.get(id);
     const request = this.#requests.asked(id, msg);
     if (before !== null && before.value.request_id !== request?.value.request_id) {
-      this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ASKED_ANEW);
+      this.#threads.get(before.threadId)?.writer.resolved(before.value.request_id, 'unknown', ID_REUSED);
     }
     const threadId = textOf(params.threadId) ?? '';
     const thread = request === null ? this.#threads.get(threadId) : this.#thread(request.threadId, null);
@@ -232,7 +236,7 @@ export class CodexAdapter implements WireAdapter {
     const thread = isOfTurn
       ? this.#thread(threadId, this.#parentOf(threadId, turnId, textOf(turn.rootTurnId)))
       : this.#threads.get(threadId);
-    // Of a thread that nobody follows there is nothing to tell but that it is there.
+    // Ignore threads without a session.
     if (thread === undefined || thread === null) return;
     this.#at(thread, this.#now);
     switch (method) {
@@ -248,24 +252,24 @@ export class CodexAdapter implements WireAdapter {
         this.#closed(thread, method.slice('thread/'.length));
         return;
       case 'turn/started':
-        if (turnId !== null) remember(this.#turns, turnId, threadId, MAX_KNOWN);
+        if (turnId !== null) setBounded(this.#turns, turnId, threadId, MAX_KNOWN);
         break;
       case 'turn/completed':
         if (turnId !== null) this.#closeRequests(thread, turnId);
         break;
       case 'thread/status/changed':
-        remember(this.#isActive, threadId, fieldsOf(params.status).type === 'active', MAX_THREADS);
+        setBounded(this.#isActive, threadId, fieldsOf(params.status).type === 'active', MAX_THREADS);
         break;
       case 'item/started':
       case 'item/completed':
-        this.#noted(thread, fieldsOf(params.item));
+        this.#noteItem(thread, fieldsOf(params.item));
     }
-    tellThread(thread, method, params, this.#now);
+    handleNotification(thread, method, params, this.#now);
     if (method === 'item/completed') this.#requests.itemEnded(textOf(fieldsOf(params.item).id) ?? '');
   }
 
-  /** What an item says about threads, and about requests to come. */
-  #noted(thread: CodexThread, item: Fields): void {
+  /** Records relations between threads and details of upcoming requests. */
+  #noteItem(thread: CodexThread, item: Fields): void {
     const id = textOf(item.id) ?? '';
     if (item.type === 'fileChange') this.#requests.changes(id, item.changes);
     if (item.type === 'collabAgentToolCall' && item.tool === 'spawnAgent') {
@@ -282,32 +286,32 @@ export class CodexAdapter implements WireAdapter {
     if (item.kind === 'completed') child?.turns.finished();
   }
 
-  /** Nothing says of a subagent's thread whose it is but the turn that its first turn goes back to. */
+  /** The parent of a subagent's thread follows only from its first root turn. */
   #parentOf(threadId: string, turnId: string | null, rootTurnId: string | null): string | null {
     if (rootTurnId === null || rootTurnId === turnId || this.#threads.has(threadId)) return null;
     const parent = this.#turns.get(rootTurnId) ?? null;
     return parent === threadId ? null : parent;
   }
 
-  #seen(told: Fields, isNew: boolean): CodexThread | null {
-    const id = textOf(told.id);
+  #registerThread(entry: Fields, isNew: boolean): CodexThread | null {
+    const id = textOf(entry.id);
     if (id === null) return null;
-    if (told.ephemeral === true) {
-      remember(this.#ignored, id, true, MAX_KNOWN);
+    if (entry.ephemeral === true) {
+      setBounded(this.#ignored, id, true, MAX_KNOWN);
       return null;
     }
-    const parent = textOf(told.parentThreadId);
+    const parent = textOf(entry.parentThreadId);
     const thread = this.#thread(id, parent);
-    thread?.turns.spawned(null, textOf(told.agentNickname) ?? textOf(told.agentRole));
+    thread?.turns.spawned(null, textOf(entry.agentNickname) ?? textOf(entry.agentRole));
     if (isNew) thread?.isNew();
-    remember(this.#isActive, id, fieldsOf(told.status).type === 'active', MAX_THREADS);
+    setBounded(this.#isActive, id, fieldsOf(entry.status).type === 'active', MAX_THREADS);
     return thread;
   }
 
-  #resumed(told: Fields): void {
-    const thread = this.#seen(told, false);
+  #resumed(entry: Fields): void {
+    const thread = this.#registerThread(entry, false);
     if (thread === null) return;
-    const flags = textsOf(fieldsOf(told.status).activeFlags);
+    const flags = textsOf(fieldsOf(entry.status).activeFlags);
     if (flags.includes('waitingOnApproval') || flags.includes('waitingOnUserInput')) return;
     this.#at(thread, this.#now);
     for (const rpcId of this.#requests.of(thread.id)) this.#resolved(rpcId);
@@ -318,8 +322,8 @@ export class CodexAdapter implements WireAdapter {
     if (thread === undefined || history === undefined) return;
     for (const entry of history.read(page)) {
       this.#at(thread, entry.at ?? this.#now);
-      if (entry.kind === 'turnStarted') remember(this.#turns, entry.turnId, threadId, MAX_KNOWN);
-      if (entry.kind === 'item' && !entry.isOld) this.#noted(thread, entry.fields);
+      if (entry.kind === 'turnStarted') setBounded(this.#turns, entry.turnId, threadId, MAX_KNOWN);
+      if (entry.kind === 'item' && !entry.isOld) this.#noteItem(thread, entry.fields);
       thread.happened(entry, this.#now);
     }
     if (textOf(page.nextCursor) !== null) return;
@@ -333,11 +337,11 @@ export class CodexAdapter implements WireAdapter {
     if (asked === null) return;
     const { request, outcome } = asked;
     const writer = this.#threads.get(request.threadId)?.writer;
-    const elsewhere = outcome === null ? 'It was answered where Codex runs, or withdrawn.' : null;
+    const elsewhere = outcome === null ? 'Answered in Codex or withdrawn.' : null;
     writer?.resolved(request.value.request_id, outcome ?? 'unknown', elsewhere);
   }
 
-  /** What a subagent has asked outlives the turn of the session; what the turn itself has asked ends with it. */
+  /** A subagent's requests outlive the session's turn; the turn's own end with it. */
   #closeRequests(thread: CodexThread, turnId: string): void {
     for (const rpcId of this.#requests.of(thread.id, turnId)) {
       if (thread.parent !== null) this.#resolved(rpcId);
@@ -350,7 +354,7 @@ export class CodexAdapter implements WireAdapter {
     if (thread.parent === null) thread.writer.end({ reason: `the thread was ${how} in Codex`, isAsked: true });
   }
 
-  /** @param parentId whose subagent it is, where it is not known yet */
+  /** @param parentId parent of a subagent's thread, if unknown so far */
   #thread(id: string, parentId: string | null): CodexThread | null {
     if (this.#ignored.has(id) || id.length > MAX_ID_LENGTH) return null;
     const known = this.#threads.get(id);
@@ -358,26 +362,32 @@ export class CodexAdapter implements WireAdapter {
     const parent = parentId === null || parentId === id ? null : this.#thread(parentId, null);
     const writer = parent?.writer ?? this.#writerOf(id);
     const thread = new CodexThread({ id, writer, parent, isReplay: this.#options.isReplay === true });
-    remember(this.#threads, id, thread, MAX_THREADS);
+    setBounded(this.#threads, id, thread, MAX_THREADS);
     return thread;
   }
 
   #writerOf(threadId: string): SessionWriter {
     const { sessionOf, newRunId, isReplay } = this.#options;
     const writer = new SessionWriter({ sessionId: sessionOf(threadId), newRunId, isReplay });
-    remember(this.#writers, threadId, writer, MAX_THREADS);
+    setBounded(this.#writers, threadId, writer, MAX_THREADS);
     return writer;
   }
 
-  /** What a thread's history tells has its own time, which is never before what was told last. */
+  /** History entries keep their own time, but never precede the last written event. */
   #at({ writer }: CodexThread, time: number): void {
-    const at = Math.max(this.#toldAt.get(writer) ?? 0, Math.min(time, this.#now));
-    this.#toldAt.delete(writer);
-    remember(this.#toldAt, writer, at, MAX_THREADS);
+    const at = Math.max(this.#lastWriteAt.get(writer) ?? 0, Math.min(time, this.#now));
+    this.#lastWriteAt.delete(writer);
+    setBounded(this.#lastWriteAt, writer, at, MAX_THREADS);
     writer.at(at);
   }
 
-  #take(): ToldEvent[] {
+  #take(): EmittedEvent[] {
     return [...this.#writers.values()].flatMap((writer) => writer.take());
   }
+}
+
+/** @param userAgent from the response to `initialize`: `interlude/0.171.0 (Debian 12.0.0; x86_64) …` */
+export function codexVersion(userAgent: unknown): string | null {
+  const [, version] = /^[^/]*\/(\d[\w.+-]{0,63})/.exec(textOf(userAgent) ?? '') ?? [];
+  return version === undefined ? null : `codex ${version}`;
 }

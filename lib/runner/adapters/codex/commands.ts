@@ -1,50 +1,50 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import { deltasOf } from '../writer/long-text';
+import { setBounded } from '../bounded-map';
+import { earliest } from '../wire';
 import type { SessionWriter } from '../writer/session-writer';
+import { splitText } from '../writer/size-limits';
 import { typedCommand } from './items';
 
-/** A command that runs. */
 interface Command {
   turnId: string;
   processId: string | null;
   description: string;
   startedAt: number | null;
-  /** What it wrote as far as that was told, or will be once it is a task; null once it is too long to compare. */
+  /** Output written so far, or to write once it is a task; null once too long to compare. */
   output: string | null;
 }
 
 const MAX_KNOWN = 1_000;
-/** UTF-16 units of an output: what is remembered to compare it with the whole, and what is told of the whole. */
+/** UTF-16 units of output kept for comparison, and written of the full output. */
 const MAX_OUTPUT = 128 * 1024;
 const MAX_DESCRIPTION = 2_000;
-/** How long a command that Codex does not list any more may still tell how it ended. */
+/** Wait for the end of an unlisted command. */
 const GONE_MS = 2_000;
 
 /**
- * The commands of one thread. One that has not ended with its turn goes on as a background task; that is nowhere said,
- * but its end comes behind the turn's.
+ * The commands of one thread. A command still running when its turn ends continues as a background task; Codex does not
+ * announce that, but its end follows the turn's.
  *
  * @see commandExecution and thread/backgroundTerminals, `codex app-server` 0.171.0
  */
 export class Commands {
   readonly #writer: SessionWriter;
   readonly #known = new Map<string, Command>();
-  /** Processes that a person has ended through Interlude. */
+  /** Processes a person terminated through Interlude. */
   readonly #stopped = new Map<string, true>();
-  /** By id: since when Codex does not list it. */
+  /** Unlisted commands, with the time they count as lost. */
   readonly #gone = new Map<string, number>();
 
   constructor(writer: SessionWriter) {
     this.#writer = writer;
   }
 
-  /** Takes up tasks that a process before this one has told of. */
+  /** Resumes tasks of an earlier process. */
   takeUp(taskIds: readonly string[]): void {
     for (const id of taskIds) {
-      remember(
+      setBounded(
         this.#known,
         id,
         { turnId: '', processId: null, description: '', startedAt: null, output: null },
@@ -63,49 +63,49 @@ export class Commands {
       startedAt: numberOf(startedAtMs) ?? known?.startedAt ?? null,
       output: known?.output ?? textOf(aggregatedOutput) ?? '',
     };
-    remember(this.#known, id, command, MAX_KNOWN);
+    setBounded(this.#known, id, command, MAX_KNOWN);
   }
 
   wrote(id: string, delta: string): void {
     const command = this.#known.get(id);
     if (command === undefined || delta === '') return;
     command.output = command.output === null || command.output.length > MAX_OUTPUT ? null : command.output + delta;
-    if (this.#writer.runs(id)) this.#tellOutput(id, delta);
+    if (this.#writer.isRunning(id)) this.#writeOutput(id, delta);
   }
 
-  /** Those that are background tasks. */
+  /** Commands running as background tasks. */
   get running(): string[] {
-    return [...this.#known.keys()].filter((id) => this.#writer.runs(id));
+    return [...this.#known.keys()].filter((id) => this.#writer.isRunning(id));
   }
 
   has(id: string): boolean {
     return this.#known.has(id);
   }
 
-  /** @param processId which a person ends */
+  /** @param processId terminated by a person */
   stopping(processId: string): void {
-    remember(this.#stopped, processId, true, MAX_KNOWN);
+    setBounded(this.#stopped, processId, true, MAX_KNOWN);
   }
 
   /**
-   * The turn is over: what still runs of it goes on in the background.
+   * Turns running commands of an ended turn into tasks.
    * @param parentTaskId the subagent whose turn it was
    * @returns their ids
    */
   turnEnded(turnId: string, parentTaskId: string | null): string[] {
-    const going = [...this.#known].filter(([id, one]) => one.turnId === turnId && !this.#writer.runs(id));
-    for (const [id, command] of going) this.#goesOn(id, command, parentTaskId);
+    const going = [...this.#known].filter(([id, one]) => one.turnId === turnId && !this.#writer.isRunning(id));
+    for (const [id, command] of going) this.#startTask(id, command, parentTaskId);
     return going.map(([id]) => id);
   }
 
-  /** One that started before anything was heard of the thread. */
+  /** Starts a task for a command that predates the connection. */
   found(id: string, item: Fields, parentTaskId: string | null): void {
     this.started(id, '', item);
     const command = this.#known.get(id);
-    if (command !== undefined && !this.#writer.runs(id)) this.#goesOn(id, command, parentTaskId);
+    if (command !== undefined && !this.#writer.isRunning(id)) this.#startTask(id, command, parentTaskId);
   }
 
-  /** A task has ended, and so it is told. */
+  /** Ends a task. */
   ended(id: string, item: Fields): void {
     const { processId, aggregatedOutput, exitCode, startedAtMs, completedAtMs } = item;
     const command = this.#known.get(id);
@@ -113,9 +113,9 @@ export class Commands {
     this.#gone.delete(id);
     const code = numberOf(exitCode);
     const whole = textOf(aggregatedOutput) ?? '';
-    this.#tellWhole(id, command?.output ?? null, whole);
+    this.#writeWhole(id, command?.output ?? null, whole);
     const process = textOf(processId) ?? command?.processId ?? '';
-    // A command that is terminated has no exit code of its own.
+    // A terminated command has no exit code of its own.
     const isStopped = this.#stopped.delete(process) || code === -1;
     this.#writer.taskCompleted({
       task_id: id,
@@ -126,22 +126,21 @@ export class Commands {
     });
   }
 
-  /** It ended within its turn, as the result of its call says. */
+  /** The command ended within its turn. */
   answered(id: string): void {
     this.#known.delete(id);
   }
 
-  /** What Codex says that runs in the background now. */
+  /** Reconciles with Codex's list of background commands. */
   listed(ids: ReadonlySet<string>, now: number): void {
     for (const [id] of this.#known) {
-      if (!this.#writer.runs(id) || ids.has(id)) this.#gone.delete(id);
-      else if (!this.#gone.has(id)) remember(this.#gone, id, now + GONE_MS, MAX_KNOWN);
+      if (!this.#writer.isRunning(id) || ids.has(id)) this.#gone.delete(id);
+      else if (!this.#gone.has(id)) setBounded(this.#gone, id, now + GONE_MS, MAX_KNOWN);
     }
   }
 
   get dueAt(): number | null {
-    const times = [...this.#gone.values()];
-    return times.length === 0 ? null : Math.min(...times);
+    return earliest(this.#gone.values());
   }
 
   elapsed(now: number): void {
@@ -149,19 +148,19 @@ export class Commands {
       if (at > now) continue;
       this.#gone.delete(id);
       this.#known.delete(id);
-      const error = 'Codex does not know of it any more, and nothing told how it ended. It may still run.';
+      const error = 'Codex no longer lists this command; the outcome is unknown. It may still be running.';
       this.#writer.taskCompleted({ task_id: id, tool_use_id: id, status: 'lost', error });
     }
   }
 
-  /** The server is gone; the writer says what became of the tasks. */
+  /** Forgets everything; the writer ends the tasks. */
   clear(): void {
     this.#known.clear();
     this.#gone.clear();
     this.#stopped.clear();
   }
 
-  #goesOn(id: string, { description, output, startedAt }: Command, parentTaskId: string | null): void {
+  #startTask(id: string, { description, output, startedAt }: Command, parentTaskId: string | null): void {
     this.#writer.taskStarted({
       task_id: id,
       tool_use_id: id,
@@ -170,30 +169,30 @@ export class Commands {
       parent_task_id: parentTaskId,
       ...times(startedAt, null),
     });
-    if (output !== null) this.#tellOutput(id, output);
+    if (output !== null) this.#writeOutput(id, output);
   }
 
-  /** What its end says that it wrote, where that is other than was told. */
-  #tellWhole(id: string, told: string | null, whole: string): void {
-    if (whole !== '' && told !== whole) {
-      const parts = deltasOf(lastOf(whole, MAX_OUTPUT));
+  /** Writes the full output if it differs from what was written. */
+  #writeWhole(id: string, entry: string | null, whole: string): void {
+    if (whole !== '' && entry !== whole) {
+      const parts = splitText(tailOf(whole, MAX_OUTPUT));
       for (const [at, text] of parts.entries()) {
         this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text, ...(at === 0 ? { from: 0 } : {}) });
       }
     }
-    if (whole !== '' || told) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text: '', ended: true });
+    if (whole !== '' || entry) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text: '', ended: true });
   }
 
-  #tellOutput(id: string, output: string): void {
-    for (const text of deltasOf(output)) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text });
+  #writeOutput(id: string, output: string): void {
+    for (const text of splitText(output)) this.#writer.custom(CUSTOM.taskOutput, { task_id: id, text });
   }
 }
 
-/** The result of a command that its turn did not wait for. */
-export const GOES_ON = 'It goes on in the background.';
+/** Result of a command that outlives its turn. */
+export const CONTINUES_IN_BACKGROUND = 'It goes on in the background.';
 
-/** At most so many UTF-16 units of a text, its end. */
-export function lastOf(text: string, most: number): string {
+/** Returns the end of a text, at most `most` UTF-16 units. */
+function tailOf(text: string, most: number): string {
   return text.length <= most ? text : text.slice(-most).replace(/^[\uDC00-\uDFFF]/, '');
 }
 

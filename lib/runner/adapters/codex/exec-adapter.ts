@@ -1,13 +1,12 @@
-import type { PlanEntry } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { planEntry } from '../writer/part-events';
 import { SessionWriter } from '../writer/session-writer';
+import { boundFrame, boundValue } from '../writer/size-limits';
 import { callOf, errorText, type ItemCall } from './items';
-import { keptValue } from './kept-value';
 
 /**
- * What `codex exec --json` prints → AG-UI events: the turns of one thread. A command that outlives its turn is never
+ * Translates the output of `codex exec --json`: the turns of one thread. A command that outlives its turn is never
  * mentioned again, so its end is unknown.
  *
  * @see `codex exec --json`, @openai/codex 0.171.0
@@ -21,14 +20,14 @@ export class ExecAdapter implements WireAdapter {
     this.#options = options;
   }
 
-  /** Its first line names the thread: only what has none is a session without a name. */
+  /** The first line names the thread; output without one gets a default session. */
   get #writer(): SessionWriter {
     this.#known ??= this.#writerOf('exec');
     return this.#known;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
-    const msg = withinReason(given, true);
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(given, true);
     if (dir !== 'in' || !isObject(msg)) return [];
     const before = this.#known?.take() ?? [];
     if (msg.type === 'thread.started') this.#known = this.#writerOf(textOf(msg.thread_id) ?? 'exec');
@@ -37,11 +36,11 @@ export class ExecAdapter implements WireAdapter {
     return [...before, ...this.#writer.take()];
   }
 
-  elapsed(): ToldEvent[] {
+  elapsed(): EmittedEvent[] {
     return [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     this.#writer.at(now);
     this.#writer.end(end);
     return this.#writer.take();
@@ -52,11 +51,11 @@ export class ExecAdapter implements WireAdapter {
       case 'thread.started':
         return;
       case 'turn.started':
-        // What it was asked stands on its command line.
+        // The prompt is on the command line.
         this.#writer.begin({ kind: 'user', userMessageIds: [] });
         return;
       case 'turn.completed':
-        for (const id of this.#writer.speaker().openCalls) this.#writer.speaker().result(id, NOT_WAITED_FOR);
+        for (const id of this.#writer.parts().openCalls) this.#writer.parts().setResult(id, NOT_WAITED_FOR);
         this.#writer.finish({ kind: 'success' }, { result: { usage: fieldsOf(msg.usage) } });
         return;
       case 'turn.failed':
@@ -70,7 +69,7 @@ export class ExecAdapter implements WireAdapter {
         this.#item(fieldsOf(msg.item), true);
         return;
       default:
-        this.#writer.custom(`codex:${textOf(msg.type) ?? 'unknown'}`, keptValue(msg));
+        this.#writer.custom(`codex:${textOf(msg.type) ?? 'unknown'}`, boundValue(msg));
         return;
     }
   }
@@ -78,25 +77,29 @@ export class ExecAdapter implements WireAdapter {
   #item(item: Fields, isComplete: boolean): void {
     const id = textOf(item.id);
     if (id === null) return;
-    // Ids count from 0 in each process.
+    // Ids restart from 0 in each process.
     const name = `${this.#writer.turn?.runId ?? this.#writer.sessionId}/${id}`;
-    const speaker = this.#writer.speaker();
+    const parts = this.#writer.parts();
     if (item.type === 'todo_list') {
-      this.#writer.plan(name, planOf(item));
+      const steps = listOf(item.items).map(fieldsOf);
+      this.#writer.plan(
+        name,
+        steps.map(({ text, completed }) => planEntry(text, completed === true ? 'completed' : 'pending')),
+      );
       return;
     }
     const call = callOf(asAppServerItem(item)) ?? (WORDS.has(item.type) ? null : unknownCall(item));
     if (call !== null) {
-      speaker.call(name, call.name);
-      speaker.args(name, call.args);
-      if (isComplete) speaker.result(name, call.result, { isError: call.isError, edits: call.edits });
+      parts.startCall(name, call.name);
+      parts.setArgs(name, call.args);
+      if (isComplete) parts.setResult(name, call.result, { isError: call.isError, edits: call.edits });
       return;
     }
     const text = textOf(item.text) ?? textOf(item.message) ?? '';
-    if (item.type === 'agent_message') speaker.sayWhole('text', name, text);
-    else if (item.type === 'reasoning') speaker.sayWhole('thought', name, text);
+    if (item.type === 'agent_message') parts.setText('text', name, text);
+    else if (item.type === 'reasoning') parts.setText('thought', name, text);
     else this.#writer.notice(text, 'warning');
-    if (isComplete) speaker.endText();
+    if (isComplete) parts.endText();
   }
 
   #writerOf(threadId: string): SessionWriter {
@@ -109,23 +112,22 @@ const NOT_WAITED_FOR = 'The turn did not wait for it, and “codex exec” never
 
 const WORDS: ReadonlySet<unknown> = new Set(['agent_message', 'reasoning', 'error']);
 
-/** An item of a newer Codex is work of some kind: it is shown as a call, with all that it says of itself. */
+/** An item of a newer Codex is shown as a call with all its fields. */
 function unknownCall({ id: _, type, tool, status, result, error, ...args }: Fields): ItemCall {
   const isError = status === 'failed' || isObject(error);
   const output = isError
     ? errorText(error).message
     : (textOf(result) ?? (result === undefined ? '' : JSON.stringify(result)));
-  return { name: textOf(tool) ?? textOf(type) ?? 'unknown', args: keptValue(args), result: output, isError, edits: [] };
+  return {
+    name: textOf(tool) ?? textOf(type) ?? 'unknown',
+    args: boundValue(args),
+    result: output,
+    isError,
+    edits: [],
+  };
 }
 
-function planOf({ items }: Fields): PlanEntry[] {
-  return listOf(items).map((item) => {
-    const { text, completed } = fieldsOf(item);
-    return { content: textOf(text) ?? '', status: completed === true ? 'completed' : 'pending' };
-  });
-}
-
-/** The same items in the app-server's words. */
+/** Converts an item to the app-server's format. */
 function asAppServerItem(item: Fields): Fields {
   const type = KINDS.get(item.type);
   if (type === undefined) return {};

@@ -1,58 +1,58 @@
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 
-/** How far a thread has been told. */
-export interface Told {
-  /** The last turn whose end was told. */
+/** Part of a thread that is in the log. */
+export interface HistoryProgress {
+  /** Last turn whose end was written. */
   lastTurn: string | null;
-  /** The turn that is open by what was told. */
+  /** Turn left open. */
   openTurn: string | null;
-  /** It was told from its first turn on. */
+  /** Written from its first turn on. */
   isWhole: boolean;
 }
 
-/** A part of a thread's history that is new. */
+/** A new part of a thread's history. */
 export interface HistoryEntry {
   kind: 'turnStarted' | 'item' | 'turnCompleted';
   turnId: string;
-  /** When it happened, epoch milliseconds. */
+  /** Epoch milliseconds. */
   at: number | null;
   /** `item`: the item; `turnCompleted`: the turn's end. */
   fields: Fields;
-  /** It belongs to what was told already; only the end of a task may be news in it. */
+  /** Already written; only the end of a task may be new. */
   isOld: boolean;
 }
 
-/** Most entries of a turn that are held until it is known whether it is still open. */
+/** Entries held until it is known whether their turn is open. */
 const MAX_HELD = 5_000;
 
 /**
- * What is new in the pages of `thread/timeline/list`, which begin at the beginning and end with the present.
+ * Finds the new entries in the pages of `thread/timeline/list`, oldest first.
  *
- * Of a thread that nobody has told of, only the turn that is open is new: what came before is history. The same holds
- * where the history does not have the turn that was told last, because a person has reverted it.
+ * In an unknown thread only the open turn is new. The same holds if the last written turn is missing because a person
+ * reverted it.
  */
 export class History {
-  readonly #told: Told;
+  readonly #entry: HistoryProgress;
   #isFound: boolean;
   #ofLastTurn: HistoryEntry[] = [];
 
-  constructor(told: Told) {
-    this.#told = told;
-    this.#isFound = told.isWhole && told.lastTurn === null && told.openTurn === null;
+  constructor(entry: HistoryProgress) {
+    this.#entry = entry;
+    this.#isFound = entry.isWhole && entry.lastTurn === null && entry.openTurn === null;
   }
 
   read(result: Fields): HistoryEntry[] {
-    const entries = listOf(result.data).flatMap((told) => entryOf(fieldsOf(told)) ?? []);
+    const entries = listOf(result.data).flatMap((entry) => entryOf(fieldsOf(entry)) ?? []);
     const fresh = entries.flatMap((entry) => this.#take(entry));
     const isLast = textOf(result.nextCursor) === null;
     if (!isLast || this.#isFound) return fresh;
     const last = this.#ofLastTurn;
-    // What a command of an ended turn has done since stands behind its end.
+    // Later items of an ended turn's commands follow its end.
     return last.some(({ kind }) => kind === 'turnCompleted') ? fresh : [...fresh, ...last];
   }
 
   #take(entry: HistoryEntry): HistoryEntry[] {
-    const { lastTurn, openTurn } = this.#told;
+    const { lastTurn, openTurn } = this.#entry;
     if (this.#isFound) return [entry];
     if (entry.kind === 'turnStarted' && entry.turnId === openTurn) {
       this.#isFound = true;
@@ -65,23 +65,23 @@ export class History {
   }
 }
 
-function entryOf(told: Fields): HistoryEntry | null {
-  const turnId = textOf(told.turnId);
+function entryOf(native: Fields): HistoryEntry | null {
+  const turnId = textOf(native.turnId);
   if (turnId === null) return null;
   const seconds = (value: unknown) => {
     const time = numberOf(value);
     return time === null ? null : time * 1_000;
   };
   const entry = { turnId, isOld: false };
-  switch (told.type) {
+  switch (native.type) {
     case 'turnStarted':
-      return { ...entry, kind: 'turnStarted', at: seconds(told.startedAt), fields: {} };
+      return { ...entry, kind: 'turnStarted', at: seconds(native.startedAt), fields: {} };
     case 'item': {
-      const item = fieldsOf(told.item);
+      const item = fieldsOf(native.item);
       return { ...entry, kind: 'item', at: numberOf(item.completedAtMs) ?? numberOf(item.startedAtMs), fields: item };
     }
     case 'turnCompleted':
-      return { ...entry, kind: 'turnCompleted', at: seconds(told.completedAt), fields: told };
+      return { ...entry, kind: 'turnCompleted', at: seconds(native.completedAt), fields: native };
     default:
       return null;
   }

@@ -1,12 +1,13 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
 import { compact, type Fields, fieldsOf, listOf, numberOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { changesText, editsOf } from './edits';
+import { unwrapErrorMessage } from '../wire';
+import { hunksOf } from '../writer/part-events';
 
-/** What Codex's own tools are called here. */
+/** Names of Codex's own tools. */
 export const SHELL = 'shell';
 export const APPLY_PATCH = 'apply_patch';
 
-/** An item that is the call of a tool, as far as it has come. */
+/** A tool call so far. */
 export interface ItemCall {
   name: string;
   args: object;
@@ -15,7 +16,7 @@ export interface ItemCall {
   edits: FileEdit[];
 }
 
-/** @returns null for an item that is no call */
+/** @returns null if the item is no call */
 export function callOf(item: Fields): ItemCall | null {
   const call = (name: string, args: object, result = '', more: Partial<ItemCall> = {}): ItemCall => ({
     ...{ name, args: compact(args), result, isError: item.status === 'failed', edits: [] },
@@ -69,37 +70,37 @@ export function callOf(item: Fields): ItemCall | null {
   }
 }
 
-/** The command as somebody would type it, rather than as it is run. */
+/** The command as typed, without the shell wrapper. */
 export function typedCommand(item: Fields): string {
   const [first, ...others] = listOf(item.commandActions);
   const typed = others.length === 0 ? textOf(fieldsOf(first).command) : null;
   return typed ?? textOf(item.command) ?? 'a command';
 }
 
-/** What a person wrote, with a word for what is no text. */
+/** A person's input as text, with placeholders for other content. */
 export function inputText(content: unknown): string {
   return listOf(content)
-    .map((told) => {
-      const { type, text, name, path, url } = fieldsOf(told);
+    .map((entry) => {
+      const { type, text, name, path, url } = fieldsOf(entry);
       if (type === 'text') return textOf(text) ?? '';
       return `[${[type, name ?? path ?? url].flatMap((word) => textOf(word)?.slice(0, 200) ?? []).join(': ')}]`;
     })
     .join('\n');
 }
 
-/** `summary` where there is one; else the thought itself, which few models tell. */
+/** The summary, else the raw reasoning, which few models expose. */
 export function thoughtOf(item: Fields): string {
   const summary = textsOf(item.summary);
   return (summary.length > 0 ? summary : textsOf(item.content)).join('\n\n');
 }
 
-/** For people. The model's own server may have sent its error as JSON. */
+/** Error for people. The model's server may nest its message in JSON. */
 export function errorText(error: unknown): { message: string; code?: string } {
   const { message, codexErrorInfo: info } = fieldsOf(error);
-  const text = textOf(message) ?? 'Codex does not say why.';
+  const text = textOf(message) ?? 'Codex gave no reason.';
   const [named] = Object.keys(fieldsOf(info));
   const code = textOf(info) ?? named;
-  return { message: innerMessage(text), ...(code === undefined ? {} : { code }) };
+  return { message: unwrapErrorMessage(text), ...(code === undefined ? {} : { code }) };
 }
 
 const DECLINED = 'It was not allowed.';
@@ -112,19 +113,9 @@ function commandResult({ status, aggregatedOutput, exitCode }: Fields): string {
   return `${output}${output === '' || output.endsWith('\n') ? '' : '\n'}[exit code ${code}]`;
 }
 
-function innerMessage(text: string): string {
-  if (!text.startsWith('{')) return text;
-  try {
-    const { error, message } = fieldsOf(JSON.parse(text));
-    return textOf(fieldsOf(error).message) ?? textOf(message) ?? text;
-  } catch {
-    return text;
-  }
-}
-
 function contentText(result: unknown): string {
   return listOf(fieldsOf(result).content)
-    .map((part) => textOf(fieldsOf(part).text) ?? `[${textOf(fieldsOf(part).type) ?? 'something else'}]`)
+    .map((part) => textOf(fieldsOf(part).text) ?? `[${textOf(fieldsOf(part).type) ?? 'content'}]`)
     .join('\n');
 }
 
@@ -140,4 +131,38 @@ function asArgs(value: unknown): object {
 
 function jsonText(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/**
+ * Edits of a `fileChange` item: new and deleted files carry their content, changed ones a unified diff with one edit
+ * per hunk.
+ */
+export function editsOf(changes: unknown): FileEdit[] {
+  return listOf(changes).flatMap((entry) => {
+    const change = fieldsOf(entry);
+    const path = textOf(change.path);
+    const diff = textOf(change.diff) ?? '';
+    if (path === null) return [];
+    const { type, move_path: to } = fieldsOf(change.kind);
+    if (type === 'add') return [{ path, before: '', after: diff }];
+    if (type === 'delete') return [{ path, before: diff, after: '' }];
+    return hunksOf(diff).map(({ before, after }) => ({
+      path: textOf(to) ?? path,
+      before: linesOf(before),
+      after: linesOf(after),
+    }));
+  });
+}
+
+function changesText(changes: unknown): string {
+  return listOf(changes)
+    .map((entry) => {
+      const { path, kind, diff } = fieldsOf(entry);
+      return `${textOf(fieldsOf(kind).type) ?? 'change'} ${textOf(path) ?? ''}\n${textOf(diff) ?? ''}`.trimEnd();
+    })
+    .join('\n\n');
+}
+
+function linesOf(lines: readonly string[]): string {
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
 }

@@ -1,43 +1,42 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { shownInput } from '../writer/shown-input';
-import { type Decision, decisionsOf, ELICITED, grantsOf } from './decisions';
+import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
+import { setBounded } from '../bounded-map';
+import { displayInput } from '../writer/size-limits';
 import { APPLY_PATCH, SHELL } from './items';
 
 /**
- * A request of the app-server that a person answers. The others (`item/tool/call`, `currentTime/read`, …) are meant for
- * programs, and perhaps for another client.
+ * An app-server request that a person answers. Others (`item/tool/call`, `currentTime/read`, …) are for programs.
  *
  * @see ServerRequest, `codex app-server generate-ts`, 0.171.0
  */
-export interface AskedRequest {
-  /** The request's own id on the wire. */
+export interface CodexRequest {
+  /** JSON-RPC id. */
   rpcId: string | number;
   threadId: string;
   turnId: string | null;
   value: RequestOpenedValue;
-  /** By option; none of a question. */
+  /** One per option; empty for a question. */
   decisions: readonly Decision[];
-  /** Of a question. */
-  fields: readonly AskedField[];
-  /** What a question's answers, and its refusal, are to Codex. */
+  /** Only for questions. */
+  fields: readonly QuestionField[];
+  /** Answered and declined as an MCP elicitation form. */
   isForm: boolean;
 }
 
-/** Above the request; the input below it says all. */
+/** Title length; the input below it is complete. */
 const MAX_CAPTION = 4_000;
 
-/** One question of several. */
-export interface AskedField {
+export interface QuestionField {
   id: string;
   question: string;
   header: string;
   type: 'text' | 'number' | 'boolean' | 'texts';
 }
 
-/** @param changes of the `fileChange` item that is asked for */
-export function askedIn(message: Fields, changes: unknown = undefined): AskedRequest | null {
+/** @param changes of the `fileChange` item it is about */
+export function parseRequest(message: Fields, changes: unknown = undefined): CodexRequest | null {
   const { id: rpcId, method } = message;
   if ((typeof rpcId !== 'string' && typeof rpcId !== 'number') || typeof method !== 'string') return null;
   const { threadId, turnId, itemId, ...params } = fieldsOf(message.params);
@@ -73,7 +72,7 @@ export function askedIn(message: Fields, changes: unknown = undefined): AskedReq
     case 'item/tool/requestUserInput': {
       const questions = listOf(params.questions).filter(isObject);
       const fields = questions.map(
-        (question): AskedField => ({
+        (question): QuestionField => ({
           id: textOf(question.id) ?? '',
           question: textOf(question.question) ?? '',
           header: textOf(question.header) ?? '',
@@ -91,7 +90,7 @@ export function askedIn(message: Fields, changes: unknown = undefined): AskedReq
   }
 }
 
-/** How a request was answered, by the `result` that Interlude sent. */
+/** Outcome of the `result` that Interlude sent. */
 export function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
   const { decision, permissions, answers, action } = fieldsOf(result);
   if (answers !== undefined) return Object.keys(fieldsOf(answers)).length > 0 ? 'answered' : 'denied';
@@ -105,19 +104,23 @@ export function outcomeOf(result: unknown): RequestResolvedValue['outcome'] {
 
 function elicited(
   params: Fields,
-  place: Omit<AskedRequest, 'value' | 'decisions'>,
+  place: Omit<CodexRequest, 'value' | 'decisions'>,
   value: (kind: RequestOpenedValue['kind'], more: Partial<RequestOpenedValue>) => RequestOpenedValue,
-): AskedRequest {
+): CodexRequest {
   const server = textOf(params.serverName) ?? 'MCP';
   const title = textOf(params.message) ?? textOf(params.title) ?? `${server} asks`;
   const properties = Object.entries(fieldsOf(fieldsOf(params.requestedSchema).properties));
   const { _meta: _, ...input } = params;
   const what = { tool_name: server, title };
   if (properties.length === 0) {
-    return { ...place, decisions: ELICITED, value: value('permission', { ...what, ...shown(input, ELICITED) }) };
+    return {
+      ...place,
+      decisions: ELICITATION_DECISIONS,
+      value: value('permission', { ...what, ...shown(input, ELICITATION_DECISIONS) }),
+    };
   }
-  const fields = properties.map(([id, told]): AskedField => {
-    const { title: name, description, type } = fieldsOf(told);
+  const fields = properties.map(([id, entry]): QuestionField => {
+    const { title: name, description, type } = fieldsOf(entry);
     const isNumber = type === 'number' || type === 'integer';
     const kind = isNumber ? 'number' : type === 'boolean' ? 'boolean' : type === 'array' ? 'texts' : 'text';
     return { id, header: textOf(name) ?? id, question: textOf(description) ?? textOf(name) ?? id, type: kind };
@@ -143,13 +146,13 @@ function choicesOf(property: unknown): string[] {
   return textsOf(choices ?? fieldsOf(items).enum);
 }
 
-/** What people see of it: all that Codex says, but for what only programs read. */
-function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, commandActions: ____, ...said }: Fields) {
-  return compact(said);
+/** Input shown to people: everything but fields for programs. */
+function inputOf({ startedAtMs: _, approvalId: __, availableDecisions: ___, commandActions: ____, ...input }: Fields) {
+  return compact(input);
 }
 
 function shown(input: object, decisions: readonly Decision[]): { input: unknown; options: RequestOption[] } {
-  return shownInput(
+  return displayInput(
     input,
     decisions.map(({ option }) => option),
   );
@@ -161,6 +164,163 @@ function pathsText(changes: unknown): string {
 }
 
 function captionOf(text: unknown): string | null {
-  const said = textOf(text);
-  return said === null ? null : cutText(said, MAX_CAPTION);
+  const caption = textOf(text);
+  return caption === null ? null : cutText(caption, MAX_CAPTION);
+}
+
+export type RpcId = string | number;
+
+interface Pending {
+  request: CodexRequest;
+  /** Outcome of Interlude's answer, if any. */
+  outcome: RequestResolvedValue['outcome'] | null;
+}
+
+const MAX_KNOWN = 2_000;
+
+/** Requests an app-server waits for, by JSON-RPC id (restarting from 0 in each process). */
+export class PendingRequests {
+  readonly #pending = new Map<RpcId, Pending>();
+  /** `changes` of running `fileChange` items: their approval requests omit them. */
+  readonly #changes = new Map<string, unknown>();
+
+  /** @returns null if the request is not for people */
+  asked(rpcId: RpcId, message: Fields): CodexRequest | null {
+    const request = parseRequest(message, this.#changes.get(textOf(fieldsOf(message.params).itemId) ?? ''));
+    if (request !== null) setBounded(this.#pending, rpcId, { request, outcome: null }, MAX_KNOWN);
+    return request;
+  }
+
+  get(rpcId: RpcId): CodexRequest | null {
+    return this.#pending.get(rpcId)?.request ?? null;
+  }
+
+  /** Interlude answered; another client may have been faster. */
+  answered(rpcId: RpcId, result: unknown): void {
+    const asked = this.#pending.get(rpcId);
+    if (asked !== undefined && result !== undefined) asked.outcome = outcomeOf(result);
+  }
+
+  /** Removes a settled request. */
+  take(rpcId: RpcId): Pending | null {
+    const asked = this.#pending.get(rpcId) ?? null;
+    this.#pending.delete(rpcId);
+    return asked;
+  }
+
+  /** @param turnId limits to this turn */
+  of(threadId: string, turnId?: string): RpcId[] {
+    return [...this.#pending].flatMap(([rpcId, { request }]) =>
+      request.threadId === threadId && (turnId === undefined || request.turnId === turnId) ? [rpcId] : [],
+    );
+  }
+
+  clear(): void {
+    this.#pending.clear();
+  }
+
+  changes(itemId: string, changes: unknown): void {
+    setBounded(this.#changes, itemId, changes, MAX_KNOWN);
+  }
+
+  itemEnded(itemId: string): void {
+    this.#changes.delete(itemId);
+  }
+}
+
+export function rpcIdOf(id: unknown): RpcId | null {
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
+
+/** An answer Codex accepts, with the option that offers it. */
+interface Decision {
+  option: RequestOption;
+  /** `result` of the response. */
+  result: object;
+}
+
+/** Decisions of older versions, which list none. */
+const USUAL = ['accept', 'acceptForSession', 'cancel'];
+
+/** Answers to `item/commandExecution/requestApproval` and `item/fileChange/requestApproval`. */
+export function decisionsOf(available: unknown): Decision[] {
+  const listed = listOf(available);
+  const offered = listed.length > 0 ? listed : USUAL;
+  // Always accepted though not listed: the turn continues without the action.
+  const all = offered.includes('decline') ? offered : [...offered, 'decline'];
+  const options: Decision[] = [];
+  for (const decision of all.slice(-MAX_OPTIONS)) {
+    const option = optionOf(decision, options.length);
+    if (option !== null && !options.some(({ option: { id } }) => id === option.id)) {
+      options.push({ option, result: { decision } });
+    }
+  }
+  return options;
+}
+
+/** Answers to `item/permissions/requestApproval`. */
+function grantsOf(permissions: unknown): Decision[] {
+  return [
+    { option: { id: 'turn', label: 'Allow in this turn', kind: 'allow' }, result: { permissions, scope: 'turn' } },
+    {
+      option: { id: 'session', label: 'Allow in this session', kind: 'allow', isLasting: true },
+      result: { permissions, scope: 'session' },
+    },
+    { option: { id: 'decline', label: 'Deny', kind: 'deny' }, result: { permissions: {}, scope: 'turn' } },
+  ];
+}
+
+/** Answers to an MCP server that only wants approval. */
+const ELICITATION_DECISIONS: readonly Decision[] = [
+  { option: { id: 'accept', label: 'Accept', kind: 'allow' }, result: { action: 'accept', content: {}, _meta: null } },
+  {
+    option: { id: 'decline', label: 'Decline', kind: 'deny' },
+    result: { action: 'decline', content: null, _meta: null },
+  },
+];
+
+function optionOf(decision: unknown, at: number): RequestOption | null {
+  if (typeof decision === 'string') return named(decision);
+  if (!isObject(decision)) return null;
+  const [[name, entry] = []] = Object.entries(decision);
+  if (name === undefined) return null;
+  // Equal names can differ in content; the index makes the id unique and stable.
+  const id = cutText(`${name}:${at}`, 128);
+  if (name === 'acceptWithExecpolicyAmendment') {
+    const prefix = textsOf(fieldsOf(entry).execpolicy_amendment).join(' ');
+    return {
+      id,
+      label: labelled(`Allow, and from now on all that begins with: ${prefix}`),
+      kind: 'allow',
+      isLasting: true,
+    };
+  }
+  if (name === 'applyNetworkPolicyAmendment') {
+    const { host, action } = fieldsOf(fieldsOf(entry).network_policy_amendment);
+    const kind = action === 'allow' ? 'allow' : 'deny';
+    const verb = kind === 'allow' ? 'Allow' : 'Deny';
+    return { id, label: labelled(`${verb} ${textOf(host) ?? 'this host'} from now on`), kind, isLasting: true };
+  }
+  return { id, label: labelled(name), kind: name.startsWith('accept') ? 'allow' : 'deny', isLasting: true };
+}
+
+function named(id: string): RequestOption | null {
+  switch (id) {
+    case '':
+      return null;
+    case 'accept':
+      return { id, label: 'Allow', kind: 'allow' };
+    case 'acceptForSession':
+      return { id, label: 'Allow in this session', kind: 'allow', isLasting: true };
+    case 'decline':
+      return { id, label: 'Deny', kind: 'deny' };
+    case 'cancel':
+      return { id, label: 'Deny, and end the turn', kind: 'deny' };
+    default:
+      return { id: cutText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
+  }
+}
+
+function labelled(text: string): string {
+  return cutText(text, MAX_OPTION_LABEL);
 }

@@ -1,36 +1,33 @@
-import type { PlanEntry } from '@interlude/protocol/ag-ui';
-import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { compact, type Fields, fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { earliest } from '../wire';
+import { planEntry } from '../writer/part-events';
 import type { SessionWriter, TurnCause } from '../writer/session-writer';
+import { boundValue } from '../writer/size-limits';
 import { Commands } from './commands';
-import type { HistoryEntry, Told } from './history';
+import type { HistoryEntry, HistoryProgress } from './history';
 import { errorText } from './items';
-import { keptValue } from './kept-value';
-import { type ItemsPlace, ToldItems } from './told-items';
+import { type ItemsProgress, ThreadItems } from './thread-items';
 import { Turns } from './turns';
 
-/** Where the telling of a thread stands: with it, another process goes on without a gap and without doubling. */
-export interface ThreadPlace extends Told, ItemsPlace {
-  /** Why the open turn began. */
+/** Progress of a thread: another process continues from it without gaps or duplicates. */
+export interface ThreadProgress extends HistoryProgress, ItemsProgress {
   cause: TurnCause | null;
-  /** Commands that run in the background. */
+  /** Commands running in the background. */
   tasks: string[];
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   id: string;
   writer: SessionWriter;
-  /** Whose subagent it is. */
+  /** Parent of a subagent's thread. */
   parent: CodexThread | null;
-  /** Nobody has told of the messages that Interlude sent. */
+  /** The log lacks the messages Interlude sent. */
   isReplay: boolean;
 }
 
-/** Most steps of a plan that are shown. */
-const MAX_STEPS = 64;
-
 /**
- * One thread of Codex: what the app-server says of it, as the events of a session. The thread of a subagent speaks in
- * the session of the thread that began it, and each turn of it is a task there.
+ * Writes one Codex thread as a session. A subagent's thread writes into its parent's session, each of its turns as a
+ * task.
  *
  * @see `codex app-server`, @openai/codex 0.171.0
  */
@@ -39,7 +36,7 @@ export class CodexThread {
   readonly parent: CodexThread | null;
   readonly writer: SessionWriter;
   readonly turns: Turns;
-  readonly items: ToldItems;
+  readonly items: ThreadItems;
   readonly #commands: Commands;
   #isWhole = false;
   #goal: { objective: string; status: string } | null = null;
@@ -53,14 +50,14 @@ export class CodexThread {
     const onEnding = (turnId: string) => this.items.turnEnding(turnId);
     this.#commands = new Commands(writer);
     this.turns = new Turns({ writer, parent: parent?.turns ?? null, isReplay, onEnding });
-    this.items = new ToldItems(writer, this.turns, this.#commands);
+    this.items = new ThreadItems(writer, this.turns, this.#commands);
   }
 
   get openTurn(): string | null {
     return this.turns.running;
   }
 
-  get place(): ThreadPlace {
+  get place(): ThreadProgress {
     return {
       lastTurn: this.turns.last,
       openTurn: this.turns.open?.turnId ?? null,
@@ -71,12 +68,12 @@ export class CodexThread {
     };
   }
 
-  /** Another one whenever `place` has changed. */
+  /** Changes whenever `place` does. */
   get revision(): number {
     return this.#revision + this.turns.revision + this.items.revision;
   }
 
-  /** It began under Interlude's eyes: its history is all news. */
+  /** Created while connected: its history is complete. */
   isNew(): void {
     if (this.#isWhole || this.turns.last !== null || this.turns.open !== null) return;
     this.#isWhole = true;
@@ -84,10 +81,10 @@ export class CodexThread {
   }
 
   /**
-   * Goes on where the process before this one stood.
-   * @param turnRunId the run that is open, of the turn that is
+   * Resumes from an earlier process.
+   * @param turnRunId run left open by the turn
    */
-  takeUp(place: ThreadPlace, turnRunId: string | null, taskIds: readonly string[]): void {
+  takeUp(place: ThreadProgress, turnRunId: string | null, taskIds: readonly string[]): void {
     const { lastTurn, openTurn, cause } = place;
     this.#isWhole = place.isWhole;
     this.#commands.takeUp(place.tasks.filter((id) => taskIds.includes(id)));
@@ -101,69 +98,65 @@ export class CodexThread {
     this.#commands.stopping(processId);
   }
 
-  /** An entry of its history that is new. */
+  /** Handles a new history entry. */
   happened({ kind, turnId, fields, isOld }: HistoryEntry, now: number): void {
     if (kind === 'turnStarted') this.turns.started(turnId, now);
     else if (kind === 'turnCompleted') this.turns.completed(turnId, fields);
-    else if (!(isOld || this.turns.isOver(turnId)) || this.writer.runs(textOf(fields.id) ?? '')) {
+    else if (!(isOld || this.turns.isOver(turnId)) || this.writer.isRunning(textOf(fields.id) ?? '')) {
       this.items.completed(turnId, fields);
     }
   }
 
   failed(error: unknown, willRetry: boolean): void {
-    if (willRetry) this.writer.notice(`Codex tries again: ${errorText(error).message}`, 'warning');
+    if (willRetry) this.writer.notice(`Codex is retrying: ${errorText(error).message}`, 'warning');
     else this.turns.failed(error);
   }
 
-  goal(told: Fields | null): void {
-    const objective = textOf(told?.objective) ?? '';
-    const status = textOf(told?.status) ?? '';
+  goal(entry: Fields | null): void {
+    const objective = textOf(entry?.objective) ?? '';
+    const status = textOf(entry?.status) ?? '';
     const before = this.#goal;
-    this.#goal = told === null ? null : { objective, status };
+    this.#goal = entry === null ? null : { objective, status };
     this.turns.forGoal(status === 'active');
-    if (told === null && before !== null && before.status !== 'complete') this.writer.notice('The goal was cleared.');
-    if (told === null || (before?.status === status && before.objective === objective)) return;
+    if (entry === null && before !== null && before.status !== 'complete') this.writer.notice('The goal was cleared.');
+    if (entry === null || (before?.status === status && before.objective === objective)) return;
     const word = GOAL_WORDS.get(status) ?? status;
     this.writer.notice(`${word}: ${objective}`, status === 'active' || status === 'complete' ? 'info' : 'warning');
   }
 
-  plan(turnId: string | null, told: Fields): void {
-    const entries = listOf(told.plan)
-      .slice(0, MAX_STEPS)
-      .map((step): PlanEntry => {
-        const { step: content, status } = fieldsOf(step);
-        return { content: textOf(content) ?? '', status: PLAN_STATES.get(status) ?? 'pending' };
-      });
+  plan(turnId: string | null, entry: Fields): void {
+    const entries = listOf(entry.plan)
+      .map(fieldsOf)
+      .map(({ step, status }) => planEntry(step, status));
     this.turns.enter(turnId, {});
-    if (this.parent !== null) this.keep('turn/plan/updated', told);
+    if (this.parent !== null) this.keep('turn/plan/updated', entry);
     else this.writer.plan(`${turnId ?? this.id}/plan`, entries);
   }
 
-  /** The thread of a subagent has begun in this one's turn. */
+  /** A subagent's thread started in this turn. */
   spawns(item: Fields): void {
     const id = textOf(item.id) ?? '';
-    const speaker = this.writer.speaker(this.turns.taskOf(this.turns.running));
-    speaker.call(id, 'spawn_agent');
-    speaker.args(id, compact({ agent: item.agentPath, model: item.model }));
-    speaker.result(id, 'It works beside this turn.');
+    const parts = this.writer.parts(this.turns.taskOf(this.turns.running));
+    parts.startCall(id, 'spawn_agent');
+    parts.setArgs(id, compact({ agent: item.agentPath, model: item.model }));
+    parts.setResult(id, 'It works beside this turn.');
   }
 
-  /** What the open turn has changed so far; it is told again whenever anything happens. */
-  diff(told: Fields): void {
-    const diff = textOf(told.diff);
+  /** Diff of the open turn; Codex repeats it with every event. */
+  diff(entry: Fields): void {
+    const diff = textOf(entry.diff);
     if (diff === this.#diff) return;
     this.#diff = diff;
-    this.keep('turn/diff/updated', told);
+    this.keep('turn/diff/updated', entry);
   }
 
-  /** About its workings: kept, and not shown. */
+  /** Stores an internal message, not shown. */
   keep(name: string, value: object): void {
-    this.writer.custom(`codex:${name}`, keptValue(value));
+    this.writer.custom(`codex:${name}`, boundValue(value));
   }
 
   get dueAt(): number | null {
-    const times = [this.turns.dueAt, this.#commands.dueAt].filter((at) => at !== null);
-    return times.length === 0 ? null : Math.min(...times);
+    return earliest([this.turns.dueAt, this.#commands.dueAt]);
   }
 
   elapsed(now: number): void {
@@ -171,7 +164,7 @@ export class CodexThread {
     this.turns.elapsed(now);
   }
 
-  /** The server is gone: the writer has to say how everything ended. */
+  /** The server is gone; the writer ends open work. */
   isGone(): void {
     this.turns.gone();
     this.items.turnGone();
@@ -180,17 +173,75 @@ export class CodexThread {
   }
 }
 
-const PLAN_STATES = new Map<unknown, PlanEntry['status']>([
-  ['pending', 'pending'],
-  ['inProgress', 'in_progress'],
-  ['completed', 'completed'],
-]);
-
 const GOAL_WORDS = new Map([
   ['active', 'Goal'],
   ['paused', 'The goal is paused'],
   ['blocked', 'The goal is blocked'],
-  ['usageLimited', 'The goal waits: the usage limit is reached'],
-  ['budgetLimited', 'The goal has used up its budget'],
+  ['usageLimited', 'The goal is on hold: usage limit reached'],
+  ['budgetLimited', 'The goal’s budget is used up'],
   ['complete', 'The goal is reached'],
 ]);
+
+/** Dispatches an app-server notification that concerns only its thread. */
+export function handleNotification(thread: CodexThread, method: string, params: Fields, now: number): void {
+  const { items, turns, writer } = thread;
+  const turn = fieldsOf(params.turn);
+  const turnId = textOf(turn.id) ?? textOf(params.turnId);
+  const item = fieldsOf(params.item);
+  const itemId = textOf(params.itemId) ?? '';
+  const delta = textOf(params.delta) ?? '';
+  switch (method) {
+    case 'turn/started':
+      if (turnId !== null) turns.started(turnId, now);
+      break;
+    case 'turn/completed':
+      if (turnId !== null) turns.completed(turnId, turn);
+      break;
+    case 'item/started':
+      items.started(turnId, item);
+      break;
+    case 'item/completed':
+      items.completed(turnId, item);
+      break;
+    case 'item/agentMessage/delta':
+    case 'item/plan/delta':
+      items.delta(turnId, itemId, 'text', delta);
+      break;
+    case 'item/reasoning/summaryTextDelta':
+    case 'item/reasoning/textDelta':
+      items.delta(turnId, itemId, 'thought', delta);
+      break;
+    case 'item/reasoning/summaryPartAdded':
+      if (numberOf(params.summaryIndex)) items.delta(turnId, itemId, 'thought', '\n\n');
+      break;
+    case 'item/commandExecution/outputDelta':
+      items.wrote(itemId, delta);
+      break;
+    case 'thread/status/changed':
+      turns.status(textOf(fieldsOf(params.status).type), now);
+      break;
+    case 'turn/plan/updated':
+      thread.plan(turnId, params);
+      break;
+    case 'turn/diff/updated':
+      thread.diff(params);
+      break;
+    case 'thread/goal/updated':
+      thread.goal(fieldsOf(params.goal));
+      break;
+    case 'thread/goal/cleared':
+      thread.goal(null);
+      break;
+    case 'error':
+      thread.failed(params.error, params.willRetry === true);
+      break;
+    case 'model/rerouted':
+      writer.notice(`Codex switched to another model: ${textOf(params.toModel) ?? 'unknown'}.`);
+      break;
+    case 'guardianWarning':
+      writer.notice(textOf(params.message) ?? 'Codex sent a warning without a message.', 'warning');
+      break;
+    default:
+      thread.keep(method, params);
+  }
+}

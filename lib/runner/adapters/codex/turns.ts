@@ -1,44 +1,44 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
+import { earliest } from '../wire';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
-import { sentBy } from './client-id';
 import { errorText, inputText } from './items';
 
-export interface TurnsOptions {
+interface TurnsOptions {
   writer: SessionWriter;
-  /** Those of the thread whose subagent this one is. */
+  /** Turns of the parent thread, for a subagent. */
   parent: Turns | null;
-  /** Nobody has told of the messages that Interlude sent. */
+  /** The log lacks the messages Interlude sent. */
   isReplay: boolean;
-  /** The turn is about to end: what it left open is told now. */
+  /** Called before a turn ends, to write its open work. */
   onEnding: (turnId: string) => void;
 }
 
 const MAX_TURNS = 500;
 const MAX_SUMMARY = 4_000;
-/** How long a turn may leave open who began it, without and with a goal that it may be for. */
+/** Wait for a turn's cause; shorter while a goal is active. */
 const UNKNOWN_MS = 3_000;
 const FOR_GOAL_MS = 1_000;
-/** How long after its thread has become idle, or failed, a turn may still say how it ended. */
+/** Wait for a turn's end after its thread became idle or failed. */
 const IDLE_MS = 5_000;
 const FAILED_MS = 2_000;
-/** How long a turn may give no sign of life that runs by its history, and not by its thread's status. */
+/** Wait for a sign of a turn known only from history while its thread is inactive. */
 const DIED_MS = 2_000;
 
 type Timer = 'begin' | 'idle' | 'failed' | 'died';
 
 /**
- * The turns of one thread: who began them, and how they end. Codex says that a turn has begun before it says by whom, so
- * that is told with its first item. A turn of a subagent's thread is a task of the session.
+ * The turns of one thread. Codex announces a turn before its cause, so its start is written with its first item. A turn
+ * of a subagent's thread is a task.
  */
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #writer: SessionWriter;
   readonly #timers = new Map<Timer, number>();
-  /** By turn: what Interlude called the message that began it. */
+  /** Client id of the message that opened each turn. */
   readonly #expected = new Map<string, string>();
   readonly #over = new Map<string, true>();
-  /** It has begun, and nobody has said by whom. */
+  /** Started, cause unknown. */
   #pending: string | null = null;
   #open: { turnId: string; cause: TurnCause | null } | null = null;
   #last: string | null = null;
@@ -54,17 +54,17 @@ export class Turns {
     this.#writer = options.writer;
   }
 
-  /** The turn that runs. */
+  /** The running turn. */
   get running(): string | null {
     return this.#open?.turnId ?? this.#pending;
   }
 
-  /** The turn that runs, once it is told. */
+  /** The running turn, once written. */
   get open(): { readonly turnId: string; readonly cause: TurnCause | null } | null {
     return this.#open;
   }
 
-  /** The last one whose end is told. */
+  /** The last ended turn. */
   get last(): string | null {
     return this.#last;
   }
@@ -73,7 +73,7 @@ export class Turns {
     return this.#options.parent !== null;
   }
 
-  /** Another one whenever `open` or `last` has changed. */
+  /** Changes whenever `open` or `last` does. */
   get revision(): number {
     return this.#revision;
   }
@@ -82,37 +82,37 @@ export class Turns {
     return turnId === null || this.#over.has(turnId);
   }
 
-  /** The task that a turn of a subagent's thread is; null for any other. */
+  /** Task of a subagent's turn; null for other threads. */
   taskOf(turnId: string | null): string | null {
     return this.isSubagents ? (turnId ?? this.running ?? this.#last) : null;
   }
 
-  /** Goes on where the process before this one stood. @param open of the turn: it still is */
+  /** Resumes from an earlier process. @param open the turn still open */
   takeUp(last: string | null, open: { turnId: string; cause: TurnCause | null } | null): void {
     this.#last = last;
     this.#open = open;
-    if (last !== null) remember(this.#over, last, true, MAX_TURNS);
+    if (last !== null) setBounded(this.#over, last, true, MAX_TURNS);
   }
 
-  /** What Interlude called the message that a turn is for, told before the turn itself. */
+  /** Records the client id of a turn's message before the turn starts. */
   expect(turnId: string, clientId: string): void {
-    remember(this.#expected, turnId, clientId, MAX_TURNS);
+    setBounded(this.#expected, turnId, clientId, MAX_TURNS);
     if (this.#pending === turnId && !this.#options.isReplay) this.#begin(turnId, null);
   }
 
-  /** @param item the call that began it, in its parent's thread */
+  /** @param item call in the parent thread that started the subagent */
   spawned(item: string | null, name: string | null): void {
     this.#spawnedBy ??= item;
     this.#name ??= name;
   }
 
-  /** Whether Codex may begin turns by itself. */
+  /** While a goal is active, Codex begins turns by itself. */
   forGoal(isActive: boolean): void {
     this.#isForGoal = isActive;
   }
 
-  /** What the agent said last. */
-  said(text: string): void {
+  /** Latest text, for the task's summary. */
+  setLastText(text: string): void {
     this.#lastText = text;
   }
 
@@ -131,13 +131,13 @@ export class Turns {
     if (this.#pending === turnId) this.#begin(turnId, null);
     if (this.#open?.turnId === turnId) this.#end(endOf(turn, this.#error));
     else {
-      remember(this.#over, turnId, true, MAX_TURNS);
+      setBounded(this.#over, turnId, true, MAX_TURNS);
       if (this.#open === null) this.#last = turnId;
       this.#revision += 1;
     }
   }
 
-  /** Something happens in a turn: one that is not known to be open is opened by it. */
+  /** Content of an unknown turn opens it. */
   enter(turnId: string | null, item: Fields): void {
     if (this.#open?.turnId === turnId) this.#timers.delete('died');
     if (turnId === null || this.isOver(turnId) || this.#open?.turnId === turnId) return;
@@ -145,16 +145,16 @@ export class Turns {
     this.#begin(turnId, item);
   }
 
-  /** A message that began or steers a turn. @param isNew it has not been told of */
-  heardUser(turnId: string | null, id: string, item: Fields, isNew: boolean): void {
-    if (sentBy(textOf(item.clientId))?.kind !== 'wake') {
-      const messageId = this.#tellUser(turnId, id, item);
-      if (!this.isSubagents && this.#open?.turnId === turnId) this.#writer.answers([messageId]);
+  /** Writes a message that starts or steers a turn. @param isNew not in the log */
+  userMessage(turnId: string | null, id: string, item: Fields, isNew: boolean): void {
+    if (parseClientId(textOf(item.clientId))?.kind !== 'wake') {
+      const messageId = this.#writeUser(turnId, id, item);
+      if (!this.isSubagents && this.#open?.turnId === turnId) this.#writer.addAnswered([messageId]);
       return;
     }
     const { cause = null } = this.#open ?? {};
     const isItsCause = cause?.kind === 'between-run' && cause.trigger.wokenBy !== undefined;
-    if (isNew && !isItsCause) this.#writer.notice(`Interlude told the agent: ${inputText(item.content)}`);
+    if (isNew && !isItsCause) this.#writer.notice(`From Interlude to the agent: ${inputText(item.content)}`);
   }
 
   status(type: string | null, now: number): void {
@@ -166,24 +166,24 @@ export class Turns {
   }
 
   failed(error: unknown): void {
-    const said = errorText(error);
-    if (this.running !== null) this.#error = said;
-    else this.#writer.notice(said.message, 'error');
+    const reason = errorText(error);
+    if (this.running !== null) this.#error = reason;
+    else this.#writer.notice(reason.message, 'error');
   }
 
-  /** The history is told up to now. @param isActive Codex says that a turn runs */
+  /** The history is complete. @param isActive the thread's status is active */
   caughtUp(isActive: boolean, now: number): void {
-    // It may have begun since that was said.
+    // The turn may have started after that status.
     if (!isActive && this.running !== null) this.#timers.set('died', now + DIED_MS);
   }
 
-  /** Its parent says that a subagent has done what it was asked. */
+  /** The parent reports that the subagent finished. */
   finished(): void {
     if (this.#open !== null && this.isSubagents) this.#end({ kind: 'success' });
   }
 
   get dueAt(): number | null {
-    return this.#timers.size === 0 ? null : Math.min(...this.#timers.values());
+    return earliest(this.#timers.values());
   }
 
   elapsed(now: number): void {
@@ -193,11 +193,11 @@ export class Turns {
       if (this.#pending !== null) this.#begin(this.#pending, null);
       if (timer === 'begin' || this.#open === null) continue;
       if (timer === 'died') this.#end(DIED);
-      else this.#end(timer === 'idle' ? { kind: 'success' } : { kind: 'failed', ...(this.#error ?? UNSAID) }, true);
+      else this.#end(timer === 'idle' ? { kind: 'success' } : { kind: 'failed', ...(this.#error ?? NO_REASON) }, true);
     }
   }
 
-  /** The server is gone: the writer says how what was open ended. */
+  /** The server is gone; the writer ends the open turn. */
   gone(): void {
     if (this.#pending !== null) this.#begin(this.#pending, null);
     if (this.#open !== null) this.#forget(this.#open.turnId);
@@ -231,18 +231,18 @@ export class Turns {
 
   #causeOf(turnId: string, item: Fields | null): TurnCause {
     const message = item?.type === 'userMessage' ? item : null;
-    const sent = sentBy(this.#expected.get(turnId) ?? textOf(message?.clientId));
+    const sent = parseClientId(this.#expected.get(turnId) ?? textOf(message?.clientId));
     if (sent?.kind === 'wake') {
       return { kind: 'between-run', trigger: { kind: 'task', taskIds: sent.taskIds, wokenBy: 'interlude' } };
     }
-    const id = message === null ? sent?.messageId : this.#tellUser(turnId, textOf(message.id) ?? turnId, message);
+    const id = message === null ? sent?.messageId : this.#writeUser(turnId, textOf(message.id) ?? turnId, message);
     if (id !== undefined) return { kind: 'user', userMessageIds: [id] };
     return { kind: 'between-run', trigger: { kind: this.#isForGoal ? 'goal' : 'unknown', taskIds: [] } };
   }
 
-  /** @returns the id of the message */
-  #tellUser(turnId: string | null, id: string, item: Fields): string {
-    const sent = sentBy(textOf(item.clientId));
+  /** @returns message id */
+  #writeUser(turnId: string | null, id: string, item: Fields): string {
+    const sent = parseClientId(textOf(item.clientId));
     const messageId = sent?.kind === 'message' ? sent.messageId : id;
     const taskId = this.taskOf(turnId);
     const about = taskId === null ? {} : { taskId };
@@ -271,16 +271,56 @@ export class Turns {
     this.#timers.clear();
     this.#expected.delete(turnId);
     this.#revision += 1;
-    remember(this.#over, turnId, true, MAX_TURNS);
+    setBounded(this.#over, turnId, true, MAX_TURNS);
   }
 }
 
 const TASK_STATUS = { success: 'completed', cancelled: 'stopped', failed: 'failed' } as const;
-const UNSAID = { message: 'Codex failed in this turn, and does not say why.' };
-const DIED: TurnEnd = { kind: 'failed', message: 'Codex ended in the middle of this turn.', code: 'agent_exited' };
+const NO_REASON = { message: 'Codex failed during this turn without a reason.' };
+const DIED: TurnEnd = { kind: 'failed', message: 'Codex ended during this turn.', code: 'agent_exited' };
 
-function endOf({ status, error }: Fields, said: { message: string; code?: string } | null): TurnEnd {
+function endOf({ status, error }: Fields, reported: { message: string; code?: string } | null): TurnEnd {
   if (status === 'interrupted') return { kind: 'cancelled' };
   if (status !== 'failed') return { kind: 'success' };
-  return { kind: 'failed', ...(textOf(fieldsOf(error).message) === null && said !== null ? said : errorText(error)) };
+  return {
+    kind: 'failed',
+    ...(textOf(fieldsOf(error).message) === null && reported !== null ? reported : errorText(error)),
+  };
+}
+
+/**
+ * `clientUserMessageId`, which Codex returns as `userMessage.clientId`, live and in history: names the dashboard
+ * message a turn answers, or the tasks it was woken for. It survives a restart of both sides.
+ *
+ * @see `codex app-server`, @openai/codex 0.171.0
+ */
+const PREFIX = 'interlude:';
+const WAKE = `${PREFIX}wake:`;
+export const MAX_WOKEN_FOR = 16;
+
+export function clientIdOfMessage(messageId: string): string {
+  return `${PREFIX}${messageId}`;
+}
+
+/** @param name the same for retries of a wake */
+export function clientIdOfWake(name: string, taskIds: readonly string[]): string {
+  return `${WAKE}${[name, ...taskIds.slice(0, MAX_WOKEN_FOR)].map(encodeURIComponent).join(',')}`;
+}
+
+type MessageOrigin = { kind: 'message'; messageId: string } | { kind: 'wake'; taskIds: string[] };
+
+/** @returns null for other origins, such as a terminal */
+export function parseClientId(clientId: string | null): MessageOrigin | null {
+  if (clientId === null || !clientId.startsWith(PREFIX)) return null;
+  if (!clientId.startsWith(WAKE)) return { kind: 'message', messageId: clientId.slice(PREFIX.length) };
+  const [, ...taskIds] = clientId.slice(WAKE.length).split(',').map(decoded);
+  return { kind: 'wake', taskIds: taskIds.slice(0, MAX_WOKEN_FOR) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

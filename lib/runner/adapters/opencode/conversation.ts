@@ -1,44 +1,42 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
 import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
-import { fittingValue } from './fitting-value';
+import { boundValue } from '../writer/size-limits';
 import { idOf, type NativeEvent } from './native-event';
-import { type AskKind, OpenAsks } from './open-asks';
-import type { SessionTree } from './session-tree';
+import { PartWriter, type ToolPart } from './parts';
+import { OpenRequests, type RequestKind } from './requests';
+import type { SessionTree } from './subagents';
 import { Subagents } from './subagents';
-import { taskNotices } from './task-notice';
 import { isDone, type Message, Turns } from './turns';
-import { askedPart } from './user-message';
-import { type ToolPart, Voice } from './voice';
+import { parsePromptPart, parseTaskNotices } from './user-message';
 
-/** Most messages of one session, and its subagents', that are remembered for later events. */
 const MAX_MESSAGES = 2_000;
 const REJECTED = 'The user rejected permission to use this specific tool call.';
-/** What says nothing that is not said otherwise. */
+/** Events that only repeat others. */
 const SILENT = /^(session\.(created|idle|diff)|todo\.updated|session\.next\..*delta)$/;
 
-/** Open work that an earlier process wrote, and that the session's history does not show. */
-export interface ToldBefore {
-  /** The run that it left open. */
+/** Open work of an earlier process that the session's history does not show. */
+export interface EarlierState {
+  /** Run left open. */
   runId: string | null;
   requests: readonly string[];
-  /** By session of OpenCode, the part that was being said. */
+  /** Open part, by OpenCode session. */
   said: ReadonlyMap<string, string>;
 }
 
-/** One root session of OpenCode with the sessions below it, its subagents: a session of the dashboard. */
+/** A root session of OpenCode with its subagents' sessions: one session of the dashboard. */
 export class Conversation {
   readonly root: string;
   readonly writer: SessionWriter;
-  readonly asks: OpenAsks;
+  readonly asks: OpenRequests;
   readonly #tree: SessionTree;
   readonly #turns: Turns;
   readonly #subagents: Subagents;
-  readonly #voices = new Map<string, Voice>();
+  readonly #writers = new Map<string, PartWriter>();
   readonly #messages = new Map<string, Message>();
-  /** Calls as the log names them, by the names that requests have for them. */
+  /** Log ids of calls, by message and call id. */
   readonly #calls = new Map<string, string>();
   readonly #firstParts = new Map<string, string>();
   #title: string | null = null;
@@ -48,7 +46,7 @@ export class Conversation {
     this.root = root;
     this.#tree = tree;
     this.writer = new SessionWriter(options);
-    this.asks = new OpenAsks(this.writer);
+    this.asks = new OpenRequests(this.writer);
     this.#subagents = new Subagents(this.writer, tree);
     this.#turns = new Turns(this.writer, options.newRunId);
   }
@@ -56,7 +54,7 @@ export class Conversation {
   read({ type, data }: NativeEvent, session: string): void {
     const read = Object.hasOwn(this.#readers, type) ? this.#readers[type] : undefined;
     if (read !== undefined) read(data, session);
-    else if (!SILENT.test(type)) this.#keep(type, data, session);
+    else if (!SILENT.test(type)) this.#custom(type, data, session);
     if (type !== 'session.next.prompted' || this.#messages.size > 0) return;
     this.writer.notice(
       'This session uses version 2 of OpenCode’s interface, of which nothing is shown yet.',
@@ -81,8 +79,8 @@ export class Conversation {
     'question.rejected': (data) => this.#answered(data.requestID, 'reject'),
   };
 
-  /** @param asked as it is told when it is asked, and as it is listed while it is open */
-  ask(kind: AskKind, asked: Fields): void {
+  /** @param asked from its event or from the list of open requests */
+  ask(kind: RequestKind, asked: Fields): void {
     const session = idOf(asked.sessionID) ?? this.root;
     const { messageID, callID } = fieldsOf(asked.tool);
     const toolUseId = this.#calls.get(`${messageID} ${callID}`) ?? null;
@@ -91,7 +89,7 @@ export class Conversation {
     this.asks.asked(kind, asked, { toolUseId, by, isMain });
   }
 
-  /** What the server says that a session does now. */
+  /** Handles the server's status of a session. */
   status({ type, message, attempt }: Fields, session: string): void {
     const why = textOf(message);
     if (type === 'retry' && why !== null) {
@@ -106,34 +104,34 @@ export class Conversation {
   }
 
   /**
-   * The process of idle sessions has ended: their open work gets no further events.
-   * @param isIdle of each session of this conversation
+   * The server process restarted: idle sessions get no further events for their open work.
+   * @param isIdle for each session of this conversation
    */
-  atRest(isIdle: (session: string) => boolean): void {
-    if (isIdle(this.root)) this.#turns.atRest();
+  processEnded(isIdle: (session: string) => boolean): void {
+    if (isIdle(this.root)) this.#turns.processEnded();
     for (const task of this.writer.openTasks) {
       if (!isIdle(task)) continue;
       this.asks.gone(task);
-      this.#subagents.lost(task, 'OpenCode ended in the middle of this, and nothing told how it ended.');
+      this.#subagents.lost(task, 'OpenCode ended during this task; the outcome is unknown.');
     }
   }
 
-  /** Something is under way, so that idleness would mean its end. */
+  /** Work is open, so idleness would end it. */
   get isAtWork(): boolean {
-    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.asks.isAny;
+    return this.#turns.isAtWork || this.writer.openTasks.length > 0 || this.asks.hasOpen;
   }
 
   hasMessage(messageId: string): boolean {
     return this.#turns.has(messageId);
   }
 
-  toldBefore({ runId, requests, said }: ToldBefore): void {
-    this.asks.toldBefore(requests);
-    for (const [session, partId] of said) this.#voices.get(session)?.saidBefore(partId);
-    this.#turns.toldBefore(runId);
+  restore({ runId, requests, said }: EarlierState): void {
+    this.asks.restore(requests);
+    for (const [session, partId] of said) this.#writers.get(session)?.resume(partId);
+    this.#turns.restore(runId);
   }
 
-  /** The session, or the connection to it, has gone. */
+  /** The session or the connection is gone. */
   end(end: WireEnd): void {
     this.#turns.over();
     this.writer.end(end);
@@ -146,7 +144,7 @@ export class Conversation {
       this.#title = name;
       this.writer.custom('opencode:title', { title: cutText(name, 500) });
     }
-    if (typeof revert === 'object' && revert !== null) this.#keep('session.reverted', { revert }, session);
+    if (typeof revert === 'object' && revert !== null) this.#custom('session.reverted', { revert }, session);
   }
 
   #deleted(session: string): void {
@@ -166,7 +164,7 @@ export class Conversation {
     const role = info.role === 'user' ? 'user' : 'assistant';
     const isNothing = { isDone: false, usesTools: false, isRejected: false, isOver: false, isLeft: false };
     const message: Message = known ?? { session, role, ...isNothing };
-    if (known === undefined) remember(this.#messages, id, message, MAX_MESSAGES);
+    if (known === undefined) setBounded(this.#messages, id, message, MAX_MESSAGES);
     const parentId = idOf(info.parentID);
     if (role === 'user' || parentId === null || message.isOver) return;
     if (session === this.root) this.#turns.goesOn(message, parentId, info, known === undefined);
@@ -186,16 +184,16 @@ export class Conversation {
 
   #part(part: Fields, session: string): void {
     const message = this.#messages.get(idOf(part.messageID) ?? '');
-    // What is told again of long ago, as when old outputs are taken from the model's view, is in the log.
+    // Late repeats, such as pruned outputs, are in the log.
     if (message?.isOver) return;
-    if (message === undefined) this.#keep('part', { type: part.type, id: part.id, message: part.messageID }, session);
-    else if (message.role === 'user') this.#askedPart(part, session);
-    else if (!this.#voice(session).text(part)) {
-      const tool = this.#voice(session).tool(part);
+    if (message === undefined) this.#custom('part', { type: part.type, id: part.id, message: part.messageID }, session);
+    else if (message.role === 'user') this.#parsePromptPart(part, session);
+    else if (!this.#partsOf(session).text(part)) {
+      const tool = this.#partsOf(session).tool(part);
       if (tool !== null) this.#tool(tool, part, message);
       else if (part.type !== 'step-start') {
-        const { id: _, sessionID: __, type, ...said } = part;
-        this.#keep(`${type}`, said, session);
+        const { id: _, sessionID: __, type, ...fields } = part;
+        this.#custom(`${type}`, fields, session);
       }
     }
   }
@@ -204,7 +202,7 @@ export class Conversation {
     const { session } = message;
     if (fieldsOf(part.metadata).providerExecuted !== true) message.usesTools = true;
     if (tool.result === REJECTED) message.isRejected = true;
-    if (tool.callId !== null) remember(this.#calls, `${part.messageID} ${tool.callId}`, tool.id, MAX_MESSAGES);
+    if (tool.callId !== null) setBounded(this.#calls, `${part.messageID} ${tool.callId}`, tool.id, MAX_MESSAGES);
     if (tool.plan !== null && session === this.root) this.writer.plan(`${session}/plan`, tool.plan);
     if (tool.isOver) this.asks.callEnded(session, tool.callId);
     if (tool.tool === 'task') this.#subagentOf(tool);
@@ -215,40 +213,40 @@ export class Conversation {
     if (child === null || child === this.root || this.#tree.rootOf(child) !== this.root) return;
     this.#subagents.begin(child, { toolUseId: id, input });
     if (!isOver) return;
-    const [notice] = taskNotices(result);
+    const [notice] = parseTaskNotices(result);
     const ended = { taskId: child, status: status === 'error' ? 'failed' : 'completed', result } as const;
     if (notice !== undefined) this.#subagents.ended({ ...notice, taskId: child });
     else if (metadata.background !== true) this.#subagents.ended(ended);
   }
 
-  #askedPart(part: Fields, session: string): void {
+  #parsePromptPart(part: Fields, session: string): void {
     const messageId = idOf(part.messageID) ?? '';
-    const asked = askedPart(part);
+    const asked = parsePromptPart(part);
     const before = this.#turns.askedBy(messageId);
     const isMain = session === this.root;
     if (asked.kind === 'task') {
       for (const notice of asked.notices) this.#subagents.ended(notice);
-      const told = before?.kind === 'task' ? before.taskIds : [];
-      const taskIds = [...new Set([...told, ...asked.notices.map(({ taskId }) => taskId)])];
+      const known = before?.kind === 'task' ? before.taskIds : [];
+      const taskIds = [...new Set([...known, ...asked.notices.map(({ taskId }) => taskId)])];
       if (before?.kind !== 'person') this.#turns.asks(messageId, { kind: 'task', taskIds });
     } else if (asked.kind === 'person') {
-      const told = before?.kind === 'person' ? before.ids : [];
+      const known = before?.kind === 'person' ? before.ids : [];
       const id = asked.messageId ?? this.#firstPart(messageId, idOf(part.id) ?? messageId);
-      if (isMain && !told.includes(id)) this.#turns.asks(messageId, { kind: 'person', ids: [...told, id] });
+      if (isMain && !known.includes(id)) this.#turns.asks(messageId, { kind: 'person', ids: [...known, id] });
       if (asked.messageId !== null) this.writer.dashboardMessage(id, asked.text);
       else this.writer.userMessage(id, asked.text, isMain ? {} : { taskId: session });
     } else {
       if (before === undefined && isMain) this.#turns.asks(messageId, { kind: 'own' });
       if (asked.kind === 'compaction' && asked.isAuto) {
-        this.writer.notice('The conversation has become too long, and is compacted.');
+        this.writer.notice('The conversation is too long and is being compacted.');
       }
     }
   }
 
-  /** The first text of a message has its id, a further one its own. */
+  /** The first text of a message takes the message's id, further ones their own. */
   #firstPart(messageId: string, partId: string): string {
     const first = this.#firstParts.get(messageId) ?? partId;
-    remember(this.#firstParts, messageId, first, MAX_MESSAGES);
+    setBounded(this.#firstParts, messageId, first, MAX_MESSAGES);
     return first === partId ? messageId : partId;
   }
 
@@ -256,7 +254,7 @@ export class Conversation {
     const message = this.#messages.get(idOf(data.messageID) ?? '');
     const partId = idOf(data.partID);
     if (message?.role !== 'assistant' || message.isOver || partId === null) return;
-    if (typeof data.delta === 'string') this.#voice(session).delta(partId, textOf(data.field) ?? 'text', data.delta);
+    if (typeof data.delta === 'string') this.#partsOf(session).delta(partId, textOf(data.field) ?? 'text', data.delta);
   }
 
   #answered(requestId: unknown, answer: unknown): void {
@@ -264,17 +262,16 @@ export class Conversation {
     if (id !== null) this.asks.answered(id, textOf(answer));
   }
 
-  #voice(session: string): Voice {
-    const known = this.#voices.get(session);
+  #partsOf(session: string): PartWriter {
+    const known = this.#writers.get(session);
     if (known !== undefined) return known;
-    const voice = new Voice(() => this.writer.speaker(session === this.root ? null : session));
-    remember(this.#voices, session, voice, MAX_MESSAGES);
-    return voice;
+    const partWriter = new PartWriter(() => this.writer.parts(session === this.root ? null : session));
+    setBounded(this.#writers, session, partWriter, MAX_MESSAGES);
+    return partWriter;
   }
 
-  /** What is not shown, under its own name. */
-  #keep(type: string, value: Fields, session: string): void {
+  #custom(type: string, value: Fields, session: string): void {
     const by = session === this.root ? {} : { task_id: session };
-    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...(fittingValue(value) as object), ...by });
+    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...boundValue(value), ...by });
   }
 }

@@ -2,31 +2,30 @@ import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@inte
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 
 /**
- * What an OpenCode server tells, whichever way it comes: as an event of one directory (`/event`), of all of them
- * (`/global/event`), or of the history of a session (`POST /sync/history`).
+ * An OpenCode event from any source: the stream of a directory (`/event`) or of all (`/global/event`), or a session's
+ * history (`POST /sync/history`).
  *
  * @see opencode-ai 1.18.33, `GET /doc`
  */
 export interface NativeEvent {
-  /** The same event has the same id on every stream. */
+  /** The same on every stream. */
   id: string | null;
   type: string;
   data: Fields;
   session: string | null;
-  /** Its place among the lasting events of its session, where that is told. */
+  /** Position among the session's durable events, if known. */
   seq: number | null;
-  /** Told by a stream that tells lasting events a second time, with their place. */
+  /** From a stream that repeats durable events with their position. */
   isWrapped: boolean;
 }
 
-/** Those that `/global/event` repeats as `sync`, and that are in the history. */
+/** Durable events: in the history, and repeated as `sync` by `/global/event`. */
 const LASTING = /^(session\.(created|updated|deleted)|message\.(part\.)?(updated|removed))$/;
 
 export function isLasting({ type }: NativeEvent): boolean {
   return LASTING.test(type);
 }
 
-/** @returns null for what is no event */
 export function eventOf(msg: unknown): NativeEvent | null {
   const outer = fieldsOf(msg);
   const isWrapped = isObject(outer.payload);
@@ -38,7 +37,7 @@ export function eventOf(msg: unknown): NativeEvent | null {
   return { id: idOf(event.id), type, data, session: sessionOf(type, data), seq: null, isWrapped };
 }
 
-/** An event as it stands in the history, or in a `sync`. */
+/** Parses an event of the history or of a `sync`. */
 export function entryOf(value: unknown): NativeEvent | null {
   const { id, type, seq, data, aggregateID, aggregate_id } = fieldsOf(value);
   const versioned = textOf(type);
@@ -48,14 +47,14 @@ export function entryOf(value: unknown): NativeEvent | null {
   return { id: idOf(id), type: name, data: fieldsOf(data), session, seq: numberOf(seq), isWrapped: false };
 }
 
-/** When it happened, by the server's clock; null where it does not say. */
+/** Event time by the server's clock; null if unknown. */
 export function timeOf({ type, data }: NativeEvent): number | null {
   const info = fieldsOf(fieldsOf(data.info).time);
   if (type.startsWith('session.')) return numberOf(info.updated) ?? numberOf(info.created);
   return numberOf(data.time) ?? numberOf(info.completed) ?? numberOf(info.created);
 }
 
-/** What can be an id here; a longer text can't. */
+/** Returns an id; null for anything else, including overlong strings. */
 export function idOf(value: unknown): string | null {
   const text = textOf(value);
   return text === null || text.length > MAX_ID_LENGTH ? null : text;
@@ -67,11 +66,11 @@ function sessionOf(type: string, data: Fields): string | null {
   return idOf(data.sessionID ?? info.sessionID ?? fieldsOf(data.part).sessionID ?? own);
 }
 
-/** A request of ours. */
+/** A request from Interlude. */
 export interface NativeRequest {
   method: string;
   path: string;
-  /** `directory` of its query. */
+  /** `directory` query parameter. */
   directory: string | null;
   body: unknown;
 }
@@ -84,17 +83,17 @@ export function requestOf(msg: unknown): NativeRequest | null {
   return { method: textOf(method) ?? 'GET', path: bare, directory: new URLSearchParams(query).get('directory'), body };
 }
 
-/** A message as `GET /session/:id/message` lists it: what would have been told of it, from its beginning to its end. */
+/** Expands a message of `GET /session/:id/message` into its events. */
 export function eventsOfMessage(value: unknown): NativeEvent[] {
   const { info, parts } = fieldsOf(value);
   const session = idOf(fieldsOf(info).sessionID);
-  const say = (type: string, data: Fields) => ({ id: null, type, data, session, seq: null, isWrapped: false });
-  const { finish: _, error: __, ...begun } = fieldsOf(info);
-  const { created } = fieldsOf(begun.time);
+  const event = (type: string, data: Fields) => ({ id: null, type, data, session, seq: null, isWrapped: false });
+  const { finish: _, error: __, ...started } = fieldsOf(info);
+  const { created } = fieldsOf(started.time);
   return [
-    say('message.updated', { info: { ...begun, time: { created } } }),
-    ...listOf(parts).map((part) => say('message.part.updated', { part, time: partTime(part) ?? created })),
-    say('message.updated', { info }),
+    event('message.updated', { info: { ...started, time: { created } } }),
+    ...listOf(parts).map((part) => event('message.part.updated', { part, time: partTime(part) ?? created })),
+    event('message.updated', { info }),
   ];
 }
 

@@ -1,8 +1,8 @@
 import { fieldsOf, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
-import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
-import { withinReason } from '../within-reason';
-import { Conversation, type ToldBefore } from './conversation';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
+import { boundFrame } from '../writer/size-limits';
+import { Conversation, type EarlierState } from './conversation';
 import {
   entryOf,
   eventOf,
@@ -14,18 +14,18 @@ import {
   requestOf,
   timeOf,
 } from './native-event';
-import type { AskKind } from './open-asks';
-import { SessionTree } from './session-tree';
+import type { RequestKind } from './requests';
+import { SessionTree } from './subagents';
 
-/** Most events that are known by their ids: what two streams, or a stream and the history, tell alike comes close together. */
+/** Events remembered by id: duplicates across streams and history come close together. */
 const MAX_SEEN = 20_000;
 const MAX_CONVERSATIONS = 2_000;
 
 /**
- * OpenCode's HTTP interface → AG-UI events. Its frames are the events of its streams, and our requests with their
- * answers: an answer is that to the request before it.
+ * Translates OpenCode's HTTP interface. Frames are stream events and Interlude's requests with their responses; a
+ * response belongs to the request before it.
  *
- * Each root session is a session of the dashboard, the sessions below it are its subagents.
+ * Each root session is a session of the dashboard; the sessions below it are its subagents.
  *
  * @see opencode-ai 1.18.33
  */
@@ -35,18 +35,18 @@ export class OpencodeAdapter implements WireAdapter {
   readonly #options: WireAdapterOptions;
   readonly #conversations = new Map<string, Conversation>();
   readonly #seen = new Map<string, true>();
-  /** By native session, the newest place that was read. */
+  /** Last read position of each native session. */
   readonly #places = new Map<string, number>();
   #request: NativeRequest | null = null;
-  /** The server tells lasting events with their place. */
-  #tellsPlaces = false;
+  /** The server repeats durable events with their position. */
+  #hasPositions = false;
 
   constructor(options: WireAdapterOptions) {
     this.#options = options;
   }
 
-  read({ dir, msg: given }: WireFrame, now: number): ToldEvent[] {
-    const msg = withinReason(given, true);
+  read({ dir, msg: given }: WireFrame, now: number): EmittedEvent[] {
+    const msg = boundFrame(given, true);
     if (dir === 'out') this.#request = requestOf(msg);
     else if (numberOf(fieldsOf(msg).status) !== null && fieldsOf(msg).type === undefined)
       this.#answer(fieldsOf(msg), now);
@@ -54,13 +54,13 @@ export class OpencodeAdapter implements WireAdapter {
     return this.#take();
   }
 
-  elapsed(): ToldEvent[] {
+  elapsed(): EmittedEvent[] {
     return [];
   }
 
-  ended(end: WireEnd, now: number): ToldEvent[] {
+  ended(end: WireEnd, now: number): EmittedEvent[] {
     for (const conversation of this.#conversations.values()) {
-      // What is at rest goes on being so.
+      // Idle sessions stay as they are.
       if (end.goesOn !== undefined && !conversation.isAtWork) continue;
       conversation.writer.at(now);
       conversation.end(end);
@@ -69,26 +69,25 @@ export class OpencodeAdapter implements WireAdapter {
   }
 
   /**
-   * What an earlier process has read and told of a session: read again, so that what follows is understood, and not told.
+   * Restores a session of an earlier process by reading its history again, without output.
    * @param frames the beginning of its history
    */
-  recall(root: string, frames: readonly WireFrame[], before: ToldBefore, now: number): void {
+  recall(root: string, frames: readonly WireFrame[], before: EarlierState, now: number): void {
     for (const frame of frames) this.read(frame, now);
-    this.#conversation(root).toldBefore(before);
+    this.#conversation(root).restore(before);
     this.#take();
   }
 
-  /** Whether anything was read of a session. */
   knows(root: string): boolean {
     return this.#conversations.has(root);
   }
 
-  /** Whether the next frame tells it again, with its place: only that counts, for what is stored with it. */
+  /** True if the next frame repeats the event with its position; only the repeat counts. */
   isToldAgain(event: NativeEvent): boolean {
-    return event.isWrapped && this.#tellsPlaces && isLasting(event);
+    return event.isWrapped && this.#hasPositions && isLasting(event);
   }
 
-  /** The run that is open in a session. */
+  /** Open run of a session. */
   runOf(root: string): string | null {
     return this.#conversations.get(root)?.writer.turn?.runId ?? null;
   }
@@ -97,24 +96,24 @@ export class OpencodeAdapter implements WireAdapter {
     return this.#conversations.get(root)?.hasMessage(messageId) ?? false;
   }
 
-  /** Whether it would mean an end if nothing ran in the session. */
+  /** True if idleness would end open work of the session. */
   isAtWork(root: string): boolean {
     return this.#conversations.get(root)?.isAtWork ?? false;
   }
 
   #event(event: NativeEvent | null, now: number, isPlaced: boolean): void {
     if (event === null) return;
-    if (isPlaced) this.#tellsPlaces = true;
+    if (isPlaced) this.#hasPositions = true;
     if (!this.isToldAgain(event)) this.#apply(event, now);
   }
 
   #apply(event: NativeEvent, now: number): void {
     const { id, session, seq } = event;
     if (session === null || (id !== null && this.#seen.has(id))) return;
-    if (id !== null) remember(this.#seen, id, true, MAX_SEEN);
+    if (id !== null) setBounded(this.#seen, id, true, MAX_SEEN);
     if (seq !== null) {
       if (seq <= (this.#places.get(session) ?? -1)) return;
-      remember(this.#places, session, seq, MAX_SEEN);
+      setBounded(this.#places, session, seq, MAX_SEEN);
     }
     if (event.type.startsWith('session.')) this.tree.learn(event.data.info);
     const conversation = this.#conversation(this.tree.rootOf(session));
@@ -130,7 +129,7 @@ export class OpencodeAdapter implements WireAdapter {
     const [, name = '', id = '', verb = ''] = path.split('/');
     if (path === '/sync/history') this.#history(body, now);
     else if (path === '/session/status') this.#statuses(fieldsOf(body), directory, now);
-    else if (path === '/permission' || path === '/question') this.#listed(name as AskKind, body, directory, now);
+    else if (path === '/permission' || path === '/question') this.#listed(name as RequestKind, body, directory, now);
     else if (name === 'permission' && verb === 'reply')
       this.#replied(id, textOf(fieldsOf(request.body).reply) ?? '', now);
     else if (name === 'question' && verb !== '') this.#replied(id, verb === 'reply' ? 'answers' : 'reject', now);
@@ -143,19 +142,19 @@ export class OpencodeAdapter implements WireAdapter {
 
   #history(body: unknown, now: number): void {
     if (!Array.isArray(body)) return;
-    this.#tellsPlaces = true;
+    this.#hasPositions = true;
     for (const entry of body) {
       const event = entryOf(entry);
       if (event !== null) this.#past(event, now);
     }
   }
 
-  /** What is told afterwards has its own time. */
+  /** Applies a past event with its own time. */
   #past(event: NativeEvent, now: number): void {
     this.#apply(event, Math.min(now, timeOf(event) ?? now));
   }
 
-  /** Of one directory: sessions at work are named, the others are at rest. */
+  /** Applies the status list of one directory: unlisted sessions are idle. */
   #statuses(statuses: Record<string, unknown>, directory: string | null, now: number): void {
     for (const conversation of this.#of(directory, now)) {
       const statusOf = (session: string) => fieldsOf(Object.hasOwn(statuses, session) ? statuses[session] : undefined);
@@ -163,11 +162,11 @@ export class OpencodeAdapter implements WireAdapter {
       for (const session of [conversation.root, ...conversation.writer.openTasks]) {
         conversation.status(statusOf(session), session);
       }
-      conversation.atRest(isIdle);
+      conversation.processEnded(isIdle);
     }
   }
 
-  #listed(kind: AskKind, body: unknown, directory: string | null, now: number): void {
+  #listed(kind: RequestKind, body: unknown, directory: string | null, now: number): void {
     for (const asked of listOf(body)) {
       const session = idOf(fieldsOf(asked).sessionID);
       if (session === null) continue;
@@ -178,7 +177,7 @@ export class OpencodeAdapter implements WireAdapter {
     for (const conversation of this.#of(directory, now)) conversation.asks.listed(kind, body);
   }
 
-  /** Without a directory the server answers for one that is not named: nothing follows for any session. */
+  /** Yields a directory's conversations. Without a directory the response covers an unknown one, so it says nothing. */
   *#of(directory: string | null, now: number): Iterable<Conversation> {
     if (directory === null) return;
     for (const conversation of this.#conversations.values()) {
@@ -200,11 +199,11 @@ export class OpencodeAdapter implements WireAdapter {
     if (known !== undefined) return known;
     const sessionId = this.#options.sessionOf(root);
     const conversation = new Conversation(root, this.tree, { ...this.#options, sessionId });
-    remember(this.#conversations, root, conversation, MAX_CONVERSATIONS);
+    setBounded(this.#conversations, root, conversation, MAX_CONVERSATIONS);
     return conversation;
   }
 
-  #take(): ToldEvent[] {
+  #take(): EmittedEvent[] {
     return [...this.#conversations.values()].flatMap(({ writer }) => writer.take());
   }
 }

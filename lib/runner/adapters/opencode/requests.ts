@@ -1,16 +1,107 @@
-import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
-import { shownInput } from '../writer/shown-input';
-import { fittingValue } from './fitting-value';
+import { setBounded } from '../bounded-map';
+import type { SessionWriter } from '../writer/session-writer';
+import { displayInput } from '../writer/size-limits';
+import { idOf } from './native-event';
 
-/** How a permission can be answered: what `POST /permission/:id/reply` takes as `reply`. */
-export type PermissionReply = 'once' | 'always' | 'reject';
+const MAX_ASKS = 500;
+
+export type RequestKind = 'permission' | 'question';
+
+/** By the answer given. */
+const OUTCOMES: Record<string, RequestResolvedValue['outcome']> = {
+  once: 'allowed',
+  always: 'allowed',
+  reject: 'denied',
+  answers: 'answered',
+};
+
+/** Open requests of a root session and its subagents. */
+export class OpenRequests {
+  readonly #writer: SessionWriter;
+  readonly #open = new Map<string, { kind: RequestKind; session: string; callId: string | null }>();
+  /** Requests opened by an earlier process. */
+  readonly #before = new Map<string, RequestKind>();
+
+  constructor(writer: SessionWriter) {
+    this.#writer = writer;
+  }
+
+  get hasOpen(): boolean {
+    return this.#open.size > 0 || this.#before.size > 0;
+  }
+
+  /** @param about the call's log id and the asking subagent */
+  asked(
+    kind: RequestKind,
+    asked: Fields,
+    about: { toolUseId: string | null; by: string | null; isMain: boolean },
+  ): void {
+    const id = idOf(asked.id);
+    const session = idOf(asked.sessionID);
+    if (id === null || session === null || this.#open.has(id)) return;
+    const callId = idOf(fieldsOf(asked.tool).callID);
+    setBounded(this.#open, id, { kind, session, callId }, MAX_ASKS);
+    this.#before.delete(id);
+    const named = { id, callId: about.toolUseId, by: about.by };
+    const value = kind === 'permission' ? permissionOf(asked, named) : questionOf(asked, named);
+    // A subagent's request outlives the turn.
+    if (about.isMain) this.#writer.requested(value);
+    else this.#writer.requested(value, true);
+  }
+
+  /** @param answer `once`, `always` or `reject`; `answers` for a question */
+  answered(id: string, answer: string | null): void {
+    const outcome = answer !== null && Object.hasOwn(OUTCOMES, answer) ? OUTCOMES[answer] : undefined;
+    this.#end(id, outcome ?? 'unknown');
+  }
+
+  /** The call ended without a known answer. */
+  callEnded(session: string, callId: string | null): void {
+    if (callId !== null) this.#drop((ask) => ask.session === session && ask.callId === callId, 'unknown');
+  }
+
+  /** The asking session is gone. */
+  gone(session: string): void {
+    this.#drop((ask) => ask.session === session, 'cancelled');
+  }
+
+  /** Reconciles with the server's list: missing requests were answered elsewhere. */
+  listed(kind: RequestKind, list: unknown): void {
+    const ids = new Set(listOf(list).map((one) => idOf(fieldsOf(one).id)));
+    for (const [id, ask] of this.#open) if (ask.kind === kind && !ids.has(id)) this.#end(id, 'unknown');
+    for (const [id, of] of this.#before) if (of === kind && !ids.has(id)) this.#end(id, 'unknown');
+  }
+
+  /** Restores requests of an earlier process; the server will list those still open. */
+  restore(ids: readonly string[]): void {
+    for (const id of ids) {
+      const kind = id.startsWith('que') ? 'question' : 'permission';
+      this.#before.set(id, kind);
+      this.#writer.requested({ request_id: id, kind }, true);
+    }
+  }
+
+  #drop(isMeant: (ask: { session: string; callId: string | null }) => boolean, outcome: 'unknown' | 'cancelled'): void {
+    for (const [id, ask] of this.#open) if (isMeant(ask)) this.#end(id, outcome);
+  }
+
+  #end(id: string, outcome: RequestResolvedValue['outcome']): void {
+    this.#open.delete(id);
+    this.#before.delete(id);
+    this.#writer.resolved(id, outcome);
+  }
+}
+
+/** Values of `reply` in `POST /permission/:id/reply`. */
+type PermissionReply = 'once' | 'always' | 'reject';
 
 const MAX_TITLE = 500;
 
-/** @param asked as `permission.asked` and `GET /permission` tell it */
-export function permissionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
+/** @param asked from `permission.asked` or `GET /permission` */
+function permissionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
   const permission = cutText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
   const { command, title, filepath, description } = fieldsOf(asked.metadata);
   const what = [command, title, filepath, description].map(textOf).find(Boolean) ?? textsOf(asked.patterns).join(', ');
@@ -20,7 +111,7 @@ export function permissionOf(asked: Fields, about: { id: string; callId: string 
     ...(about.callId === null ? {} : { tool_use_id: about.callId }),
     tool_name: permission,
     title: titleOf(`${permission}: ${what}`, about.by),
-    ...shownInput(
+    ...displayInput(
       { patterns: asked.patterns ?? [], always: asked.always ?? [], metadata: asked.metadata ?? {} },
       optionsOf(textsOf(asked.always)),
     ),
@@ -36,8 +127,8 @@ function optionsOf(always: string[]): RequestOption[] {
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }
 
-/** @param asked as `question.asked` and `GET /question` tell it */
-export function questionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
+/** @param asked from `question.asked` or `GET /question` */
+function questionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
   const questions = listOf(asked.questions).map((one) => {
     const { multiple, ...rest } = fieldsOf(one);
     return { ...rest, multiSelect: multiple === true };
@@ -49,7 +140,7 @@ export function questionOf(asked: Fields, about: { id: string; callId: string | 
     ...(about.callId === null ? {} : { tool_use_id: about.callId }),
     tool_name: 'question',
     title: titleOf(first, about.by),
-    input: fittingValue({ questions }),
+    input: displayInput({ questions }, []).input,
   } satisfies RequestOpenedValue;
 }
 

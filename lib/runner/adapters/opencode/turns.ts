@@ -1,53 +1,51 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../remember';
+import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
 
 const MAX_REMEMBERED = 2_000;
 
-/** A message of OpenCode's, to the agent or of the agent. */
 export interface Message {
-  /** The session it stands in. */
   session: string;
   role: 'user' | 'assistant';
-  /** The model's call has ended. */
+  /** The model's response has ended. */
   isDone: boolean;
-  /** Calls in it are answered by another message of the same turn, whatever `finish` says. */
+  /** Another message of the turn follows its tool calls, whatever `finish` says. */
   usesTools: boolean;
-  /** A person denied one of its calls without a message: the agent stops there. */
+  /** A person rejected one of its calls without a message, so the agent stops. */
   isRejected: boolean;
-  /** Its turn has ended: later events about the message are no news. */
+  /** Its turn has ended: later events are repeats. */
   isOver: boolean;
-  /** Its turn was closed before it had ended: it goes on with it, if nothing else has begun. */
+  /** Its turn was closed early; it continues unless another turn has begun. */
   isLeft: boolean;
 }
 
-/** The sender of a message to the agent; `own`: OpenCode prompts itself to go on. */
-export type Asked = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
+/** Author of a message to the agent; `own`: OpenCode's own continuation prompt. */
+type MessageAuthor = { kind: 'person'; ids: string[] } | { kind: 'task'; taskIds: string[] } | { kind: 'own' };
 
 interface OpenTurn {
   parentId: string;
-  /** What people had said before it began. */
-  taken: readonly string[];
+  /** Messages people sent before the turn. */
+  answered: readonly string[];
   messages: Set<Message>;
   newest: Message | null;
-  /** What the server said of the session since. */
+  /** Session error during the turn. */
   error: Fields | null;
 }
 
 /**
- * The turns of one root session. A turn is all messages of the agent that answer one message to it (`parentID`). It ends
- * with the message that says so, or with an error. That the session is idle means its end only where its newest message
- * has ended: after an abort, and an error, the server says so too early.
+ * The turns of one root session. A turn is all agent messages with the same `parentID`. It ends with the message that
+ * says so, or with an error. An idle session ends it only if the newest message has ended: after an abort or error the
+ * server reports idle too early.
  */
 export class Turns {
   readonly #writer: SessionWriter;
   readonly #newRunId: () => string;
-  readonly #asked = new Map<string, Asked>();
-  /** Messages of people that no turn has taken up, oldest first. */
+  readonly #asked = new Map<string, MessageAuthor>();
+  /** People's messages without a turn, oldest first. */
   readonly #unanswered = new Map<string, string[]>();
-  /** Messages that a turn has begun with: another turn for one of them has an id of its own. */
-  readonly #begun = new Map<string, true>();
+  /** Messages that opened a turn: another turn for one gets a new run id. */
+  readonly #opened = new Map<string, true>();
   #open: OpenTurn | null = null;
 
   constructor(writer: SessionWriter, newRunId: () => string) {
@@ -55,36 +53,36 @@ export class Turns {
     this.#newRunId = newRunId;
   }
 
-  askedBy(messageId: string): Asked | undefined {
+  askedBy(messageId: string): MessageAuthor | undefined {
     return this.#asked.get(messageId);
   }
 
-  asks(messageId: string, asked: Asked): void {
-    remember(this.#asked, messageId, asked, MAX_REMEMBERED);
-    if (asked.kind !== 'person' || this.#begun.has(messageId)) return;
-    remember(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);
+  asks(messageId: string, asked: MessageAuthor): void {
+    setBounded(this.#asked, messageId, asked, MAX_REMEMBERED);
+    if (asked.kind !== 'person' || this.#opened.has(messageId)) return;
+    setBounded(this.#unanswered, messageId, asked.ids, MAX_REMEMBERED);
   }
 
-  /** Whether a message of the dashboard is in the conversation. */
+  /** True if the conversation holds this dashboard message. */
   has(messageId: string): boolean {
     for (const asked of this.#asked.values()) if (asked.kind === 'person' && asked.ids.includes(messageId)) return true;
     return false;
   }
 
-  /** Something is under way, so that idleness would mean its end. */
+  /** Work is open, so idleness would end it. */
   get isAtWork(): boolean {
     return this.#open !== null || this.#unanswered.size > 0;
   }
 
   /**
-   * @param info as the message is by now
-   * @param isFirst the event is the first about the message. OpenCode stores events late: the first may already say that
-   *   the message has ended, before its parts arrive. The next event repeats the end, or the session goes idle.
+   * @param info current state of the message
+   * @param isFirst first event of the message. OpenCode stores events late: the message may already have ended before
+   *   its parts arrive. The next event repeats the end, or the session goes idle.
    */
   goesOn(message: Message, parentId: string, info: Fields, isFirst: boolean): void {
     const isOwn = this.#asked.get(parentId)?.kind === 'own';
     if (message.isLeft && this.#open !== null && this.#open.parentId !== parentId) return;
-    // A prompt of OpenCode's own, as after compacting, belongs to the open turn.
+    // OpenCode's own prompts, such as after compaction, belong to the open turn.
     if (this.#open === null || (this.#open.parentId !== parentId && !isOwn)) this.#begin(parentId);
     if (this.#open === null) return;
     if (!this.#open.messages.has(message)) this.#open.newest = message;
@@ -101,7 +99,7 @@ export class Turns {
     else if (isLast && textOf(info.finish) !== null) this.#finish({ kind: 'success' });
   }
 
-  /** An error of the session. The newest message of the turn says the same, if there is one. */
+  /** Records a session error. The turn's newest message repeats it, if there is one. */
   failed(error: Fields): void {
     if (this.#open !== null) {
       this.#open.error = error;
@@ -117,7 +115,7 @@ export class Turns {
     this.#finish(endOf(error));
   }
 
-  /** The session is idle. @returns whether that is the end of the turn */
+  /** The session is idle. @returns true if that ended the turn */
   idle(): boolean {
     const { newest = null, error = null } = this.#open ?? {};
     if (newest?.isDone !== true) return false;
@@ -127,31 +125,31 @@ export class Turns {
     return true;
   }
 
-  /** The session's process has ended: its open turn gets no further events. */
-  atRest(): void {
-    const gone = 'OpenCode ended in the middle of this turn.';
+  /** The server process ended: the open turn gets no further events. */
+  processEnded(): void {
+    const gone = 'OpenCode ended during this turn.';
     if (!this.idle()) this.#finish({ kind: 'failed', message: gone, code: 'agent_exited' });
     for (;;) {
       const waiting = [...this.#unanswered.keys()].at(-1);
       if (waiting === undefined) return;
       this.#begin(waiting);
-      const message = 'OpenCode ended before it took this up; send it again.';
+      const message = 'OpenCode ended before handling this message. Send it again.';
       this.#finish({ kind: 'failed', message, code: 'agent_exited' });
     }
   }
 
-  /** @param runId the run that an earlier process left open, null for none */
-  toldBefore(runId: string | null): void {
+  /** @param runId run left open by an earlier process; null for none */
+  restore(runId: string | null): void {
     if (this.#open === null || this.#writer.turn?.runId === runId) return;
-    const { parentId, taken } = this.#open;
+    const { parentId, answered } = this.#open;
     this.#writer.finish({ kind: 'success' });
-    // Closed before its time: the rest becomes another turn.
+    // Closed early: the rest becomes another turn.
     if (runId === null) this.#open = null;
-    else this.#writer.begin(this.#causeOf(parentId, taken), runId);
-    this.#writer.answers(taken);
+    else this.#writer.begin(this.#causeOf(parentId, answered), runId);
+    this.#writer.addAnswered(answered);
   }
 
-  /** Whatever was under way has been closed. */
+  /** Marks the open turn's messages as closed. */
   over(): void {
     const { messages } = this.#open ?? {};
     this.#open = null;
@@ -163,31 +161,31 @@ export class Turns {
 
   #begin(parentId: string): void {
     if (this.#open !== null) this.over();
-    const taken = this.#takeUp(parentId);
-    const isAgain = this.#begun.has(parentId);
-    remember(this.#begun, parentId, true, MAX_REMEMBERED);
-    this.#writer.begin(this.#causeOf(parentId, taken), isAgain ? this.#newRunId() : `turn_${parentId}`);
-    this.#writer.answers(taken);
-    this.#open = { parentId, taken, messages: new Set(), newest: null, error: null };
+    const answered = this.#takeUnanswered(parentId);
+    const isAgain = this.#opened.has(parentId);
+    setBounded(this.#opened, parentId, true, MAX_REMEMBERED);
+    this.#writer.begin(this.#causeOf(parentId, answered), isAgain ? this.#newRunId() : `turn_${parentId}`);
+    this.#writer.addAnswered(answered);
+    this.#open = { parentId, answered, messages: new Set(), newest: null, error: null };
   }
 
-  /** The message that a turn answers, and what people had sent before it: the agent has read that too. */
-  #takeUp(parentId: string): string[] {
+  /** Takes the message a turn answers and all earlier ones: the agent has read those too. */
+  #takeUnanswered(parentId: string): string[] {
     const waiting = [...this.#unanswered.keys()];
     const isTask = this.#asked.get(parentId)?.kind === 'task';
-    const taken = isTask ? waiting : waiting.slice(0, waiting.indexOf(parentId) + 1);
-    return taken.flatMap((messageId) => {
+    const answered = isTask ? waiting : waiting.slice(0, waiting.indexOf(parentId) + 1);
+    return answered.flatMap((messageId) => {
       const ids = this.#unanswered.get(messageId) ?? [];
       this.#unanswered.delete(messageId);
       return ids;
     });
   }
 
-  #causeOf(parentId: string, taken: readonly string[]): TurnCause {
+  #causeOf(parentId: string, answered: readonly string[]): TurnCause {
     const asked = this.#asked.get(parentId);
     if (asked?.kind === 'task') return { kind: 'between-run', trigger: { kind: 'task', taskIds: asked.taskIds } };
     if (asked?.kind === 'own') return { kind: 'user', userMessageIds: [] };
-    return { kind: 'user', userMessageIds: taken.length > 0 ? taken : (asked?.ids ?? [parentId]) };
+    return { kind: 'user', userMessageIds: answered.length > 0 ? answered : (asked?.ids ?? [parentId]) };
   }
 
   #finish(end: TurnEnd, isInferred = false): void {

@@ -11,17 +11,15 @@ import { compact } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
 import type { TaskEnd } from '@interlude/protocol/read-models';
-import { custom } from '../emit';
-import { remember } from '../remember';
-import type { ToldEvent, WireEnd } from '../wire';
-import { fittingEvent } from './fitting-event';
-import { fittingText } from './long-text';
-import { Speaker } from './speaker';
-import { ofTask, type UserMessageAbout, userMessage } from './speech-events';
+import { setBounded } from '../bounded-map';
+import type { EmittedEvent, WireEnd } from '../wire';
+import { PartAssembler } from './part-assembler';
+import { custom, ofTask, type UserMessageOptions, userMessage } from './part-events';
+import { boundEvent, truncateText } from './size-limits';
 import { type TaskRun, TaskRuns } from './task-runs';
 
 export type TurnCause =
-  /** `trigger`: a timer that began the turn before a message joined it. */
+  /** `trigger`: the timer that started the turn before a message joined it. */
   | { kind: 'user'; userMessageIds: readonly string[]; trigger?: TurnTrigger | undefined }
   | { kind: 'between-run'; trigger: TurnTrigger; parentRunId?: string | null };
 
@@ -30,32 +28,31 @@ export type TurnEnd = { kind: 'success' } | { kind: 'cancelled' } | { kind: 'fai
 export interface OpenTurn {
   readonly runId: string;
   readonly kind: TurnCause['kind'];
-  /** The agent has said or done something in it. */
+  /** The agent has produced content in this turn. */
   readonly spoke: boolean;
-  /** Ids of the user messages that it answers. */
+  /** User messages the turn answers. */
   readonly answers: ReadonlySet<string>;
   /** Epoch milliseconds. */
   readonly startedAt: number;
 }
 
-/** What is known about a turn when it ends. */
-export interface TurnAbout {
-  /** The agent did not say that it ended. */
+export interface TurnDetails {
+  /** The agent did not report the end. */
   isInferred?: boolean;
   /** Stored with the turn. */
   result?: object | undefined;
-  /** The final cause, if it differs from the one at the start. */
+  /** Final cause, if it differs from the initial one. */
   trigger?: TurnTrigger;
-  /** Tasks whose ends it answered, though they did not wake it. */
+  /** Ended tasks the turn reported without being started by them. */
   foldedTaskIds?: string[];
 }
 
-/** Open work of a process that was killed, whose agent has gone on. */
-export interface OpenBefore {
+/** Open work of a killed process whose agent continues. */
+interface InterruptedWork {
   turn: { runId: string; cause: TurnCause } | null;
   tasks: readonly { id: string; runId: string | null }[];
   requests: readonly string[];
-  /** By the agent's names. */
+  /** The agent's ids. */
   texts: readonly string[];
   thoughts: readonly string[];
   calls: readonly string[];
@@ -65,20 +62,20 @@ export interface SessionWriterOptions {
   sessionId: string;
   newRunId: () => string;
   isReplay?: boolean | undefined;
-  /** The agent gives a task's id to further runs, named or not, also while an earlier one goes on. */
+  /** The agent reuses task ids for further runs, possibly while an earlier run is open. */
   reusesTaskIds?: boolean;
-  /** What a subagent is saying goes on past the end of a turn, until its task ends. By default it ends with the turn. */
+  /** Subagent texts stay open past the end of a turn, until their task ends. */
   subagentsGoOn?: boolean;
-  /** The end of a turn whose agent began the next one without saying how it ended. By default it has succeeded. */
+  /** Outcome of a turn that was open when the next one began. Defaults to success. */
   unfinished?: TurnEnd;
-  /** Called before a turn ends, whatever ends it. @returns everything known about the turn by then */
-  beforeTurnEnds?: (end: TurnEnd, about: TurnAbout) => TurnAbout;
+  /** Called before any turn ends. @returns the final details */
+  beforeTurnEnds?: (end: TurnEnd, about: TurnDetails) => TurnDetails;
 }
 
-interface RequestAbout {
+interface RequestDetails {
   outlivesTurn: boolean;
-  /** The turn that was open then. */
-  askedIn: string | null;
+  /** Run id of the turn open at the time. */
+  openedIn: string | null;
   kind: RequestOpenedValue['kind'];
 }
 
@@ -90,32 +87,33 @@ interface Turn {
   startedAt: number;
 }
 
-/** Most speakers, and most open tasks and requests, that are known. */
+/** Limit for assemblers, open tasks and open requests. */
 const MAX_KNOWN = 1_000;
+const MAX_PLAN_ENTRIES = 200;
 const MAX = { mostOpen: MAX_KNOWN, mostEnded: MAX_KNOWN };
 
 /**
- * Writes one session as AG-UI events, for every kind of agent. The adapter decides what a native message means. The
- * writer opens and closes turns, leaves nothing open in a closed turn, writes nothing twice, and cuts every record to a
- * size that the server accepts.
+ * Writes one session as AG-UI events, for every agent kind. The adapter decides what a native message means; the writer
+ * opens and closes turns, closes everything inside a turn with it, drops duplicates, and bounds each record.
  *
- * Ordering: `take` returns events in the order of the calls that wrote them, each with the time of its call.
+ * Ordering: `take` returns events in call order, each with the time set by `at`.
+ * Failure: never throws. Beyond a limit the oldest open item ends as lost or unknown.
  */
 export class SessionWriter {
   readonly sessionId: string;
   readonly #options: SessionWriterOptions;
-  readonly #speakers = new Map<string, Speaker>();
+  readonly #assemblers = new Map<string, PartAssembler>();
   readonly #turns = new Entities<'turn', Turn>('turn', { mostOpen: 1, mostEnded: 1 });
   readonly #tasks = new TaskRuns(MAX);
-  readonly #requests = new Entities<'request', RequestAbout>('request', MAX);
-  /** Tasks and requests for reading: only the writer's methods move them. */
+  readonly #requests = new Entities<'request', RequestDetails>('request', MAX);
+  /** Read access; only the writer's methods change state. */
   readonly tasks: Pick<TaskRuns, 'find' | 'newest' | 'running' | 'stateOf'> = this.#tasks;
-  readonly requests: Pick<Entities<'request', RequestAbout>, 'open' | 'isOpen' | 'stateOf' | 'about'> = this.#requests;
-  /** Ids of messages that are in the log. */
-  readonly #told = new Map<string, true>();
+  readonly requests: Pick<Entities<'request', RequestDetails>, 'open' | 'isOpen' | 'stateOf' | 'about'> =
+    this.#requests;
+  readonly #loggedMessages = new Map<string, true>();
   #now = 0;
-  #out: ToldEvent[] = [];
-  #isOver = false;
+  #out: EmittedEvent[] = [];
+  #hasEnded = false;
 
   constructor(options: SessionWriterOptions) {
     this.sessionId = options.sessionId;
@@ -127,8 +125,8 @@ export class SessionWriter {
     this.#now = now;
   }
 
-  /** Returns the events since the last call. */
-  take(): ToldEvent[] {
+  /** Returns and clears the pending events. */
+  take(): EmittedEvent[] {
     const out = this.#out;
     this.#out = [];
     return out;
@@ -143,28 +141,28 @@ export class SessionWriter {
     return this.#turns.stateOf(TURN) === 'open' ? (this.#turns.about(TURN) ?? null) : null;
   }
 
-  /** Continues the open work of the process before this one: writes its ends, but not its starts again. */
-  takeUp({ turn, tasks, requests, ...said }: OpenBefore): void {
+  /** Continues open work of an earlier process: its starts are in the log, only its ends are written. */
+  resume({ turn, tasks, requests, ...parts }: InterruptedWork): void {
     if (turn !== null) this.#turns.take(TURN, 'begin', this.#newTurn(turn.cause, turn.runId));
     for (const { id, runId } of tasks)
       this.#tasks.begin({ task_id: id, run_id: runId ?? undefined }, 'start', {
         startedIn: null,
         startedAt: this.#now,
       });
-    for (const id of requests) this.#asked(id, 'permission', turn === null);
-    this.speaker().takeUp(said);
+    for (const id of requests) this.#addRequest(id, 'permission', turn === null);
+    this.parts().resume(parts);
   }
 
-  /** Begins a turn, and ends an open one first, as `unfinished`. */
+  /** Begins a turn, ending an open one as `unfinished`. */
   begin(cause: TurnCause, runId?: string): void {
-    this.sign('begin', () => cause, runId);
+    this.applyTurnInput('begin', () => cause, runId);
   }
 
   /**
-   * Moves the turn by an input, and begins it with its cause where the grammar says so. An `end` begins a turn whose
-   * start was missed; `finish` ends it.
+   * Applies an input to the turn state machine and begins a turn with `cause` if the grammar says so. `end` only begins
+   * a turn whose start was missed; `finish` ends it.
    */
-  sign(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
+  applyTurnInput(input: Exclude<TurnInput, 'gone'>, cause: () => TurnCause, runId?: string): Verdict {
     if (this.#turns.verdict(TURN, input) === 'late') {
       const { unfinished = { kind: 'success' } } = this.#options;
       this.finish(unfinished, unfinished.kind === 'success' ? { isInferred: true } : {});
@@ -176,23 +174,23 @@ export class SessionWriter {
     return verdict;
   }
 
-  /** Adds messages to those that the open turn answers, and writes its start again, as a user turn. */
-  join(userMessageIds: readonly string[]): void {
+  /** Adds messages to the open turn and rewrites its start as a user turn. */
+  joinTurn(userMessageIds: readonly string[]): void {
     const cause = { kind: 'user', userMessageIds } as const;
-    const verdict = this.sign('join', () => cause);
+    const verdict = this.applyTurnInput('join', () => cause);
     const turn = this.#turn;
     if (turn === null || verdict !== 'continues') return;
     const { trigger } = turn.cause;
     turn.cause = trigger?.kind === 'timer' ? { ...cause, trigger } : cause;
     turn.startedAt = this.#now;
-    this.answers(userMessageIds);
-    this.#tellTurn(turn);
+    this.addAnswered(userMessageIds);
+    this.#writeTurnStart(turn);
   }
 
   #begin(cause: TurnCause, runId: string): void {
     const turn = this.#newTurn(cause, runId);
     this.#turns.take(TURN, 'begin', turn);
-    this.#tellTurn(turn);
+    this.#writeTurnStart(turn);
   }
 
   #newTurn(cause: TurnCause, runId: string): Turn {
@@ -200,10 +198,10 @@ export class SessionWriter {
     return { runId, cause, answers, spoke: false, startedAt: this.#now };
   }
 
-  #tellTurn({ runId, cause, answers }: Turn): void {
+  #writeTurnStart({ runId, cause, answers }: Turn): void {
     const { trigger } = cause;
     const parentRunId = cause.kind === 'user' ? null : cause.parentRunId;
-    const starter = (id: string) => (this.runs(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
+    const starter = (id: string) => (this.isRunning(id) ? this.#tasks.find({ task_id: id })?.startedIn : null);
     this.#emit({
       type: 'RUN_STARTED',
       threadId: this.sessionId,
@@ -215,30 +213,29 @@ export class SessionWriter {
     });
   }
 
-  /** Adds messages to those that the open turn answers. */
-  answers(userMessageIds: readonly string[]): void {
+  addAnswered(userMessageIds: readonly string[]): void {
     for (const id of userMessageIds) this.#turn?.answers.add(id);
   }
 
-  /** Sets the cause of the open turn, where it is better known than at its start. */
-  wokenBy(trigger: TurnTrigger): void {
+  /** Corrects the cause of the open between-run turn. */
+  setTrigger(trigger: TurnTrigger): void {
     const turn = this.#turn;
     if (turn?.cause.kind === 'between-run') turn.cause = { ...turn.cause, trigger };
   }
 
-  /** Ends the open turn and what is open in it. */
-  finish(end: TurnEnd, about: TurnAbout = {}): void {
+  /** Ends the open turn and everything open in it. */
+  finish(end: TurnEnd, about: TurnDetails = {}): void {
     const turn = this.#turn;
     if (turn === null) return;
     const known = this.#options.beforeTurnEnds?.(end, about) ?? about;
     const { isInferred = false, result, foldedTaskIds = [] } = known;
-    for (const [name, speaker] of this.#speakers) {
-      if (name === MAIN) speaker.close();
-      else if (this.#options.subagentsGoOn !== true) speaker.endText();
+    for (const [name, parts] of this.#assemblers) {
+      if (name === MAIN) parts.close();
+      else if (this.#options.subagentsGoOn !== true) parts.endText();
     }
-    const wentOn = end.kind === 'success' || end === this.#options.unfinished;
+    const isNormal = end.kind === 'success' || end === this.#options.unfinished;
     for (const [id, { outlivesTurn }] of this.#requests.entries())
-      if (!outlivesTurn) this.resolved(id, wentOn ? 'unknown' : 'cancelled');
+      if (!outlivesTurn) this.resolved(id, isNormal ? 'unknown' : 'cancelled');
     const { runId, cause, answers } = turn;
     const common = {
       threadId: this.sessionId,
@@ -260,30 +257,30 @@ export class SessionWriter {
   }
 
   /**
-   * Returns the speaker for the agent, or for the subagent of a task.
-   * @param taskId null: the agent itself
-   * @param runId the run of the task, if the agent names it with what the subagent says
+   * Returns the assembler of the agent, or of a task's subagent.
+   * @param taskId null for the agent itself
+   * @param runId run of the task, if the agent names it
    */
-  speaker(taskId: string | null = null, runId: string | null = null): Speaker {
+  parts(taskId: string | null = null, runId: string | null = null): PartAssembler {
     const name = runId === null ? (taskId ?? MAIN) : `${taskId}/${runId}`;
-    const known = this.#speakers.get(name);
+    const known = this.#assemblers.get(name);
     if (known !== undefined) return known;
     const prefix = () => (taskId === null ? (this.#turn?.runId ?? this.sessionId) : name);
     const emit = (event: AgUiEvent) => {
       if (taskId === null && this.#turn !== null) this.#turn.spoke = true;
       this.#emit(event);
     };
-    const speaker = new Speaker(emit, prefix, taskId, runId);
-    if (this.#speakers.size >= MAX_KNOWN) {
-      const [oldest] = [...this.#speakers].find(([one]) => one !== MAIN) ?? [];
-      if (oldest !== undefined) this.#speakers.get(oldest)?.close();
-      if (oldest !== undefined) this.#speakers.delete(oldest);
+    const parts = new PartAssembler(emit, prefix, taskId, runId);
+    if (this.#assemblers.size >= MAX_KNOWN) {
+      const [oldest] = [...this.#assemblers].find(([one]) => one !== MAIN) ?? [];
+      if (oldest !== undefined) this.#assemblers.get(oldest)?.close();
+      if (oldest !== undefined) this.#assemblers.delete(oldest);
     }
-    this.#speakers.set(name, speaker);
-    return speaker;
+    this.#assemblers.set(name, parts);
+    return parts;
   }
 
-  /** Writes a message that was not sent through the dashboard, once. */
+  /** Writes a message sent outside the dashboard, once. */
   userMessage(
     id: string,
     text: string,
@@ -291,24 +288,24 @@ export class SessionWriter {
       taskId = null,
       runId = null,
       ...about
-    }: UserMessageAbout & { taskId?: string | null; runId?: string | null } = {},
+    }: UserMessageOptions & { taskId?: string | null; runId?: string | null } = {},
   ): void {
-    if (this.#told.has(id) || text === '') return;
-    remember(this.#told, id, true, MAX_KNOWN);
+    if (this.#loggedMessages.has(id) || text === '') return;
+    setBounded(this.#loggedMessages, id, true, MAX_KNOWN);
     for (const event of userMessage(id, text, about)) this.#emit(ofTask(event, taskId, runId));
   }
 
-  /** A message of the dashboard, which the log has already. Only a replay, whose log is empty, writes it. */
+  /** Records a message sent through the dashboard. Writes it only in a replay, whose log is empty. */
   dashboardMessage(id: string, text: string, about: { taskId?: string } = {}): void {
     if (this.#options.isReplay === true) this.userMessage(id, text, about);
-    remember(this.#told, id, true, MAX_KNOWN);
+    setBounded(this.#loggedMessages, id, true, MAX_KNOWN);
   }
 
   /**
-   * Writes the start of a task, once: an agent that uses an id again names the run.
+   * Writes the start of a task, once. An agent that reuses the id names the run.
    *
-   * @param input `hide`: its call shows it, until it starts
-   * @returns whether the task is shown
+   * @param input `hide`: keep the task hidden until a later `start`
+   * @returns true if the task is visible
    */
   taskStarted(value: TaskEventValue, input: 'start' | 'hide' = 'start'): boolean {
     const { reusesTaskIds = false } = this.#options;
@@ -320,7 +317,7 @@ export class SessionWriter {
       this.#tasks.take(known.key, input);
     } else {
       const before = this.#tasks.find({ task_id: value.task_id });
-      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, BEGUN_ANEW);
+      if (!reusesTaskIds && before !== undefined && this.#tasks.isOpen(before.key)) this.#lose(before, RESTARTED);
       const crowded = this.#tasks.about(this.#tasks.crowded ?? '');
       if (crowded !== undefined) this.#lose(crowded, TOO_MANY);
       this.#beginRun(value, input);
@@ -333,8 +330,7 @@ export class SessionWriter {
     return this.#tasks.begin(value, input, { startedIn: this.#turn?.runId ?? null, startedAt: this.#now });
   }
 
-  /** Whether a task was started here and has not ended. */
-  runs(taskId: string): boolean {
+  isRunning(taskId: string): boolean {
     const run = this.#tasks.find({ task_id: taskId });
     return run !== undefined && this.#tasks.isOpen(run.key);
   }
@@ -343,7 +339,7 @@ export class SessionWriter {
     return this.#tasks.running.map(({ id }) => id);
   }
 
-  /** @returns false for a task that has ended or is hidden; one that is not known may have begun before this process */
+  /** @returns false for an ended or hidden task. An unknown task may have started before this process */
   taskProgress(value: TaskEventValue): boolean {
     const run = this.#tasks.find(value);
     if (run !== undefined && this.#tasks.take(run.key, 'report') !== 'continues') return false;
@@ -357,17 +353,16 @@ export class SessionWriter {
 
   /**
    * Writes the end of a task, once.
-   * @param isGuess the agent did not report the end: a later report counts
-   * @returns whether it is new
+   * @param isGuess not reported by the agent: a later report corrects it
+   * @returns false for a duplicate
    */
   taskCompleted(value: TaskEventValue & { status: TaskEnd }, isGuess = value.status === 'lost'): boolean {
-    // The start of an unknown task was lost.
     const run = this.#tasks.find(value) ?? this.#beginRun(value, 'start');
     if (!ENDS.has(this.#tasks.take(run.key, isGuess ? 'presume' : 'end'))) return false;
-    for (const speaker of this.#speakers.values()) {
-      if (speaker.taskId !== value.task_id) continue;
-      if (isGuess) speaker.close();
-      else speaker.retire();
+    for (const parts of this.#assemblers.values()) {
+      if (parts.taskId !== value.task_id) continue;
+      if (isGuess) parts.close();
+      else parts.releaseTexts();
     }
     this.#emit(custom(CUSTOM.taskCompleted, compact({ ...value, run_id: run.runId })));
     return true;
@@ -377,24 +372,24 @@ export class SessionWriter {
     this.taskCompleted({ task_id: id, run_id: runId, status: 'lost', error });
   }
 
-  /** The agent waits for a person. @param outlivesTurn asked by a subagent, or between turns */
+  /** Opens a request. @param outlivesTurn asked by a subagent or between turns */
   requested(value: RequestOpenedValue, outlivesTurn = this.#turn === null): void {
     const crowded = this.#requests.isOpen(value.request_id) ? null : this.#requests.crowded;
     if (crowded !== null) this.resolved(crowded, 'unknown', TOO_MANY);
-    this.#asked(value.request_id, value.kind, outlivesTurn);
+    this.#addRequest(value.request_id, value.kind, outlivesTurn);
     this.#emit(custom(CUSTOM.requestOpened, compact(value)));
   }
 
-  #asked(id: string, kind: RequestAbout['kind'], outlivesTurn: boolean): void {
-    this.#requests.take(id, 'ask', { outlivesTurn, kind, askedIn: this.#turn?.runId ?? null });
+  #addRequest(id: string, kind: RequestDetails['kind'], outlivesTurn: boolean): void {
+    this.#requests.take(id, 'ask', { outlivesTurn, kind, openedIn: this.#turn?.runId ?? null });
   }
 
-  /** The agent went on before an answer was seen, which may still be reported. */
-  passed(id: string): void {
+  /** Closes a request the agent passed before an answer was seen; the answer may still be reported. */
+  requestPassed(id: string): void {
     if (this.#requests.take(id, 'pass') === 'ends') this.#resolve(id, 'unknown', null);
   }
 
-  /** Writes how a request ended, if it is open or passed. */
+  /** Writes the outcome of an open or passed request. */
   resolved(id: string, outcome: RequestResolvedValue['outcome'], message: string | null = null): void {
     const isAnswer = outcome !== 'unknown' && outcome !== 'cancelled';
     if (ENDS.has(this.#requests.take(id, isAnswer ? 'answer' : 'cut'))) this.#resolve(id, outcome, message);
@@ -404,73 +399,73 @@ export class SessionWriter {
     this.#emit(custom(CUSTOM.requestResolved, compact({ request_id: id, outcome, message })));
   }
 
-  /** Writes the agent's current plan. */
   plan(id: string, entries: readonly PlanEntry[]): void {
-    this.speaker().endText();
-    this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content: { entries }, replace: true });
+    this.parts().endText();
+    const content = { entries: entries.slice(0, MAX_PLAN_ENTRIES) };
+    this.#emit({ type: 'ACTIVITY_SNAPSHOT', messageId: id, activityType: 'plan', content, replace: true });
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
-    this.#emit(custom(CUSTOM.notice, { text: fittingText(text), tone }));
+    this.#emit(custom(CUSTOM.notice, { text: truncateText(text), tone }));
   }
 
-  /** Writes an event about the agent's internals, which is stored but not shown. */
+  /** Writes an internal event: stored, not shown. */
   custom(name: string, value: object): void {
     this.#emit(custom(name, value));
   }
 
-  /** Passes on an AG-UI event that opens and ends nothing. */
-  pass(event: AgUiEvent): void {
+  /** Forwards an AG-UI event that opens and closes nothing. */
+  emit(event: AgUiEvent): void {
     this.#emit(event);
   }
 
-  /** Writes a native message that the adapter does not understand. */
+  /** Writes a native message the adapter does not understand. */
   raw(event: unknown, source: string): void {
     this.#emit({ type: 'RAW', event, source });
   }
 
-  /** True from the end of the session to its next event. */
+  /** True from the end of the process to the next event. */
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#hasEnded;
   }
 
   /**
-   * The process or connection is gone: closes the turn and all requests; tasks are lost.
-   * @param keepsTasks background tasks are not children of the agent's process, and may go on
+   * Closes everything with the process or connection: the turn fails, requests are cancelled, tasks are lost.
+   * @param keepsTasks tasks outlive the agent's process
    */
   end(end: WireEnd, keepsTasks = false): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     const message = `The agent ended in the middle of this turn: ${end.reason}.`;
     this.interrupt(end.isAsked === true ? { kind: 'cancelled' } : { kind: 'failed', message, code: 'agent_exited' });
     const lost = `The agent has gone (${end.reason}), and nothing told how this ended.`;
     if (!keepsTasks) for (const run of this.#tasks.running) this.#lose(run, lost);
-    this.over(end, 'The agent has gone');
+    this.processEnded(end, 'The agent has gone');
   }
 
-  /** Ends all open requests, texts, calls and the turn with the agent's process. @param end how the open turn ends */
+  /** Closes requests, parts and the turn with the agent's process. */
   interrupt(end: TurnEnd): void {
     for (const id of this.#requests.open) this.resolved(id, 'cancelled');
     this.finish(end);
     this.#turns.take(TURN, 'gone');
-    for (const speaker of this.#speakers.values()) speaker.close();
+    for (const parts of this.#assemblers.values()) parts.close();
   }
 
-  /** Writes the end of a process whose open work has ended. @param what happened, if the session goes on */
-  over({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
+  /** Writes the end of the process. @param what happened, for the notice if the session continues */
+  processEnded({ reason, exitCode, signal, goesOn }: WireEnd, what: string): void {
     if (goesOn === undefined) this.#emit(custom(CUSTOM.sessionEnded, compact({ reason, exitCode, signal })));
     else this.notice(`${what} (${reason}). ${goesOn}`, 'warning');
-    this.#isOver = true;
+    this.#hasEnded = true;
   }
 
   #emit(event: AgUiEvent): void {
-    this.#isOver = false;
-    this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: fittingEvent(event) });
+    this.#hasEnded = false;
+    this.#out.push({ sessionId: this.sessionId, occurredAt: this.#now, event: boundEvent(event) });
   }
 }
 
 const MAIN = '';
-/** The id of the one turn that is open at a time. */
+/** Key of the single open turn. */
 const TURN = '';
 const ENDS: ReadonlySet<Verdict> = new Set(['ends', 'corrects']);
-const TOO_MANY = 'Too many are open at once: this one is not followed any more.';
-const BEGUN_ANEW = 'The agent began it anew without saying how this ended.';
+const TOO_MANY = 'Too many open at once; this one is no longer tracked.';
+const RESTARTED = 'Restarted by the agent; the outcome is unknown.';

@@ -1,15 +1,16 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
+import { fieldsOf, numberOf } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 
-/** One run of a background task, as far as it is known. */
+/** One run of a background task. */
 export interface TaskRun {
-  /** Names the run here: the agent may name it later, or never. */
+  /** Internal key: the agent may name the run later or never. */
   readonly key: string;
   readonly id: string;
   runId: string | null;
   toolUseId: string | null;
   type: string | null;
-  /** The turn that started it; null: between turns, or before the agent's messages are known. */
+  /** Run id of the turn that started it; null between turns or if unknown. */
   readonly startedIn: string | null;
   /** Epoch milliseconds. */
   readonly startedAt: number;
@@ -17,7 +18,7 @@ export interface TaskRun {
 
 type Ids = Pick<TaskEventValue, 'task_id' | 'run_id' | 'tool_use_id' | 'task_type'>;
 
-/** Background tasks by (task_id, run_id): a resumed subagent keeps its id and gets another run. */
+/** Background tasks by (task_id, run_id). A resumed subagent keeps its id and gets a new run. */
 export class TaskRuns extends Entities<'task', TaskRun> {
   #count = 0;
 
@@ -44,8 +45,8 @@ export class TaskRuns extends Entities<'task', TaskRun> {
   }
 
   /**
-   * The run that these ids mean, with what they add to it: the newest, if they name none. The first ones with a run name
-   * the run that has no name and goes on.
+   * Finds the run with these ids and completes its own: the newest if no run is named. A first run id names the open
+   * run without one.
    */
   find({ task_id: id, run_id: runId, tool_use_id, task_type }: Ids): TaskRun | undefined {
     const named = this.newest((one) => one.id === id && (runId == null || one.runId === runId));
@@ -57,11 +58,27 @@ export class TaskRuns extends Entities<'task', TaskRun> {
     return run;
   }
 
-  /** The newest run that fits, open or ended. */
+  /** Returns the newest matching run, open or ended. */
   newest(fits: (run: TaskRun) => boolean): TaskRun | undefined {
     let newest: TaskRun | undefined;
     for (const run of this.all())
       if (fits(run) && (newest === undefined || Number(run.key) > Number(newest.key))) newest = run;
     return newest;
   }
+}
+
+/** Outcome of a task by its native status. */
+export const TASK_ENDS: ReadonlyMap<unknown, 'completed' | 'failed' | 'stopped'> = new Map([
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['stopped', 'stopped'],
+  ['killed', 'stopped'],
+]);
+
+/** Reads a task's usage; undefined if empty. */
+export function taskUsage(value: unknown): TaskEventValue['usage'] {
+  const fields = fieldsOf(value);
+  const names = ['total_tokens', 'tool_uses', 'duration_ms'] as const;
+  const known = names.flatMap((name) => (numberOf(fields[name]) === null ? [] : [[name, numberOf(fields[name])]]));
+  return known.length === 0 ? undefined : Object.fromEntries(known);
 }

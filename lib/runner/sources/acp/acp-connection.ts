@@ -156,5 +156,5 @@ export class AcpConnection {
 export const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
 
 function quoted(msg: unknown): string {
-  return (JSON.stringify(withinReason(msg)) ?? '').slice(0, QUOTED);
+  return (JSON.stringify(boundFrame(msg)) ?? '').slice(0, QUOTED);
 }

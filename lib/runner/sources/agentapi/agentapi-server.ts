@@ -149,18 +149,18 @@ export class AgentApiServer {
 
   /** What the screen asks at this moment: read anew, because a stream may lag behind what a key would meet. */
   async promptNow(): Promise<ScreenPrompt | null> {
-    if (this.screen !== null) return promptOn(await this.#screenNow());
+    if (this.screen !== null) return parseScreenPrompt(await this.#screenNow());
     const { url, headers } = this.#options;
     const answer = await untimedRequest(`${url}/messages`, { headers, signal: this.#soon() });
     const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
-    return promptOn(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
+    return parseScreenPrompt(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
 
   /** Waits for the prompt to be as it should. @returns whether it came to be so */
   async sees(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
     const until = performance.now() + MOVE_MS;
     for (;;) {
-      const isLikely = this.screen === null || isSo(promptOn(this.screen));
+      const isLikely = this.screen === null || isSo(parseScreenPrompt(this.screen));
       if (isLikely && isSo(await this.promptNow())) return true;
       if (performance.now() > until || this.#options.signal.aborted) return false;
       await pause(LOOK_MS);

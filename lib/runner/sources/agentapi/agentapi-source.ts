@@ -127,7 +127,7 @@ export class AgentApiSource implements Source {
       void saying.then((outcome) => {
         if (outcome.state === 'failed') this.#around.report(messageId, outcome);
       });
-      remember(this.#saying, messageId, saying, MAX_SAYING);
+      setBounded(this.#saying, messageId, saying, MAX_SAYING);
     }
     const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
     this.#adapter = new AgentApiAdapter(how);
@@ -184,7 +184,7 @@ export class AgentApiSource implements Source {
     const saying = new Promise<CommandOutcome>((settle) => {
       this.#line.push({ messageId, text, files, settle });
     });
-    remember(this.#saying, messageId, saying, MAX_SAYING);
+    setBounded(this.#saying, messageId, saying, MAX_SAYING);
     this.#advance();
     return saying;
   }
@@ -270,7 +270,7 @@ export class AgentApiSource implements Source {
     return (await this.#server.promptNow().catch(() => null)) !== null;
   }
 
-  #told(told: readonly ToldEvent[]): void {
+  #told(told: readonly EmittedEvent[]): void {
     const { sessionId } = this.#options;
     for (const { event } of told) {
       // Its message is on the screen, though the POST may be answered only when its turn is over.

@@ -254,7 +254,7 @@ export class AgUiSource implements Source {
         settle,
       });
     });
-    remember(this.#saying, messageId, saying, MAX_SAYING);
+    setBounded(this.#saying, messageId, saying, MAX_SAYING);
     return saying;
   }
 
@@ -387,7 +387,7 @@ export class AgUiSource implements Source {
     look.unref();
   }
 
-  #told(told: readonly ToldEvent[]): void {
+  #told(told: readonly EmittedEvent[]): void {
     this.#history.told(told);
     this.#answers.told(told);
     for (const { event } of told) {

@@ -2,7 +2,7 @@ import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { answerId } from '../../adapters/agui/agui-frames';
-import type { ToldEvent } from '../../adapters/wire';
+import type { EmittedEvent } from '../../adapters/wire';
 import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
 import type { CommandOf } from '../../host/source';
 import type { HistoryMessage } from './told-history';
@@ -49,7 +49,7 @@ export class Answers {
     return this.#held.answer(command);
   }
 
-  told(told: readonly ToldEvent[]): void {
+  told(told: readonly EmittedEvent[]): void {
     for (const { event } of told) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);

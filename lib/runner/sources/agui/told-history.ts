@@ -2,8 +2,8 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
-import { contentText } from '../../adapters/agui/event-words';
-import type { ToldEvent } from '../../adapters/wire';
+import { contentText } from '../../adapters/agui/agui-frames';
+import type { EmittedEvent } from '../../adapters/wire';
 
 /**
  * The conversation, as an AG-UI server that keeps none must be given it with each run: made of what was told, in the
@@ -68,7 +68,7 @@ export class ToldHistory {
   }
 
   /** What the server was told, and what it says. */
-  told(events: readonly ToldEvent[]): void {
+  told(events: readonly EmittedEvent[]): void {
     for (const { event } of events) if (event.subagentRunId === undefined) this.#fold(event);
   }
 

@@ -58,7 +58,7 @@ export interface ClaudeSourceOptions {
   workspaceNote?: string | null;
   /** How long a permission or a question waits for a person. */
   answerWithinMs: number;
-  /** Writes down what passes between the Agent SDK and the runner. @see lib/runner/adapters/claude/recording.ts */
+  /** Writes down what passes between the Agent SDK and the runner. @see lib/runner/adapters/recordings.ts */
   record?: ((fields: { src: string; msg: unknown }) => void) | undefined;
   /** Why people can't end its session from the dashboard; without it, they can. */
   endRefusal?: string;

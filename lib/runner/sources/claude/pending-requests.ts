@@ -1,8 +1,8 @@
 import type { AnsweredRequest, CommandBodies } from '@interlude/protocol/commands';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { setBounded } from '../../adapters/bounded-map';
 import { answeredInput, answerText } from '../../adapters/claude/requests';
-import { remember } from '../../adapters/remember';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
 /**
@@ -60,7 +60,7 @@ export class PendingRequests {
         signal.removeEventListener('abort', cancel);
         this.#open.delete(id);
         const isAnswer = decision.kind === 'permission' || decision.kind === 'question';
-        if (isAnswer) remember(this.#answered, id, true, MAX_ANSWERED);
+        if (isAnswer) setBounded(this.#answered, id, true, MAX_ANSWERED);
         onSettled(decision);
         resolve(decision);
       };
@@ -89,7 +89,7 @@ export class PendingRequests {
       const { digest = '' } = decision.said;
       const refusal = this.#refusalOf(id, open, decision.said);
       if (refusal !== null) return refusal;
-      remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
+      setBounded(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     }
     open.resolve(decision);
     return null;

@@ -1,8 +1,8 @@
-import type { AskedField, AskedRequest } from '../../adapters/codex/requests';
+import type { CodexRequest, QuestionField } from '../../adapters/codex/requests';
 import type { HeldAnswer } from '../../host/held-requests';
 
 /** @returns `result` as the app-server takes it, or why there is none */
-export function resultOf(request: AskedRequest, answer: HeldAnswer): { result: object } | { refusal: string } {
+export function resultOf(request: CodexRequest, answer: HeldAnswer): { result: object } | { refusal: string } {
   if (answer.kind === 'question') return answered(request, answer.answers);
   if (request.value.kind === 'question') {
     return { result: request.isForm ? { action: 'decline', content: null, _meta: null } : { answers: {} } };
@@ -15,7 +15,7 @@ export function resultOf(request: AskedRequest, answer: HeldAnswer): { result: o
 }
 
 function answered(
-  { fields, isForm }: AskedRequest,
+  { fields, isForm }: CodexRequest,
   answers: Record<string, string | string[]>,
 ): { result: object } | { refusal: string } {
   const said = fields.flatMap((field) => {
@@ -31,7 +31,7 @@ function answered(
 }
 
 /** As the form of an MCP server wants it; what is not of its type stays a text, which that server refuses by itself. */
-function typed({ type }: AskedField, texts: string[]): unknown {
+function typed({ type }: QuestionField, texts: string[]): unknown {
   const text = texts.join(', ');
   if (type === 'texts') return texts;
   if (type === 'boolean') return /^(yes|true)$/i.test(text.trim());

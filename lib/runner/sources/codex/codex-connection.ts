@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
+import { setBounded } from '../../adapters/bounded-map';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import { codexVersion } from '../../adapters/codex/codex-version';
 import type { AskedRequest } from '../../adapters/codex/requests';
@@ -31,7 +32,7 @@ export interface CodexConnectionOptions {
   onThread(threadId: string, thread: Fields): Promise<void> | void;
   /** All of its history is told. */
   onFollowed(threadId: string): void;
-  onAsked(request: AskedRequest, server: AppServer): void;
+  onAsked(request: CodexRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
   now: () => number;
   answerWithinMs?: number | undefined;
@@ -211,7 +212,7 @@ export class CodexConnection {
     }
     const text = textOf(params.message) ?? textOf(params.summary);
     if (threadId !== null || text === null || !LOGGED.has(method) || this.#logged.has(text)) return;
-    remember(this.#logged, text, true, 100);
+    setBounded(this.#logged, text, true, 100);
     around.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
   }
 
@@ -223,11 +224,11 @@ export class CodexConnection {
     ];
     for (const item of items) {
       const clientId = textOf(fieldsOf(item).clientId);
-      if (clientId !== null) remember(this.#options.taken, clientId, true, MAX_TAKEN);
+      if (clientId !== null) setBounded(this.#options.taken, clientId, true, MAX_TAKEN);
     }
   }
 }
 
 function beginningOf(message: unknown): string {
-  return (JSON.stringify(withinReason(message)) ?? '').slice(0, 200);
+  return (JSON.stringify(boundFrame(message)) ?? '').slice(0, 200);
 }

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isImageType } from '@interlude/protocol/attachments';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { clientIdOfMessage, sentBy } from '../../adapters/codex/client-id';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import { attachedBytes } from '../../host/attached-bytes';
 import { withFiles } from '../../host/attached-text';
@@ -86,7 +85,7 @@ export class CodexSession {
     if (this.#options.adapter.thread(threadId)?.openTurn !== null) return;
     const answered = await connection.server.call('thread/queue/list', { threadId });
     const queued = 'result' in answered ? listOf(answered.result.data).map(fieldsOf) : [];
-    const ours = queued.find(({ clientUserMessageId: id }) => sentBy(textOf(id)) !== null);
+    const ours = queued.find(({ clientUserMessageId: id }) => parseClientId(textOf(id)) !== null);
     const queuedSubmissionId = textOf(ours?.id);
     this.#mayBeQueued = queuedSubmissionId !== null;
     if (queuedSubmissionId === null) return;

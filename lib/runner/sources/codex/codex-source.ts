@@ -363,7 +363,7 @@ export class CodexSource implements Source {
     await settlePast({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
   }
 
-  #told(events: readonly ToldEvent[]): void {
+  #told(events: readonly EmittedEvent[]): void {
     for (const sessionId of new Set(events.map((one) => one.sessionId))) {
       const own = events.filter((one) => one.sessionId === sessionId);
       const session = this.#sessions.get(sessionId);

@@ -17,12 +17,12 @@ export class HeldAsked {
   readonly #requests = new HeldRequests();
   readonly #byRpcId = new Map<string | number, { sessionId: string; requestId: string }>();
 
-  hold(sessionId: string, request: AskedRequest, server: AppServer): void {
+  hold(sessionId: string, request: CodexRequest, server: AppServer): void {
     const { rpcId, value } = request;
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
     // An answer to what was asked under this id before would be one to this.
     this.letGo(rpcId);
-    remember(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
+    setBounded(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
     this.#requests.hold({
       ...{ sessionId, requestId, kind, tool, input },
       ...(options === undefined ? {} : { options }),

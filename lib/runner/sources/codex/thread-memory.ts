@@ -1,5 +1,5 @@
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import type { ThreadPlace } from '../../adapters/codex/thread';
+import type { ThreadProgress } from '../../adapters/codex/thread';
 import type { SourceSurroundings } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 
@@ -7,7 +7,7 @@ import type { Cursor } from '../../outbox/statements';
 export interface RememberedThread {
   sessionId: string;
   parentThreadId: string | null;
-  place: ThreadPlace | null;
+  place: ThreadProgress | null;
   /** When anything was last told of it, epoch milliseconds. */
   at: number;
 }

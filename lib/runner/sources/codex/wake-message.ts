@@ -1,4 +1,4 @@
-import { clientIdOfWake } from '../../adapters/codex/client-id';
+import { clientIdOfWake } from '../../adapters/codex/turns';
 
 /** A background task that has ended, as far as waking its agent needs it. */
 export interface EndedTask {

@@ -75,7 +75,7 @@ export class Wakes {
   }
 
   /** What the session's adapter has told. @param isTurnOpen behind it */
-  told(events: readonly ToldEvent[], isTurnOpen: boolean): void {
+  told(events: readonly EmittedEvent[], isTurnOpen: boolean): void {
     for (const { event } of events) {
       if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#personSpoke();
       const value = fieldsOf(event.value);

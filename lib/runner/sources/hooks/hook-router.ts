@@ -1,5 +1,4 @@
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import type { HookClaim } from '../../adapters/claude/heard-stops';
 import { toolTitle } from '../../adapters/claude/requests';
 import type { HookCall } from '../../host/control-port';
 import type { OwedReply } from '../../host/owed-replies';

@@ -42,7 +42,7 @@ export class MessageInbox {
 
   /** They were on their way, and it is not known whether they arrived. */
   givenBack(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#doubtful, id, true, MOST_REFUSED);
+    for (const id of messageIds) setBounded(this.#doubtful, id, true, MOST_REFUSED);
   }
 
   handedOver(messageIds: readonly string[]): void {
@@ -55,7 +55,7 @@ export class MessageInbox {
 
   /** A message that can't be taken at all. */
   turnAway(messageId: string, reason: string): CommandOutcome {
-    remember(this.#refused, messageId, true, MOST_REFUSED);
+    setBounded(this.#refused, messageId, true, MOST_REFUSED);
     return { state: 'failed', reason };
   }
 

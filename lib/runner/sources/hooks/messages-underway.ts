@@ -1,5 +1,5 @@
-import type { HookMoment } from '../../adapters/claude/heard-stops';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
+import type { HookMoment } from '../../adapters/claude/stop-hooks';
 import type { MirrorState } from './mirror-state';
 import { Offers } from './offers';
 import { WaitedMessages } from './waited-messages';
@@ -46,7 +46,7 @@ export class MessagesUnderway {
   }
 
   reached(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#reached, id, true, MOST_MESSAGES);
+    for (const id of messageIds) setBounded(this.#reached, id, true, MOST_MESSAGES);
   }
 
   /** The open turn has them. */
@@ -58,7 +58,7 @@ export class MessagesUnderway {
 
   /** @param isItsOwn whether a stop hook of that moment was the turn's: what it held with is over */
   turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
-    if (isAnswer) for (const id of this.#handed) remember(this.#answered, id, true, MOST_MESSAGES);
+    if (isAnswer) for (const id of this.#handed) setBounded(this.#answered, id, true, MOST_MESSAGES);
     this.#handed = [];
     this.offers.drop(isItsOwn);
   }

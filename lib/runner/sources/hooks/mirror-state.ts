@@ -1,7 +1,7 @@
 import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
-import type { HeardStop } from '../../adapters/claude/heard-stops';
-import type { ClosedTurn } from '../../adapters/claude/last-words';
+import type { ClosedTurn } from '../../adapters/claude/final-text';
+import type { PendingStop } from '../../adapters/claude/stop-hooks';
 import type { Offer } from './offers';
 import type { TailPlace } from './tail-file';
 import type { TerminalProcess } from './terminal-process';
@@ -27,7 +27,7 @@ const list = <Type extends z.ZodType>(type: Type) =>
 
 const place: z.ZodType<TailPlace> = z.object({ ino: z.number(), offset: z.number() });
 const moment = { at: time, isClocked: flag, promptId: textOrNull };
-const stop: z.ZodType<HeardStop> = z
+const stop: z.ZodType<PendingStop> = z
   .object({ ...moment, heardAt: orNull(time), text: textOrNull, failure: textOrNull, promptedAt: orNull(time) })
   .transform((read) => ({ ...read, heardAt: read.heardAt ?? read.at }));
 const offer: z.ZodType<Offer> = z

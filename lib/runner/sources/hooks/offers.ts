@@ -1,5 +1,5 @@
-import type { HookMoment } from '../../adapters/claude/heard-stops';
-import { keyOf } from '../../adapters/claude/said-text';
+import { comparisonKey } from '../../adapters/claude/final-text';
+import type { HookMoment } from '../../adapters/claude/stop-hooks';
 
 /** Messages that a stop hook answered the agent with. JSON: it outlives the companion, as the hold does. */
 export interface Offer {
@@ -47,8 +47,8 @@ export class Offers {
 
   /** @returns what the agent has by this feedback of a stop hook; empty if it is not ours */
   take(feedback: string): string[] {
-    const said = keyOf(feedback);
-    const its = this.#open.find(({ reason }) => said.includes(keyOf(reason)));
+    const said = comparisonKey(feedback);
+    const its = this.#open.find(({ reason }) => said.includes(comparisonKey(reason)));
     this.#open = this.#open.filter((offer) => offer !== its);
     return [...(its?.messageIds ?? [])];
   }

@@ -1,10 +1,10 @@
 import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { claudeVersion } from '../../adapters/claude/claude-version';
-import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
-import { TranscriptAdapter } from '../../adapters/claude/transcript';
-import { stopFeedbackIn } from '../../adapters/claude/transcript-line';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
+import { claudeVersion } from '../../adapters/claude/claude-adapter';
+import type { HookClaim, HookMoment } from '../../adapters/claude/stop-hooks';
+import { TranscriptAdapter } from '../../adapters/claude/transcript-adapter';
+import { stopFeedbackOf } from '../../adapters/claude/transcript-line';
 import { MessagesUnderway } from './messages-underway';
 import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
 import { type AgentSays, SelfReport } from './self-report';
@@ -436,7 +436,7 @@ export class SessionMirror {
       this.#provider = claudeVersion(fields.version) ?? this.#provider;
       const entrypoint = textOf(fields.entrypoint);
       if (entrypoint !== null) this.startedAs(entrypoint);
-      const feedback = this.#isRecalling ? null : stopFeedbackIn(fields);
+      const feedback = this.#isRecalling ? null : stopFeedbackOf(fields);
       if (feedback !== null) this.#handOver(this.#messages.offers.take(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
       // The first line of the new process: what came before it is the old one's.
@@ -485,7 +485,7 @@ export class SessionMirror {
 
   #opened(value: Fields): void {
     this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
-    remember(this.#requests, `${value.request_id}`, value, MOST_REQUESTS);
+    setBounded(this.#requests, `${value.request_id}`, value, MOST_REQUESTS);
     this.#options.onRequestOpened?.(value);
   }
 

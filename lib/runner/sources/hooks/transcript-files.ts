@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
 import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
 import { type LineStretch, recordsIn } from './records-in';
@@ -134,10 +134,10 @@ export class TranscriptFiles {
   /** @returns null for what was here before */
   #lineOf(fields: Record<string, unknown>, key: string): TranscriptLine | null {
     if (this.#seen.has(key)) return null;
-    remember(this.#seen, key, true, this.#mostKeys);
+    setBounded(this.#seen, key, true, this.#mostKeys);
     // The id of what was typed while a turn ran is that of its place in the queue.
     const { source_uuid } = fieldsOf(fields.attachment);
-    if (typeof source_uuid === 'string') remember(this.#seen, source_uuid, true, this.#mostKeys);
+    if (typeof source_uuid === 'string') setBounded(this.#seen, source_uuid, true, this.#mostKeys);
     return { fields, key };
   }
 

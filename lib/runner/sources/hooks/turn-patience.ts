@@ -1,4 +1,4 @@
-import type { HeardStop } from '../../adapters/claude/heard-stops';
+import type { PendingStop } from '../../adapters/claude/stop-hooks';
 
 /** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
 const STILL_MS = 1_500;
@@ -60,7 +60,7 @@ function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
 }
 
 /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, still: Stillness): boolean {
+export function isTurnOver({ heardAt, promptedAt, text, failure }: PendingStop, still: Stillness): boolean {
   const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = still;
   if (isStillHeld(still)) return false;
   if (!lacksLastWords) return isLeftForGood(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
@@ -71,7 +71,7 @@ export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, st
 }
 
 /** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */
-export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, still: Stillness): boolean {
+export function isTurnLost({ heardAt, isClocked, promptId }: PendingStop, still: Stillness): boolean {
   const { now } = still;
   if (isStillHeld(still)) return false;
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { notificationsIn } from '../../adapters/claude/notifications-in';
-import { textIn } from '../../adapters/claude/transcript-line';
-import { remember } from '../../adapters/remember';
+import { setBounded } from '../../adapters/bounded-map';
+import { lineText } from '../../adapters/claude/transcript-line';
+import { parseNotifications } from '../../adapters/claude/transcript-tasks';
 
 /** What a wait was handed, and whether it has shown it. JSON: it outlives the companion. */
 export interface WaitedMessage {
@@ -64,7 +64,7 @@ export class WaitedMessages {
       const id = textOf(block.id);
       const command = textOf(fieldsOf(block.input).command);
       if (block.type === 'tool_use' && id !== null && command !== null && RUNS_WAIT.test(command)) {
-        remember(this.#waits, id, true, MOST_WAITS);
+        setBounded(this.#waits, id, true, MOST_WAITS);
       }
     }
     if (this.#all.length === 0 || !this.#tellsOfWait(line)) return [];
@@ -77,12 +77,12 @@ export class WaitedMessages {
     if ((line.type !== 'user' && line.type !== 'attachment') || textOf(line.agentId) !== null) return false;
     const { prompt } = fieldsOf(line.attachment);
     const text =
-      textIn(line) ||
+      lineText(line) ||
       (textOf(prompt) ??
         listOf(prompt)
           .map((one) => textOf(fieldsOf(one).text))
           .join(''));
-    return notificationsIn(text).some(
+    return parseNotifications(text).some(
       // Another end is that of a wait which had nothing to show, or was killed before it had.
       ({ fields }) => fields.status === 'completed' && this.#waits.has(textOf(fields.tool_use_id) ?? ''),
     );

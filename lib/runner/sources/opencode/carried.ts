@@ -1,5 +1,5 @@
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
-import type { SessionTree } from '../../adapters/opencode/session-tree';
+import type { SessionTree } from '../../adapters/opencode/subagents';
 import type { SourceSurroundings } from '../../host/source';
 import type { OpencodeMemory } from './memory';
 

@@ -1,6 +1,6 @@
 import { listOf } from '@interlude/protocol/fields';
 import { entryOf, type NativeEvent } from '../../adapters/opencode/native-event';
-import type { SessionTree } from '../../adapters/opencode/session-tree';
+import type { SessionTree } from '../../adapters/opencode/subagents';
 import type { OpencodeServer } from './opencode-server';
 
 /** An entry of a session's history, as the server tells it. */

@@ -222,7 +222,7 @@ export class OpencodeSource implements Source {
     return messages;
   }
 
-  #told(events: readonly ToldEvent[]): void {
+  #told(events: readonly EmittedEvent[]): void {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);

@@ -1,0 +1,268 @@
+import { containsText } from './final-text';
+
+/** A hook's own report of its time and prompt. */
+export interface HookClaim {
+  /** By the hook's own clock, epoch milliseconds; null if unknown. */
+  at: number | null;
+  /** The CLI's id of the prompt that opened the turn; null if unknown. */
+  promptId: string | null;
+}
+
+export interface HookMoment {
+  /** By the hook's own clock, else its arrival. Epoch milliseconds. */
+  at: number;
+  /** `at` comes from the hook's own clock. */
+  isClocked: boolean;
+  promptId: string | null;
+}
+
+/** A stop hook that let its turn end. */
+export interface Stop extends HookMoment {
+  heardAt: number;
+  /** Final text according to the hook; null if unknown. */
+  text: string | null;
+  /** Error that ended the turn, if any. */
+  failure: string | null;
+}
+
+export interface PendingStop extends Stop {
+  /** Arrival of the next prompt: the agent continues. */
+  promptedAt: number | null;
+}
+
+/** State that another reader of the transcript can't recover from it. JSON. */
+export interface StopHooksState {
+  stops: readonly PendingStop[];
+  /** Final texts of ended turns whose hooks have not arrived. Oldest first. */
+  unheard: readonly (readonly string[])[];
+  /** Times of prompts whose lines, and turns, are still to come. Oldest first. */
+  prompts: readonly number[];
+  /** The hook of the prompt that opened the turn has arrived. */
+  isPromptHeard: boolean;
+}
+
+type Place = 'before' | 'open' | 'ahead';
+
+/** Delay between the timestamp of a prompt's line and its hook. The line is written after the hook. */
+const PROMPT_HOOK_MS = 2_000;
+/** Stop hooks ahead of the transcript, and ended turns waiting for their hooks. */
+const MAX_STOPS = 16;
+/** Prompt ids kept after their turn. */
+const MAX_PAST = 64;
+/** A larger difference between a line's timestamp and its reading means that the clocks disagree. */
+const CLOCKS_AGREE_MS = 3_600_000;
+
+/**
+ * Matches stop hooks to turns, whenever they arrive and however far the transcript lags. Uses the best evidence
+ * available: the prompt id in both hook and lines; else the hook's timestamp, which shares the lines' clock; else, for
+ * third-party hooks, the arrival and the text.
+ *
+ * Ordering: a hook runs after the timestamp of its turn's first line and before that of the next turn's.
+ */
+export class StopHooks {
+  #stops: readonly PendingStop[] = [];
+  #unclaimed: readonly (readonly string[])[] = [];
+  /** Times of prompts whose turns are still to come. */
+  #pendingPrompts: readonly number[] = [];
+  /** Prompts of the open or last turn. */
+  #prompts: readonly string[] = [];
+  #past: readonly string[] = [];
+  #namesPrompts = false;
+  #openedAt: number | null = null;
+  /** False if agent content opened the turn: an earlier turn of the same prompt may have ended. */
+  #isByPrompt = false;
+  #isPromptHookSeen = false;
+  #overAt = 0;
+  #reachedAt = 0;
+
+  get state(): StopHooksState {
+    const isPromptHeard = this.#isPromptHookSeen;
+    return { stops: this.#stops, unheard: this.#unclaimed, prompts: this.#pendingPrompts, isPromptHeard };
+  }
+
+  /** Stop of the open turn. */
+  get own(): PendingStop | null {
+    return this.#stops.find((stop) => this.#place(stop) === 'open') ?? null;
+  }
+
+  /** Stop of a turn not in the transcript yet: the open turn is over, though more of its lines may come. */
+  get ahead(): PendingStop | null {
+    return this.#stops.find((stop) => this.#place(stop) === 'ahead') ?? null;
+  }
+
+  /** True for a hook of a turn not in the transcript yet. */
+  isAhead(moment: HookMoment): boolean {
+    const { at, promptId, isClocked } = moment;
+    if (promptId !== null && this.#namesPrompts) return !this.#knows(promptId);
+    return isClocked && this.#isBehindPrompt(at);
+  }
+
+  /** Restores the state of another reader of this transcript. */
+  recall({ stops, unheard, prompts, isPromptHeard }: StopHooksState): void {
+    this.#pendingPrompts = prompts;
+    this.#isPromptHookSeen = isPromptHeard;
+    this.#stops = stops.filter((stop) => this.#place(stop) !== 'before');
+    this.#unclaimed = unheard;
+  }
+
+  /** @param hasFinalText the transcript has the open turn's final text */
+  heard(stop: Stop, hasFinalText: boolean): void {
+    if (this.#place(stop) === 'before') return;
+    if (!this.#isReliable(stop) && this.#claimsEnded(stop, hasFinalText)) return;
+    const last = this.#stops.findLast((one) => isRepeat(one, stop));
+    if (last === undefined) {
+      this.#stops = [...this.#stops.slice(-(MAX_STOPS - 1)), { ...stop, promptedAt: null }];
+      return;
+    }
+    const both = { ...last, text: last.text ?? stop.text, failure: last.failure ?? stop.failure };
+    this.#stops = this.#stops.map((one) => (one === last ? both : one));
+  }
+
+  /** A prompt's hook arrived. A prompt joining the open turn begins no turn. */
+  prompted({ at, promptId }: HookMoment, heardAt: number): void {
+    if (promptId !== null && this.#knows(promptId)) return;
+    const isOfOpen = this.#isByPrompt && !this.#isPromptHookSeen && this.#isPromptOf(this.#openedAt, at);
+    if (isOfOpen) this.#isPromptHookSeen = true;
+    else if (at > this.#reachedAt)
+      this.#pendingPrompts = [...this.#pendingPrompts, at].sort((a, b) => a - b).slice(-MAX_STOPS);
+    this.#stops = this.#stops.map((stop) =>
+      stop.at <= at && stop.promptedAt === null ? { ...stop, promptedAt: heardAt } : stop,
+    );
+  }
+
+  /** The main thread reached this line. Uses its timestamp unless the clocks disagree. */
+  reached(madeAt: number, readAt: number): void {
+    const at = Math.abs(readAt - madeAt) < CLOCKS_AGREE_MS ? madeAt : readAt;
+    this.#reachedAt = Math.max(this.#reachedAt, at);
+    this.#pendingPrompts = this.#pendingPrompts.filter((prompt) => prompt > at);
+  }
+
+  /** A main-thread line names its prompt. A turn may have several. */
+  named(promptId: string | null): void {
+    if (promptId === null || this.#knows(promptId)) return;
+    if (this.#openedAt === null) this.#beginPrompt(promptId);
+    else this.#prompts = [...this.#prompts, promptId];
+  }
+
+  /** @param prompt the prompt that opened the turn; undefined if no such line was read */
+  opened(at: number, prompt?: { promptId: string | null }): void {
+    this.#isByPrompt = prompt !== undefined;
+    if (prompt !== undefined) {
+      this.#namesPrompts = prompt.promptId !== null;
+      if (prompt.promptId === null || !this.#prompts.includes(prompt.promptId)) this.#beginPrompt(prompt.promptId);
+    }
+    this.#openedAt = at;
+    this.#isPromptHookSeen = prompt !== undefined && this.#isPromptOf(at, this.#pendingPrompts[0]);
+    if (this.#isPromptHookSeen) this.#pendingPrompts = this.#pendingPrompts.slice(1);
+    this.#stops = this.#stops.filter(
+      (stop) => this.#place(stop) !== 'before' && (this.#isNamed(stop) || stop.at >= at),
+    );
+  }
+
+  /** A hook blocked the stop: earlier hooks did not end the turn. */
+  held(at: number): void {
+    this.#stops = this.#stops.filter((stop) => stop.at > at || this.#place(stop) === 'ahead');
+  }
+
+  /** Stop of a turn that ended at `at`. A later hook belongs to a later turn. */
+  ownAt(at: number): PendingStop | null {
+    return (
+      this.#stops.findLast((stop) => this.#place(stop) === 'open' && (this.#isNamed(stop) || stop.at <= at)) ?? null
+    );
+  }
+
+  /** The turn ended by its hook, or because nothing followed. */
+  overByHook(): void {
+    const own = this.own;
+    this.#overAt = own?.at ?? this.#reachedAt;
+    this.#openedAt = null;
+    this.#stops = this.#stops.filter((stop) => stop !== own && this.#place(stop) !== 'before');
+  }
+
+  /**
+   * A line reports the end of the turn.
+   * @param texts the turn's final texts
+   * @param hasHook a stop hook runs at this kind of end
+   */
+  overByLine(at: number, texts: readonly string[], hasHook: boolean): void {
+    const own = this.ownAt(at);
+    // Clock skew may place its hook after the end; hooks before it belong to earlier turns.
+    const byText =
+      own === null ? this.#stops.findIndex((one) => !this.#isReliable(one) && containsText(texts, one.text)) : -1;
+    const left = this.#stops.slice(byText + 1);
+    this.#stops = left.filter((stop) => (this.#isNamed(stop) ? this.#place(stop) !== 'open' : stop.at > at));
+    if (own !== null || byText >= 0) this.#unclaimed = [];
+    else if (hasHook) this.#unclaimed = [...this.#unclaimed.slice(-(MAX_STOPS - 1)), texts];
+    this.#overAt = at;
+    this.#openedAt = null;
+  }
+
+  drop(stop: PendingStop): void {
+    this.#stops = this.#stops.filter((one) => one !== stop);
+  }
+
+  /** The session restarts: earlier hooks end nothing. */
+  clearBefore(at: number): void {
+    this.#stops = this.#stops.filter((stop) => stop.at >= at);
+  }
+
+  #beginPrompt(promptId: string | null): void {
+    this.#past = [...this.#past, ...this.#prompts].slice(-MAX_PAST);
+    this.#prompts = promptId === null ? [] : [promptId];
+    if (promptId !== null) this.#namesPrompts = true;
+  }
+
+  #knows(promptId: string): boolean {
+    return this.#prompts.includes(promptId) || this.#past.includes(promptId);
+  }
+
+  /** True if a prompt hook at `at` belongs to the line made at `madeAt`. */
+  #isPromptOf(madeAt: number | null, at: number | undefined): boolean {
+    return madeAt !== null && at !== undefined && at >= madeAt && at <= madeAt + PROMPT_HOOK_MS;
+  }
+
+  #isBehindPrompt(at: number): boolean {
+    return this.#pendingPrompts.some((prompt) => prompt < at);
+  }
+
+  #isNamed({ promptId }: HookMoment): boolean {
+    return promptId !== null && this.#namesPrompts;
+  }
+
+  #isReliable(stop: HookMoment): boolean {
+    return stop.isClocked || this.#isNamed(stop);
+  }
+
+  #place({ at, promptId, isClocked }: HookMoment): Place {
+    const isOpen = this.#openedAt !== null;
+    const isEarly = isOpen ? at < (this.#openedAt ?? 0) : at <= this.#overAt;
+    if (promptId !== null && this.#namesPrompts) {
+      if (this.#past.includes(promptId)) return 'before';
+      if (!this.#prompts.includes(promptId)) return 'ahead';
+      if (isOpen) return isEarly && !this.#isByPrompt ? 'before' : 'open';
+      return isEarly ? 'before' : 'ahead';
+    }
+    if (isClocked && isEarly) return 'before';
+    return isOpen && !this.#isBehindPrompt(at) ? 'open' : 'ahead';
+  }
+
+  /**
+   * True if a hook belongs to an ended turn that lacks its hook: it carries that turn's final text, or it carries none
+   * and the open turn has not reached its own.
+   */
+  #claimsEnded({ text }: Stop, hasFinalText: boolean): boolean {
+    const isMute = text === null && this.#openedAt !== null && !hasFinalText;
+    const late = isMute ? this.#unclaimed.length - 1 : this.#unclaimed.findIndex((texts) => containsText(texts, text));
+    if (late < 0) return false;
+    // Hooks of earlier turns will not come any more.
+    this.#unclaimed = this.#unclaimed.slice(late + 1);
+    return true;
+  }
+}
+
+/** True for a repeated hook of the same turn, which may carry less. */
+function isRepeat(one: PendingStop, stop: Stop): boolean {
+  if (one.promptId !== stop.promptId || one.isClocked !== stop.isClocked) return false;
+  if (stop.isClocked) return one.at === stop.at;
+  return one.promptedAt === null && (stop.text === null || one.text === null || stop.text === one.text);
+}

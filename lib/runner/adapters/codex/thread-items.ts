@@ -1,0 +1,210 @@
+import { type Fields, textOf } from '@interlude/protocol/fields';
+import { setBounded } from '../bounded-map';
+import type { PartAssembler } from '../writer/part-assembler';
+import type { SessionWriter } from '../writer/session-writer';
+import { boundValue } from '../writer/size-limits';
+import { CONTINUES_IN_BACKGROUND, type Commands } from './commands';
+import { callOf, thoughtOf } from './items';
+import type { Turns } from './turns';
+
+type Kind = 'text' | 'thought' | 'call';
+
+/** Items of the open turn that are in the log. */
+export interface ItemsProgress {
+  begun: { id: string; kind: Kind }[];
+  completed: string[];
+}
+
+const MAX_KNOWN = 4_000;
+/** Completed items of one turn kept in its progress. */
+const MAX_DONE = 512;
+/** Their arguments are complete at the start. */
+const COMPLETE_AT_START = new Set(['commandExecution', 'mcpToolCall', 'dynamicToolCall', 'sleep']);
+
+/**
+ * Writes the items of one thread. Deltas may be missing or repeated; the completed item is authoritative and written
+ * once, live or from history.
+ */
+export class ThreadItems {
+  readonly #writer: SessionWriter;
+  readonly #turns: Turns;
+  readonly #commands: Commands;
+  readonly #completed = new Map<string, true>();
+  readonly #open = new Map<string, Kind>();
+  /** Started by another process; how much was written is unknown. */
+  readonly #openBefore = new Map<string, true>();
+  /** Items whose start came on this connection: only their deltas are complete. */
+  readonly #started = new Map<string, true>();
+  #completedInTurn: string[] = [];
+  #revision = 0;
+
+  constructor(writer: SessionWriter, turns: Turns, commands: Commands) {
+    this.#writer = writer;
+    this.#turns = turns;
+    this.#commands = commands;
+  }
+
+  get place(): ItemsProgress {
+    return { begun: [...this.#open].map(([id, kind]) => ({ id, kind })), completed: this.#completedInTurn };
+  }
+
+  /** Changes whenever `place` does. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Resumes the open turn. */
+  takeUp({ begun, completed }: ItemsProgress): void {
+    this.#completedInTurn = completed;
+    for (const id of completed) setBounded(this.#completed, id, true, MAX_KNOWN);
+    for (const { id, kind } of begun) {
+      setBounded(this.#open, id, kind, MAX_KNOWN);
+      setBounded(this.#openBefore, id, true, MAX_KNOWN);
+    }
+    const named = (kind: Kind) => begun.filter((one) => one.kind === kind).map(({ id }) => id);
+    const turnId = this.#turns.running;
+    this.#parts(turnId).resume({ texts: named('text'), thoughts: named('thought'), calls: named('call') });
+  }
+
+  started(turnId: string | null, item: Fields): void {
+    const id = textOf(item.id);
+    if (id === null || this.#completed.has(id)) return;
+    const isNew = !this.#started.has(id);
+    this.#turns.enter(turnId, item);
+    setBounded(this.#started, id, true, MAX_KNOWN);
+    const parts = this.#parts(turnId);
+    const call = callOf(item);
+    const text = textOf(item.text);
+    if (call !== null) {
+      this.#begins(turnId, id, 'call');
+      parts.startCall(id, call.name);
+      parts.setArgs(id, call.args);
+      if (COMPLETE_AT_START.has(String(item.type))) parts.endCall(id);
+      if (item.type === 'commandExecution' && turnId !== null) this.#commands.started(id, turnId, item);
+    } else if (item.type === 'userMessage') this.#turns.userMessage(turnId, id, item, isNew);
+    else if (text !== null && (item.type === 'agentMessage' || item.type === 'plan')) {
+      this.#begins(turnId, id, 'text');
+      parts.setText('text', id, text);
+    }
+  }
+
+  delta(turnId: string | null, id: string, kind: 'text' | 'thought', delta: string): void {
+    if (delta === '' || this.#completed.has(id) || this.#openBefore.has(id) || !this.#started.has(id)) return;
+    this.#turns.enter(turnId, {});
+    this.#begins(turnId, id, kind);
+    this.#parts(turnId).appendText(kind, id, delta);
+  }
+
+  wrote(id: string, delta: string): void {
+    if (this.#started.has(id)) this.#commands.wrote(id, delta);
+  }
+
+  completed(turnId: string | null, item: Fields): void {
+    const id = textOf(item.id);
+    if (id === null || this.#completed.has(id)) return;
+    this.#turns.enter(turnId, item);
+    setBounded(this.#completed, id, true, MAX_KNOWN);
+    if (this.#turns.open?.turnId === turnId) this.#completedInTurn = [...this.#completedInTurn, id].slice(-MAX_DONE);
+    this.#open.delete(id);
+    this.#revision += 1;
+    if (item.type === 'commandExecution' && this.#commandEnded(turnId, id, item)) return;
+    const parts = this.#parts(turnId);
+    const call = callOf(item);
+    if (call === null) this.#writeItem(turnId, id, item, parts);
+    else {
+      parts.startCall(id, call.name);
+      parts.setArgs(id, call.args);
+      parts.setResult(id, call.result, { isError: call.isError, edits: call.edits });
+    }
+  }
+
+  /** Reconciles with Codex's list of background commands. */
+  listed(terminals: readonly Fields[], now: number): void {
+    const ids = new Set(terminals.flatMap(({ itemId }) => textOf(itemId) ?? []));
+    this.#commands.listed(ids, now);
+    const { open } = this.#turns;
+    for (const terminal of terminals) {
+      const id = textOf(terminal.itemId);
+      if (id === null || this.#commands.has(id) || this.#completed.has(id)) continue;
+      setBounded(this.#started, id, true, MAX_KNOWN);
+      // It may be the turn's own command and end within it.
+      if (open !== null) this.started(open.turnId, { ...terminal, id, type: 'commandExecution' });
+      else this.#commands.found(id, terminal, this.#turns.taskOf(null));
+    }
+  }
+
+  /** Continues running commands as tasks before the turn ends. */
+  turnEnding(turnId: string): void {
+    const parts = this.#parts(turnId);
+    for (const id of this.#commands.turnEnded(turnId, this.#turns.taskOf(turnId)))
+      parts.setResult(id, CONTINUES_IN_BACKGROUND);
+    this.turnGone();
+  }
+
+  turnGone(): void {
+    this.#completedInTurn = [];
+    this.#open.clear();
+    this.#openBefore.clear();
+    this.#revision += 1;
+  }
+
+  /** A new connection may have missed items. */
+  reconnected(): void {
+    this.#started.clear();
+  }
+
+  #writeItem(turnId: string | null, id: string, item: Fields, parts: PartAssembler): void {
+    const text = textOf(item.text) ?? '';
+    switch (item.type) {
+      case 'userMessage':
+        this.#turns.userMessage(turnId, id, item, !this.#started.has(id));
+        return;
+      case 'agentMessage':
+      case 'plan':
+        if (text !== '') this.#turns.setLastText(text);
+        parts.setText('text', id, text);
+        break;
+      case 'reasoning':
+        parts.setText('thought', id, thoughtOf(item));
+        break;
+      case 'exitedReviewMode':
+        parts.setText('text', id, textOf(item.review) ?? '');
+        break;
+      case 'enteredReviewMode':
+        this.#writer.notice(`Review started: ${textOf(item.review) ?? ''}`);
+        return;
+      case 'contextCompaction':
+        this.#writer.notice('The conversation was compacted.');
+        return;
+      case 'subAgentActivity':
+        return;
+      default:
+        this.#writer.custom(`codex:item/${textOf(item.type) ?? 'unknown'}`, boundValue(item));
+        return;
+    }
+    parts.endText();
+  }
+
+  /** @returns true for a background task or an unknown command */
+  #commandEnded(turnId: string | null, id: string, item: Fields): boolean {
+    if (!this.#writer.isRunning(id)) {
+      if (!this.#turns.isOver(turnId) || this.#commands.has(id)) {
+        this.#commands.answered(id);
+        return false;
+      }
+      this.#commands.found(id, item, this.#turns.taskOf(turnId));
+    }
+    this.#commands.ended(id, item);
+    return true;
+  }
+
+  #begins(turnId: string | null, id: string, kind: Kind): void {
+    if (this.#turns.open?.turnId !== turnId || this.#open.has(id)) return;
+    setBounded(this.#open, id, kind, MAX_KNOWN);
+    this.#revision += 1;
+  }
+
+  #parts(turnId: string | null): PartAssembler {
+    return this.#writer.parts(this.#turns.taskOf(turnId));
+  }
+}
