@@ -1,13 +1,12 @@
-import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { SessionState } from '@interlude/protocol/agent-state';
-import type { NewAuditEntry } from '@interlude/protocol/audit';
+import type { NewAuditEntry } from '@interlude/protocol/access';
+import type { AgUiEvent, TurnKind } from '@interlude/protocol/ag-ui';
 import type { CommandState, CommandType, WakeRule } from '@interlude/protocol/commands';
 import type { LogMarker } from '@interlude/protocol/envelope';
-import type { InboxClaim, InboxKind } from '@interlude/protocol/inbox';
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { InboxClaim } from '@interlude/protocol/inbox';
 import type { Insight, Obligation, ParkedState, Task, TaskStatus } from '@interlude/protocol/read-models';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
-import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
+import type { TurnHeader, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
+import type { InboxKind, LogLevel, SessionState } from '@interlude/protocol/vocabulary';
 import type { WebhookDeliveryState } from '@interlude/protocol/webhook';
 import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';

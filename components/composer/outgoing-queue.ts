@@ -1,4 +1,4 @@
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { retryDelayMs } from '@interlude/protocol/retry-delay';
 import { Store } from '@/components/live/store';
 import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';

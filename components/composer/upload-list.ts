@@ -1,10 +1,5 @@
-import {
-  type Attachment,
-  type AttachmentKind,
-  attachmentKind,
-  isImageType,
-  textInstead,
-} from '@interlude/protocol/attachments';
+import { type AttachmentKind, attachmentKind, isImageType, textInstead } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import {
   MAX_ATTACHMENT_BYTES,
   MAX_MESSAGE_ATTACHMENT_BYTES,

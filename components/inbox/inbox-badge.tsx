@@ -1,6 +1,8 @@
 'use client';
 
-import { INBOX_KINDS, type InboxItem, isNews, placeOf } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { isNews, placeOf } from '@interlude/protocol/inbox-rules';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';

@@ -1,5 +1,6 @@
-import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import { type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
 import { RowCounts } from '@/components/live/row-counts';
 

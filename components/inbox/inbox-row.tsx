@@ -1,7 +1,9 @@
 'use client';
 
-import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inbox';
-import type { Sending } from '@interlude/protocol/sending';
+import type { Sending } from '@interlude/protocol/commands';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { placeOf } from '@interlude/protocol/inbox-rules';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { clsx } from 'clsx';
 import { memo } from 'react';
 import { useMayAct } from '@/components/access/may-act';

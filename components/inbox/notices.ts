@@ -1,6 +1,8 @@
-import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { isNews, placeOf } from '@interlude/protocol/inbox-rules';
 import type { Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/vocabulary';
 import { sessionTitle } from '@/components/sessions/session-words';
 import { plainWords } from '@/components/ui/plain-words';
 import { inQuotes, nameText } from '@/components/ui/verbatim';

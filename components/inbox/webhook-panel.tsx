@@ -1,6 +1,6 @@
 'use client';
 
-import { INBOX_KINDS } from '@interlude/protocol/inbox';
+import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
 import type {
   WebhookDeliveries,
   WebhookDelivery,

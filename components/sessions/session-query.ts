@@ -1,8 +1,8 @@
 'use client';
 
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import { placed, unplaced } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import { useEffect, useState } from 'react';
 
 /** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */

@@ -1,6 +1,7 @@
-import type { SessionState, StateNote } from '@interlude/protocol/agent-state';
+import type { StateNote } from '@interlude/protocol/agent-state';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
 import { hasBrokenOff, isAtWork, isLost, isSeen } from '@interlude/protocol/session-standing';
+import type { SessionState } from '@interlude/protocol/vocabulary';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';

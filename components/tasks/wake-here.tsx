@@ -1,8 +1,8 @@
 'use client';
 
-import type { CommandAnswer } from '@interlude/protocol/commands';
+import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
 import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
-import { type Sending, sendingTo } from '@interlude/protocol/sending';
+import { sendingTo } from '@interlude/protocol/sending';
 import { refusalOf } from '@interlude/protocol/takes';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';

@@ -1,35 +1,29 @@
-import type { Position } from './position';
+import * as z from 'zod';
+import { Position } from './field-schemas';
 
-/** What a fleet did lately. Times are epoch milliseconds on the server's clock. */
+/** Recent activity of the fleet. Times are epoch milliseconds on the server's clock. */
 
-/** A step of a histogram: what took at least `fromMs`, and less than `toMs`; null: however long. */
-export interface DurationStep {
-  fromMs: number;
-  toMs: number | null;
-  count: number;
-}
-
-/** `GET /activity` */
-export interface Activity {
-  position: Position;
-  /** When it was read, on the server's clock. */
-  at: number;
-  /** The first of the minutes below. */
-  since: number;
-  /** How many events came in each minute from `since` on; the last one is not over. */
-  events: number[];
-  /** How long the last tasks ran that have ended, up to MOST_MEASURED of them. */
-  tasks: DurationStep[];
-  /** How long people and agents waited for the last replies that were given, up to MOST_MEASURED of them. */
-  answers: DurationStep[];
-}
-
-/** Of how many tasks, and of how many replies, it is told how long they took. */
+/** Number of tasks, and of replies, that are measured: the newest. */
 export const MOST_MEASURED = 500;
+
+export const DurationStep = z
+  .object({ fromMs: z.number(), toMs: z.number().nullable(), count: z.number() })
+  .describe('A step of a histogram: durations from `fromMs` to below `toMs`; null: without limit.');
+export type DurationStep = z.infer<typeof DurationStep>;
+
+export const Activity = z.object({
+  position: Position,
+  at: z.number().describe('When it was read, on the server’s clock.'),
+  since: z.number().describe('Start of the first minute in `events`.'),
+  events: z.array(z.number()).describe('Events received in each minute from `since`; the last minute is not over.'),
+  tasks: z.array(DurationStep).describe(`Durations of the last ended tasks, up to ${MOST_MEASURED}.`),
+  answers: z.array(DurationStep).describe(`Waits for the last replies of people and agents, up to ${MOST_MEASURED}.`),
+});
+export type Activity = z.infer<typeof Activity>;
 
 const STEPS_MS = [0, 1_000, 10_000, 60_000, 600_000, 3_600_000];
 
-/** How many of some durations, in milliseconds, are in each step. What counts as negative by a wrong clock is in the first. */
+/** A histogram of durations in milliseconds. A negative duration, from a wrong clock, counts in the first step. */
 export function durationSteps(durations: readonly number[]): DurationStep[] {
   return STEPS_MS.map((fromMs, at) => {
     const toMs = STEPS_MS[at + 1] ?? null;

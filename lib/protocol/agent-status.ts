@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { REPORT_STATES } from './agent-state';
 import { MAX_EVERY_MS } from './limits';
-import { LOG_LEVELS } from './log-levels';
+import { LOG_LEVELS, REPORT_STATES } from './vocabulary';
 
 /**
  * What a runner says about itself and its agent: the `status` of a status record. `versions.protocol` is the version of

@@ -1,21 +1,12 @@
 import { cutText } from './cut-text';
+import type { Attachment } from './field-schemas';
 import { fieldsOf, listOf, textOf } from './fields';
 import { MAX_MESSAGE_ATTACHMENTS } from './limits';
 
 /** What a message carries besides its text. @see PROTOCOL.md, Attachments */
 
-/** As a message names it: the same bytes may have another name in another message. */
-export interface AttachmentRef {
-  /** SHA-256 of the bytes, in lower-case hex. */
-  hash: string;
-  name: string;
-}
-
-export interface Attachment extends AttachmentRef {
-  /** One of the types that are taken, without parameters. */
-  mediaType: string;
-  bytes: number;
-}
+/** An attachment as a message names it. */
+export type AttachmentRef = Pick<Attachment, 'hash' | 'name'>;
 
 /** What an agent may take, in a status record's `attachments`. */
 export const ATTACHMENT_KINDS = ['image', 'file'] as const;

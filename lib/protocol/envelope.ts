@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type { AgUiEvent } from './ag-ui';
-import { idSchema, textUpTo, timeSchema } from './field-schemas';
+import { idSchema, Position, textUpTo, timeSchema } from './field-schemas';
 import { MAX_ID_LENGTH, MAX_RECORDS_PER_REQUEST } from './limits';
-import { LOG_LEVELS } from './log-levels';
-import type { RejectionCode } from './rejections';
+import { LOG_LEVELS, REJECTION_CODES } from './vocabulary';
 
 /** What a runner sends: `POST /events`. @see PROTOCOL.md, Ingest */
 
@@ -86,12 +85,19 @@ export const rawRecordSchema = z.looseObject({ seq: z.number().int().min(1) });
 /** The outbox id under which the server itself writes; nobody else may use it. */
 export const SERVER_PRODUCER_ID = 'interlude';
 
-export interface IngestAnswer {
-  /** Every record up to this one is on disk. */
-  ackedSeq: number;
-  accepted: number;
-  duplicates: number;
-  /** Records that were kept in quarantine instead of taken. They are acknowledged: don't send them again. */
-  rejected: { seq: number; code: RejectionCode; message: string }[];
-  position: string;
-}
+export const RejectionCode = z
+  .enum(REJECTION_CODES)
+  .describe(
+    '`agent_of_another_token`: the sender’s token does not cover the agent. `reserved_name`: only the server writes events of this name. `task_of_no_session`, `task_of_several_sessions`: the task can’t be traced to one session, and the record is parked. `not_storable`: the database refuses the record.',
+  );
+
+export const IngestAnswer = z.object({
+  ackedSeq: z.number().describe('Every record up to this one is on disk.'),
+  accepted: z.number(),
+  duplicates: z.number(),
+  rejected: z
+    .array(z.object({ seq: z.number(), code: RejectionCode, message: z.string() }))
+    .describe('Records kept in quarantine instead of accepted. They are acknowledged: don’t send them again.'),
+  position: Position,
+});
+export type IngestAnswer = z.infer<typeof IngestAnswer>;

@@ -111,3 +111,59 @@ export function inputUserMessages(event: AgUiEvent): { id: string; text: string 
   }
   return found.reverse();
 }
+
+/** The names of the CUSTOM events Interlude understands. Others are stored and ignored. */
+export const CUSTOM = {
+  taskStarted: 'task:started',
+  taskProgress: 'task:progress',
+  taskUpdated: 'task:updated',
+  taskCompleted: 'task:completed',
+  /** What a task wrote. `value` is TaskOutputValue; where ingest has made one of many, `output` in it is a TaskOutput. */
+  taskOutput: 'task:output',
+  requestOpened: 'request:opened',
+  requestResolved: 'request:resolved',
+  /** The agent's process runs, again or for the first time: the session can be written to before its first turn. */
+  sessionStarted: 'session:started',
+  /** The agent's process ended. `value` is `{ reason, exitCode? }`. */
+  sessionEnded: 'session:ended',
+  /** What a producer had to drop. `value` is `{ count, reason }`. Written by ingest from a `lost` record. */
+  lost: 'interlude:lost',
+  /**
+   * A record ingest could not take as it was. `value` is `{ seq, code, message }`; of those that came before the session
+   * began, `{ count, message }`. Written by ingest.
+   */
+  quarantined: 'interlude:quarantined',
+  /** Here was told of the end of another session's task. `value` is TaskElsewhereValue. Written by ingest. */
+  taskElsewhere: 'interlude:task-elsewhere',
+  /**
+   * A turn of another session was told of the end of a task of this one. `value` is TaskToldValue. Written by ingest.
+   */
+  taskTold: 'interlude:task-told',
+  /** A person said whose a parked task is. `value` is ParkedSettledValue. Written by the server. */
+  parkedAssigned: 'interlude:parked-assigned',
+  /** A person said that what was told of a parked task is of no use. `value` is ParkedSettledValue. */
+  parkedDiscarded: 'interlude:parked-discarded',
+  /**
+   * The oldest turns were removed: `metadata.interlude.removed` says which, of which `value` is a copy,
+   * `{ up_to, turns }`. Written by the server.
+   */
+  removed: 'interlude:removed',
+  /** A task still runs whose turn was removed: from here on it stands here. `value` is `{ task_id, run_id? }`. */
+  taskGoesOn: 'interlude:task-goes-on',
+  /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
+  notice: 'interlude:notice',
+  /** How a message that was queued for the agent went on. `value` is MessageDeliveryValue. Written by the server. */
+  messageDelivery: 'message:delivery',
+  /** What people asked of the agent besides messages. `value` is CommandEventValue. Written by the server. */
+  commandQueued: 'command:queued',
+  commandDone: 'command:done',
+  commandFailed: 'command:failed',
+  /** A reply was waived: it is not owed any longer, though nobody replied. `value` is ObligationWaivedValue. */
+  obligationWaived: 'obligation:waived',
+  /** A person took a text for the reply to a message. `value` is ObligationAcceptedValue. Written by the server. */
+  obligationAccepted: 'obligation:accepted',
+  /** Nothing is heard of the session any more. `value` is RunnerAwayValue. Written by the server. */
+  runnerAway: 'runner:away',
+  /** The same runner is there again. `value` is `{ away_since, at_rest? }`. Written by the server. */
+  runnerBack: 'runner:back',
+} as const;

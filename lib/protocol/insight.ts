@@ -1,8 +1,8 @@
 import { cutText } from './cut-text';
 import { idSchema } from './field-schemas';
 import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
-import type { LogLevel } from './log-levels';
 import { isFailure } from './signals';
+import type { LogLevel } from './vocabulary';
 
 /**
  * What a log line tells beside its words: an observation by name, or a failure. @see PROTOCOL.md, What `log` may say

@@ -1,11 +1,9 @@
 import * as z from 'zod';
-import { SESSION_STATES } from './agent-state';
 import { MAX_ATTACHMENT_NAME } from './attachments';
-import { INBOX_KINDS } from './inbox';
 import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
-import { LOG_LEVELS } from './log-levels';
 import { isPosition, positionToNumber } from './position';
+import { INBOX_KINDS, LOG_LEVELS, SESSION_STATES } from './vocabulary';
 
 /**
  * What the arguments of GET routes may be. Each is given as the list of its values; an issue's message says what it must

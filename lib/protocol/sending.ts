@@ -1,14 +1,5 @@
+import type { Sending } from './commands';
 import type { AgentSummary, SessionSummary } from './read-models';
-
-/** What becomes of a message that is sent now, and why, in a sentence. */
-export type Sending =
-  | { kind: 'allowed'; reason: null }
-  /** It may reach nobody. */
-  | { kind: 'warned'; reason: string }
-  /** It waits until it can be taken. */
-  | { kind: 'queued'; reason: string }
-  /** Nobody can ever take it. */
-  | { kind: 'refused'; reason: string };
 
 type Addressee = Pick<SessionSummary, 'state' | 'stateReason' | 'evidence' | 'observations' | 'wakeable'>;
 type Listener = Pick<AgentSummary, 'connection' | 'connectedSince'>;

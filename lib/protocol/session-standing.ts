@@ -1,5 +1,5 @@
-import type { SessionState } from './agent-state';
 import type { SessionSummary } from './read-models';
+import type { SessionState } from './vocabulary';
 
 /** Whether its agent's process has ended. */
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {

@@ -1,4 +1,4 @@
-import type { LogLevel } from './log-levels';
+import type { LogLevel } from './vocabulary';
 
 /** A hook that died. */
 export const HOOK_FATAL = 'hook_fatal';

@@ -1,5 +1,6 @@
 import type { CommandFrameData } from './commands';
 import type { Frame } from './frames';
+import { MAX_ID_LENGTH } from './limits';
 
 /** A frame of a runner's stream of commands. */
 export type CommandFrame = {
@@ -32,3 +33,24 @@ export const SSE_HEADERS = {
   'cache-control': 'no-cache, no-store, no-transform',
   'x-accel-buffering': 'no',
 } as const;
+
+export type Topic = { kind: 'fleet' } | { kind: 'session'; sessionId: string } | { kind: 'logs'; agentId: string };
+
+/** @returns null when `text` names no topic */
+export function parseTopic(text: string): Topic | null {
+  if (text === 'fleet') return { kind: 'fleet' };
+  const [, prefix, id] = /^(session|logs):(.+)$/s.exec(text) ?? [];
+  if (id === undefined || id.length > MAX_ID_LENGTH) return null;
+  return prefix === 'session' ? { kind: 'session', sessionId: id } : { kind: 'logs', agentId: id };
+}
+
+export function formatTopic(topic: Topic): string {
+  switch (topic.kind) {
+    case 'fleet':
+      return 'fleet';
+    case 'session':
+      return `session:${topic.sessionId}`;
+    case 'logs':
+      return `logs:${topic.agentId}`;
+  }
+}

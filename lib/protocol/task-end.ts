@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM } from './ag-ui';
-import { customName, customValue, pickText } from './event-fields';
+import type { AgUiEvent } from './ag-ui';
+import { CUSTOM, customName, customValue, pickText } from './event-fields';
 import type { TaskEnd } from './read-models';
 
 /** The words of agents for the end of a task, each with ours. */

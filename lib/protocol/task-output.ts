@@ -3,33 +3,15 @@ import { cutText } from './cut-text';
 import { fieldsOf, listOf, numberOf, textOf } from './fields';
 import { MAX_CAPTION, MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from './limits';
 import { utf8Length } from './log-text';
+import type { TaskOutput } from './read-models';
 
 /**
- * What a background task has written to its output file, as far as it is kept: the newest `MAX_TASK_OUTPUT_BYTES`.
+ * The kept output of a background task: the newest `MAX_TASK_OUTPUT_BYTES` of its file.
  *
- * Ordering: a piece is what the file holds between two of its places. One that begins where the last one ended goes on
- * from it; one further on leaves a hole; one before that place starts over.
- * Failure: whatever an event says, it becomes some output. What is kept never depends on how the pieces were cut.
+ * Ordering: a piece covers a byte range of the file. One that starts where the last ended continues it; one further on
+ * leaves a hole; an earlier one starts the output over.
+ * Failure: every event yields some output, however malformed. The result does not depend on how pieces were cut.
  */
-export interface TaskOutput {
-  /** In the order of the file. Between two of them, and before the first one, something is not kept. */
-  parts: OutputPart[];
-  /** How many secrets the runner took out of what it told since it last started over. */
-  redacted: number;
-  /** When the last of it was written, on the runner's clock, as far as it said so; else when that was told. */
-  lastAt: number;
-  /** Nothing more comes. */
-  hasEnded: boolean;
-  /** Why the rest could not be read. */
-  error: string | null;
-}
-
-export interface OutputPart {
-  /** Bytes of the file. Of a part whose beginning was cut off, `from` is about right where its text is not as written. */
-  from: number;
-  to: number;
-  text: string;
-}
 
 /** How much its file holds, as far as was told. */
 export function outputSize({ parts }: TaskOutput): number {

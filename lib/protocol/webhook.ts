@@ -1,71 +1,66 @@
-import type { InboxItem, InboxKind } from './inbox';
-import type { Position } from './position';
+import * as z from 'zod';
+import { Position } from './field-schemas';
+import { type InboxItem, InboxKind } from './inbox';
 
-/** The webhook: who is not looking is told what came up in the inbox. Times are epoch milliseconds on the server's clock. */
+/** The webhook: reports what comes up in the inbox. Times are epoch milliseconds on the server's clock. */
 
-/**
- * - `waiting`: it is to be sent, or sent again
- * - `delivered`: the receiver has said 2xx
- * - `withdrawn`: it needed nobody any more before it was delivered
- * - `gave-up`: it could not be delivered for a day
- */
-export type WebhookDeliveryState = 'waiting' | 'delivered' | 'withdrawn' | 'gave-up';
-
-/** What is sent. `text` is what Slack and those who take the same show. */
+/** The request body. `text` is what Slack and compatible receivers show. */
 export interface WebhookBody {
   text: string;
   interlude: {
     type: 'inbox.opened' | 'test';
     item: Pick<InboxItem, 'id' | 'kind' | 'agentId' | 'sessionId' | 'title' | 'count' | 'since'> | null;
-    /** Where a person can see to it; null if the server does not know its own address. */
+    /** Page where a person can handle it; null if the server does not know its own address. */
     url: string | null;
   };
 }
 
-/** As in the header `webhook-id`: the same for each attempt. @param position where the item came up */
+/** The `webhook-id` header, the same for each attempt. @param position where the item came up */
 export function deliveryId(position: number): string {
   return `inbox_${position}`;
 }
 
-/** `GET /webhook` */
-export interface WebhookStatus {
-  /** Null: none is set. */
-  webhook: { host: string; kinds: InboxKind[]; signed: boolean } | null;
-  /** Why what is set is not used; null if it is, or nothing is. */
-  problem: string | null;
-  waiting: number;
-  /** The last delivery that was attempted. */
-  last: WebhookDelivery | null;
-  position: Position;
-}
+export const WebhookDeliveryState = z
+  .enum(['waiting', 'delivered', 'withdrawn', 'gave-up'])
+  .describe(
+    '`waiting`: to be sent, or sent again. `delivered`: the receiver answered 2xx. `withdrawn`: the item was done before it was delivered. `gave-up`: delivery failed for a day.',
+  );
+export type WebhookDeliveryState = z.infer<typeof WebhookDeliveryState>;
 
-export interface WebhookDelivery {
-  /** As in the header `webhook-id`. */
-  id: string;
-  itemId: string;
-  kind: InboxKind;
-  state: WebhookDeliveryState;
-  attempts: number;
-  createdAt: number;
-  dueAt: number;
-  attemptedAt: number | null;
-  /** The status of the last answer; null if there was none. */
-  status: number | null;
-  /** Why the last attempt failed; null if it did not. */
-  error: string | null;
-}
+export const WebhookDelivery = z.object({
+  id: z.string().describe('As in the `webhook-id` header.'),
+  itemId: z.string(),
+  kind: InboxKind,
+  state: WebhookDeliveryState,
+  attempts: z.number(),
+  createdAt: z.number(),
+  dueAt: z.number(),
+  attemptedAt: z.number().nullable(),
+  status: z.number().nullable().describe('Status of the last response; null if there was none.'),
+  error: z.string().nullable().describe('Why the last attempt failed; null if it did not.'),
+});
+export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
-/** `GET /webhook/deliveries`: the newest first. */
-export interface WebhookDeliveries {
-  position: Position;
-  deliveries: WebhookDelivery[];
-  /** Where the next page begins, as `before` takes it; null at the end. */
-  next: Position | null;
-}
+export const WebhookStatus = z.object({
+  webhook: z
+    .object({ host: z.string(), kinds: z.array(InboxKind), signed: z.boolean() })
+    .nullable()
+    .describe('Null: none is configured.'),
+  problem: z.string().nullable().describe('Why the configured webhook is not used; null if it is, or if none is set.'),
+  waiting: z.number(),
+  last: WebhookDelivery.nullable().describe('The last attempted delivery.'),
+  position: Position,
+});
+export type WebhookStatus = z.infer<typeof WebhookStatus>;
 
-/** `POST /webhook/test`: 200, whatever came of it. */
-export interface WebhookTest {
-  delivered: boolean;
-  status: number | null;
-  error: string | null;
-}
+export const WebhookDeliveries = z.object({
+  position: Position,
+  deliveries: z.array(WebhookDelivery).describe('Newest first.'),
+  next: Position.nullable().describe('Cursor for `before`; null at the end.'),
+});
+export type WebhookDeliveries = z.infer<typeof WebhookDeliveries>;
+
+export const WebhookTest = z
+  .object({ delivered: z.boolean(), status: z.number().nullable(), error: z.string().nullable() })
+  .describe('Result of the call. The status of this answer is 200 even if the call failed.');
+export type WebhookTest = z.infer<typeof WebhookTest>;

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { NewToken } from '@interlude/protocol/access';
-import type { AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type { AuditEntry, AuditPage, NewToken } from '@interlude/protocol/access';
 import type { Storage } from '@interlude/protocol/storage';
 import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';

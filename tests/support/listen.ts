@@ -1,5 +1,5 @@
-import { parseTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING } from '@interlude/protocol/scope';
+import { parseTopic, type Topic } from '@interlude/protocol/sse';
 import { readable } from '@/lib/server/access/stream-answer';
 import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';
 import { FrameReader } from './frames';

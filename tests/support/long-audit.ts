@@ -1,4 +1,4 @@
-import type { AuditPage } from '@interlude/protocol/audit';
+import type { AuditPage } from '@interlude/protocol/access';
 import { hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
 import type { AccessStage } from './access-stage';
 

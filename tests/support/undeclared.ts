@@ -1,13 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { StrictEvent } from '@/lib/server/agui/strict-event';
-import made from '@/lib/server/open-api/answer-schemas.json';
+import { openApiDocument } from '@/lib/server/open-api/open-api-document';
 
-/** The types that the API declares, without fields that they do not name: what is served is to be declared. */
+/** The document's types with `additionalProperties: false`: every served field must be declared. */
 const ajv = new Ajv2020({ strict: false });
-ajv.addSchema({ $id: 'made', components: { schemas: closed(made.schemas) } });
-const check = ajv.compile({ $ref: 'made#/components/schemas/ServedEvent' });
+ajv.addSchema({ $id: 'document', components: { schemas: closed(openApiDocument([]).components.schemas) } });
+const check = ajv.compile({ $ref: 'document#/components/schemas/ServedEvent' });
 
-/** @returns what of these events the type of what AG-UI clients are served does not declare; null if nothing */
+/** The first event with a field that `ServedEvent` does not declare, as text; null if there is none. */
 export function undeclaredIn(events: readonly StrictEvent[]): string | null {
   const found = events.find((event) => !check(JSON.parse(JSON.stringify(event))));
   return found === undefined ? null : JSON.stringify([found, check.errors?.slice(0, 4)]);

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { act, cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
 import { createRef } from 'react';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, textOf } from '@interlude/protocol/fields';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { HEARTBEAT } from '@interlude/protocol/sse';

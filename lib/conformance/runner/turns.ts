@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { agree, type Check, hold } from '../check';
 import { type RunnerStage, saidIn } from './runner-stage';
 

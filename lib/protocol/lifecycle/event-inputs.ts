@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
-import { customName, customValue, idField, pick, pickId, pickText, subagentTaskId } from '../event-fields';
+import type { AgUiEvent } from '../ag-ui';
+import { CUSTOM, customName, customValue, idField, pick, pickId, pickText, subagentTaskId } from '../event-fields';
 import { interludeOf } from '../interlude-metadata';
 import { taskEndTold } from '../task-end';
 import type { InputOf, Kind } from './grammar';

@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent } from '../ag-ui';
-import { contentText, customValue, pickText } from '../event-fields';
+import type { AgUiEvent, TimedEvent } from '../ag-ui';
+import { CUSTOM, contentText, customValue, pickText } from '../event-fields';
 import { compact, textOf } from '../fields';
 import { interludeOf } from '../interlude-metadata';
 import { Entities } from './entities';

@@ -1,9 +1,10 @@
 import { cutText } from '../cut-text';
-import type { Attention, InboxKind } from '../inbox';
+import type { Attention } from '../inbox-rules';
 import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '../limits';
 import type { AgentSummary, Obligation, SessionSummary, Task } from '../read-models';
 import { failedSince, failureReason, isLost, isSeen } from '../session-standing';
 import { outageOf } from '../told-of-agent';
+import type { InboxKind } from '../vocabulary';
 import type { OpenRequest } from './open-requests';
 
 /** What of a session needs a person, apart from the replies it owes. */

@@ -1,6 +1,7 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
 import { spanOf } from '../duration';
 import {
+  CUSTOM,
   contentText,
   customName,
   customValue,
@@ -19,8 +20,8 @@ import { fileEdits } from '../file-edits';
 import { interludeOf } from '../interlude-metadata';
 import { planEntries } from '../plan-entries';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
-import { PARKING_CODES, type RejectionCode } from '../rejections';
 import { normaliseTaskEnd, taskEndTold } from '../task-end';
+import { PARKING_CODES, type RejectionCode } from '../vocabulary';
 import { foldCommand, foldDelivery } from './command-items';
 import type { EventEntry } from './event-entry';
 import { grown, withCut } from './grown';

@@ -1,7 +1,8 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
 import type { Sender } from '../commands';
 import { cutText } from '../cut-text';
 import {
+  CUSTOM,
   contentText,
   customName,
   customValue,

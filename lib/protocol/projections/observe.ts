@@ -1,7 +1,8 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
 import type { Observations, Observed, SelfReport } from '../agent-state';
 import { cutText } from '../cut-text';
 import {
+  CUSTOM,
   caption,
   contentText,
   customName,

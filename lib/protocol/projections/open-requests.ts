@@ -1,7 +1,6 @@
-import { CUSTOM } from '../ag-ui';
 import { answerBy } from '../answer-by';
 import { cutText } from '../cut-text';
-import { caption, customName, customValue, pickId, pickText, pickTime } from '../event-fields';
+import { CUSTOM, caption, customName, customValue, pickId, pickText, pickTime } from '../event-fields';
 import { interludeOf } from '../interlude-metadata';
 import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '../limits';
 import type { Position } from '../position';

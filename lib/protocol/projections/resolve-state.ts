@@ -1,15 +1,8 @@
-import type {
-  EvidenceSource,
-  Observations,
-  Observed,
-  SessionState,
-  StateEvidence,
-  StateNote,
-  StateRule,
-} from '../agent-state';
+import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-state';
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
 import { hasBrokenOff, lastFailure } from '../session-standing';
+import type { SessionState } from '../vocabulary';
 
 /** All that a session's state follows from, besides the time. */
 export interface StateFacts {

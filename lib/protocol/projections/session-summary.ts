@@ -1,6 +1,5 @@
-import { CUSTOM } from '../ag-ui';
 import { cutText } from '../cut-text';
-import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from '../event-fields';
+import { CUSTOM, contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from '../event-fields';
 import { fieldsOf } from '../fields';
 import { interludeOf } from '../interlude-metadata';
 import { COMMAND_EXPIRY_MS, MAX_PREVIEW, MAX_TITLE } from '../limits';

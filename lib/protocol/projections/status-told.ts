@@ -1,11 +1,12 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
-import type { Observations, ProcessExit, ReportState, SelfReport } from '../agent-state';
+import type { AgUiEvent } from '../ag-ui';
+import type { Observations, ProcessExit, SelfReport } from '../agent-state';
 import type { AgentStatus } from '../agent-status';
 import { cutText } from '../cut-text';
-import { caption, customName } from '../event-fields';
+import { CUSTOM, caption, customName } from '../event-fields';
 import { interludeOf } from '../interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '../limits';
 import { taskEndTold } from '../task-end';
+import type { ReportState } from '../vocabulary';
 
 /** What a status record tells of its session's state. */
 export interface StatusTold {

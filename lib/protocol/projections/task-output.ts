@@ -1,5 +1,4 @@
-import { CUSTOM } from '../ag-ui';
-import { customName } from '../event-fields';
+import { CUSTOM, customName } from '../event-fields';
 import { interludeOf } from '../interlude-metadata';
 import type { TaskOutputDetail } from '../read-models';
 import { appendOutputs } from '../task-output';

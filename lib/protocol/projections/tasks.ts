@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM, type TurnTrigger } from '../ag-ui';
+import type { AgUiEvent, TurnTrigger } from '../ag-ui';
 import {
+  CUSTOM,
   caption,
   customName,
   customValue,

@@ -2,10 +2,10 @@ import { subagentTaskId } from '../event-fields';
 import { interludeOf } from '../interlude-metadata';
 import { comparePositions, laterPosition, type Position } from '../position';
 import type { Item, RemovedHistory, TranscriptPage } from '../read-models';
-import { NO_PLACES, type TurnPlaces } from '../turn-places';
+import type { TurnPlaces } from '../turn-places';
 import type { EventEntry } from './event-entry';
 import { foldItems } from './items';
-import type { Placement } from './placement';
+import { NO_PLACES, type Placement } from './placement';
 import { type LoadedTurns, TranscriptDraft } from './transcript-draft';
 import { placeEvents } from './turns';
 

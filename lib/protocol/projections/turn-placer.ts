@@ -4,17 +4,10 @@ import { addTo } from '../grouped';
 import { interludeOf } from '../interlude-metadata';
 import { MAX_NAMED } from '../limits';
 import { comparePositions, type Position } from '../position';
-import {
-  type FoldedType,
-  type Home,
-  outsideTurn,
-  type TurnHeader,
-  type TurnPlaces,
-  type Unanswered,
-} from '../turn-places';
+import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
 import { withInterlude } from '../with-interlude';
 import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
+import { outsideTurn, type Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
 const MAX_REMEMBERED = 256;

@@ -1,6 +1,7 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
 import { cutText } from '../cut-text';
 import {
+  CUSTOM,
   caption,
   customName,
   customValue,

@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { LOG_LEVELS } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import { parseWellFormed } from '@interlude/protocol/well-formed';
 import { type LevelSwitch, parseLevel } from '../logger/level-switch';
 import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/agent-tools';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { SessionFacts, Source, SourceSurroundings } from '../host/source';
 import { play } from '../replay/player';
 import type { Recording } from '../replay/recording';

@@ -1,4 +1,5 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
 import type { LogAbout } from '../logger/log-line';
 import type { Cursor } from '../outbox/statements';

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
-import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TaskOutputValue, TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { parseJson, textOf } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { taskEndTold } from '@interlude/protocol/task-end';

@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent, type TurnTrigger } from '@interlude/protocol/ag-ui';
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { AgUiEvent, TimedEvent, TurnTrigger } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import type { LogLevel } from '@interlude/protocol/vocabulary';
 
 export interface EventLine {
   /** When the event was. */

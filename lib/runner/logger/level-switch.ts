@@ -1,5 +1,5 @@
 import { cutText } from '@interlude/protocol/cut-text';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import type { OutboxClock } from '../outbox/clock';
 
 export interface LevelChange {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { cutText } from '@interlude/protocol/cut-text';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { cutLogMessage } from '@interlude/protocol/log-text';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
 import { type LogAbout, type LogEntry, logLine, oneLine } from './log-line';

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditRemoved, NewAuditEntry } from '@interlude/protocol/audit';
+import type { AuditEntry, AuditRemoved, NewAuditEntry } from '@interlude/protocol/access';
 import type { Row } from '@libsql/client';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';

@@ -1,4 +1,4 @@
-import type { AuditCheck, AuditPage, AuditRemoved } from '@interlude/protocol/audit';
+import type { AuditCheck, AuditPage, AuditRemoved } from '@interlude/protocol/access';
 import { brokenOff } from '@interlude/protocol/errors';
 import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';

@@ -1,4 +1,4 @@
-import type { AuditCheck } from '@interlude/protocol/audit';
+import type { AuditCheck } from '@interlude/protocol/access';
 import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
 import type { Role } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';

@@ -1,12 +1,11 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pickId, pickText } from '@interlude/protocol/event-fields';
+import type { AgUiEvent, ServedRun } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customName, customValue, pickId, pickText } from '@interlude/protocol/event-fields';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { comparePositions } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import type { ServedRun } from '@interlude/protocol/served-event';
 import { type Answers, AwaitedAnswer, begunBy } from './awaited-answer';
 import { isOfPart } from './client-parts';
 import type { CourseOptions } from './course-options';

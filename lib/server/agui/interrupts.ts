@@ -1,7 +1,7 @@
-import { CUSTOM, type RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type { AnswerQuestion, DecidePermission } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
-import { customName, customValue, pickId } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pickId } from '@interlude/protocol/event-fields';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { Entities } from '@interlude/protocol/lifecycle/entities';

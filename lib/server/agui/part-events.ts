@@ -1,7 +1,6 @@
-import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, ServedPart } from '@interlude/protocol/ag-ui';
 import { isObject, textOf } from '@interlude/protocol/fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
-import type { ServedPart } from '@interlude/protocol/served-event';
 import type { PartKind } from './client-parts';
 import type { StrictEvent } from './strict-event';
 

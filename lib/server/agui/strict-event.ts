@@ -1,4 +1,4 @@
-import type { ServedEvent } from '@interlude/protocol/served-event';
+import type { ServedEvent } from '@interlude/protocol/ag-ui';
 
 /** An event as strict clients take it. */
 export type StrictEvent = ServedEvent;

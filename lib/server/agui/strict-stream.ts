@@ -1,4 +1,4 @@
-import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, ServedRun } from '@interlude/protocol/ag-ui';
 import { contentText, idField, pick, subagentTaskId } from '@interlude/protocol/event-fields';
 import { textOf } from '@interlude/protocol/fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
@@ -6,7 +6,6 @@ import { Entities } from '@interlude/protocol/lifecycle/entities';
 import { bracketId, type EventInput, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/projections/chunks';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import type { ServedRun } from '@interlude/protocol/served-event';
 import type { Chunked } from '@interlude/protocol/turn-places';
 import { type ClientParts, isOfPart, type Part, type PartKind } from './client-parts';
 import { bracketEnd, otherEvent } from './other-events';

@@ -1,5 +1,6 @@
-import { ATTACHMENT_TYPES, type Attachment, type AttachmentRef } from '@interlude/protocol/attachments';
+import { ATTACHMENT_TYPES, type AttachmentRef } from '@interlude/protocol/attachments';
 import { AppError } from '@interlude/protocol/errors';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import {
   ATTACHMENT_KEPT_MS,
   MAX_MESSAGE_ATTACHMENT_BYTES,
@@ -7,8 +8,7 @@ import {
   MAX_UNNAMED_ATTACHMENTS,
 } from '@interlude/protocol/limits';
 import { columnText } from '@/db/column-text';
-import type { DueRows, RowChoice } from '@/db/row-sweep';
-import { choiceArgs, isChosen } from '@/db/row-sweep';
+import { choiceArgs, type DueRows, isChosen, type RowChoice } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';

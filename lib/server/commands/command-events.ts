@@ -1,11 +1,6 @@
-import {
-  type AgUiEvent,
-  type CommandEventValue,
-  CUSTOM,
-  type InterludeMetadata,
-  type MessageDeliveryValue,
-} from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, CommandEventValue, InterludeMetadata, MessageDeliveryValue } from '@interlude/protocol/ag-ui';
 import type { AnsweredRequest, Command, CommandBodies } from '@interlude/protocol/commands';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 
 /** What a command leaves in its session's transcript. */
 export type CommandMoment = 'queued' | 'delivered' | 'done' | 'failed';

@@ -1,5 +1,4 @@
-import type { Command, CommandState } from '@interlude/protocol/commands';
-import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import type { Command, CommandState, DesiredLogLevel } from '@interlude/protocol/commands';
 import { AGENT_ROW } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';

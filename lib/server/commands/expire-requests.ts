@@ -1,4 +1,5 @@
-import { CUSTOM, type RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import type { RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { REQUEST_GRACE_MS } from '@interlude/protocol/limits';
 import type { Row } from '@libsql/client';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';

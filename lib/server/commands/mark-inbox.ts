@@ -1,11 +1,6 @@
 import type { MarkInbox } from '@interlude/protocol/commands';
-import {
-  DONE_ONCE_SEEN,
-  type InboxItem,
-  type InboxMarked,
-  type InboxMarks,
-  type InboxPerson,
-} from '@interlude/protocol/inbox';
+import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
+import { DONE_ONCE_SEEN } from '@interlude/protocol/inbox-rules';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
 import { standsSince } from '@interlude/protocol/session-standing';

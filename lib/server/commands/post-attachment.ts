@@ -1,5 +1,5 @@
-import type { Attachment } from '@interlude/protocol/attachments';
 import { AppError } from '@interlude/protocol/errors';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
 import type { AttachmentQuery } from '@interlude/protocol/queries';
 import { columnText } from '@/db/column-text';

@@ -1,5 +1,6 @@
-import { CUSTOM, type RunnerAwayValue } from '@interlude/protocol/ag-ui';
+import type { RunnerAwayValue } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
 import { isLost, isUnderWay } from '@interlude/protocol/session-standing';
 import type { Row } from '@libsql/client';

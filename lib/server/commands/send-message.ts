@@ -1,6 +1,5 @@
-import type { CommandBodies, MessageAnswer, SendMessage } from '@interlude/protocol/commands';
+import type { CommandBodies, MessageAnswer, Sending, SendMessage } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
-import type { Sending } from '@interlude/protocol/sending';
 import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import type { Asked } from '@/lib/server/access/asked';

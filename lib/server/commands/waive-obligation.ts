@@ -1,5 +1,6 @@
-import { CUSTOM, type ObligationWaivedValue } from '@interlude/protocol/ag-ui';
+import type { ObligationWaivedValue } from '@interlude/protocol/ag-ui';
 import type { Waive, WaiveAnswer } from '@interlude/protocol/commands';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Asked } from '@/lib/server/access/asked';
 import { personOf } from '@/lib/server/access/person-of';
 import type { ServerContext } from '@/lib/server/access/server-context';

@@ -1,4 +1,5 @@
-import { type Sending, sendingTo } from '@interlude/protocol/sending';
+import type { Sending } from '@interlude/protocol/commands';
+import { sendingTo } from '@interlude/protocol/sending';
 import { columnText } from '@/db/column-text';
 import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
 import { sessions } from '@/db/schema';

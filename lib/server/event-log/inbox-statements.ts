@@ -1,5 +1,6 @@
-import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox';
+import { COUNTED_KINDS, DONE_ONCE_SEEN } from '@interlude/protocol/inbox-rules';
 import { inboxText } from '@interlude/protocol/list-search';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';

@@ -1,10 +1,10 @@
 import { AppError, inShort } from '@interlude/protocol/errors';
-import type { FrameData, Topic } from '@interlude/protocol/frames';
+import type { FrameData } from '@interlude/protocol/frames';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
+import { encodeFrame, HEARTBEAT, type Topic } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
 import type { OpenStreams } from '@/lib/server/access/open-streams';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';

@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import {
+  CUSTOM,
   customName,
   customValue,
   idField,

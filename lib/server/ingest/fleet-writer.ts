@@ -1,13 +1,12 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import type { SessionState } from '@interlude/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@interlude/protocol/envelope';
-import { customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { overdueDifference, owedDifference } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { hasBrokenOff } from '@interlude/protocol/session-standing';
 import { isOfHook } from '@interlude/protocol/signals';
+import type { SessionState } from '@interlude/protocol/vocabulary';
 import type { Pace } from '@/db/next-turn';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';

@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customValue, pickId } from '@interlude/protocol/event-fields';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customValue, pickId } from '@interlude/protocol/event-fields';
 import { GRAMMAR } from '@interlude/protocol/lifecycle/grammar';
 import { comparePositions } from '@interlude/protocol/position';
 import type { StatusTold } from '@interlude/protocol/projections/status-told';

@@ -1,4 +1,4 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import {
   type EventRecord,
@@ -10,6 +10,7 @@ import {
   SERVER_PRODUCER_ID,
   type StatusRecord,
 } from '@interlude/protocol/envelope';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { timeSchema } from '@interlude/protocol/field-schemas';
 import { readInsight } from '@interlude/protocol/insight';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';

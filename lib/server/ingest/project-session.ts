@@ -1,5 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
 import { addTo } from '@interlude/protocol/grouped';
 import {
   NO_OBLIGATIONS,

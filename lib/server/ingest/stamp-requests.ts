@@ -1,5 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pick, pickId, pickText } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pick, pickId, pickText } from '@interlude/protocol/event-fields';
 import { MAX_CAPTION } from '@interlude/protocol/limits';
 import type { Position } from '@interlude/protocol/position';
 import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protocol/projections/open-requests';

@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pickId, subagentTaskId, taskEventId } from '@interlude/protocol/event-fields';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customName, customValue, pickId, subagentTaskId, taskEventId } from '@interlude/protocol/event-fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { type TaskRef, tasksCarried, tasksTold } from '@interlude/protocol/projections/tasks';
 import { withInterlude } from '@interlude/protocol/with-interlude';

@@ -1,6 +1,6 @@
-import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, TaskElsewhereValue, TaskToldValue } from '@interlude/protocol/ag-ui';
 import type { EventRecord } from '@interlude/protocol/envelope';
-import { customValue, idField, pickText } from '@interlude/protocol/event-fields';
+import { CUSTOM, customValue, idField, pickText } from '@interlude/protocol/event-fields';
 import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { hasEnded } from '@interlude/protocol/projections/task-status';

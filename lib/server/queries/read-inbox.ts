@@ -1,5 +1,6 @@
-import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
 import { inboxText } from '@interlude/protocol/list-search';
+import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';

@@ -1,15 +1,7 @@
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
-import type { Position } from '@interlude/protocol/position';
-import type { AgentLogLevel } from '@interlude/protocol/read-models';
+import type { LogLevelDetail } from '@interlude/protocol/read-models';
+import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
 import type { Sight } from '@/lib/server/access/sight';
 import { readLogAgent } from './read-agents';
-
-/** `GET /agents/:id/log-level` */
-export interface LogLevelDetail extends AgentLogLevel {
-  position: Position;
-  /** All levels, the most verbose first. */
-  levels: readonly LogLevel[];
-}
 
 /** @returns null when there is no such agent */
 export async function readLogLevel(sight: Sight, agentId: string): Promise<LogLevelDetail | null> {

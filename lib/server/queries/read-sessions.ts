@@ -1,9 +1,9 @@
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import { sessionText } from '@interlude/protocol/list-search';
 import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionDetail, SessionList, SessionSummary } from '@interlude/protocol/read-models';
 import { listedScope, reachesAgent } from '@interlude/protocol/scope';
+import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';

@@ -1,5 +1,4 @@
-import { SESSION_STATES } from '@interlude/protocol/agent-state';
-import { INBOX_KINDS } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, SESSION_STATES } from '@interlude/protocol/vocabulary';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Gauge, Sample } from './gauges';

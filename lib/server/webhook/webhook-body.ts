@@ -1,6 +1,8 @@
 import { cutText } from '@interlude/protocol/cut-text';
-import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { placeOf } from '@interlude/protocol/inbox-rules';
 import { redactedFor } from '@interlude/protocol/redaction/outlets';
+import type { InboxKind } from '@interlude/protocol/vocabulary';
 import type { WebhookBody } from '@interlude/protocol/webhook';
 
 const SAID: Record<InboxKind, string> = {

@@ -1,4 +1,5 @@
-import { type InboxItem, isNews } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { isNews } from '@interlude/protocol/inbox-rules';
 import { WEBHOOK_FIRST_RETRY_MS, WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { deliveryId } from '@interlude/protocol/webhook';

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionSummary } from '@interlude/protocol/read-models';

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '@interlude/protocol/audit';
+import type { AuditEntry } from '@interlude/protocol/access';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AUDIT_COLUMNS, addEntry, auditFromRow, hashOf, NO_HASH } from '@/lib/server/access/audit-entry';
 import { checkAudit } from '@/lib/server/access/read-audit';

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { clientIdOfMessage, clientIdOfWake, sentBy } from '@interlude/runner/adapters/codex/client-id';
 import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';

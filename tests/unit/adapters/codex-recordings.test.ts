@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { RecordedLine } from '@interlude/runner/adapters/recorded-kind';
 import type { ToldEvent } from '@interlude/runner/adapters/wire';

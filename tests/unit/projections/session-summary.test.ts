@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import {
   differsForReaders,
   newSession,
@@ -9,7 +10,6 @@ import {
 import { statusTold } from '@interlude/protocol/projections/status-told';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { isLost } from '@interlude/protocol/session-standing';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
 import { foldSession, foldTasks } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';

@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { expect, test } from 'vitest';
 

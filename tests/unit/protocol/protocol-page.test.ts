@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import * as errors from '@interlude/protocol/errors';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import * as limits from '@interlude/protocol/limits';
 import { describe, expect, test } from 'vitest';
 

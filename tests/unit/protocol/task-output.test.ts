@@ -1,7 +1,9 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
-import { appendOutputs, outputSize, type TaskOutput } from '@interlude/protocol/task-output';
+import type { TaskOutput } from '@interlude/protocol/read-models';
+import { appendOutputs, outputSize } from '@interlude/protocol/task-output';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 

@@ -1,4 +1,4 @@
-import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/access';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { addEntry, hashOf, REMOVAL } from '@/lib/server/access/audit-entry';
 import { checkAudit } from '@/lib/server/access/read-audit';

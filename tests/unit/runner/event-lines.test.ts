@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { EventJournal } from '@interlude/runner/logger/event-journal';
 import { EventLines } from '@interlude/runner/logger/event-lines';
 import { LevelSwitch } from '@interlude/runner/logger/level-switch';

@@ -1,4 +1,5 @@
-import { CUSTOM, type TaskEventValue, type TurnTrigger } from '@interlude/protocol/ag-ui';
+import type { TaskEventValue, TurnTrigger } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';

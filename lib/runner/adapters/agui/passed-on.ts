@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf } from '@interlude/protocol/fields';
 import { MAX_JSON_DEPTH } from '@interlude/protocol/limits';
 import { fittingText, jsonBytes } from '../writer/long-text';

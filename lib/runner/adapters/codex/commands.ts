@@ -1,5 +1,5 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
 import { remember } from '../remember';
 import { deltasOf } from '../writer/long-text';

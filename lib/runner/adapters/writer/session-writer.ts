@@ -1,12 +1,12 @@
-import {
-  type AgUiEvent,
-  CUSTOM,
-  type PlanEntry,
-  type RequestOpenedValue,
-  type RequestResolvedValue,
-  type TaskEventValue,
-  type TurnTrigger,
+import type {
+  AgUiEvent,
+  PlanEntry,
+  RequestOpenedValue,
+  RequestResolvedValue,
+  TaskEventValue,
+  TurnTrigger,
 } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact } from '@interlude/protocol/fields';
 import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';

@@ -1,6 +1,6 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { WakeRule } from '@interlude/protocol/commands';
 import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
 import type { ToldEvent } from '../../adapters/wire';

@@ -1,4 +1,5 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { claudeVersion } from '../../adapters/claude/claude-version';
 import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
