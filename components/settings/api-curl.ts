@@ -1,6 +1,6 @@
 import type { JsonSchema, Operation } from '@interlude/protocol/open-api';
 
-/** How to ask for an operation from a shell that has `INTERLUDE_URL`, and `INTERLUDE_TOKEN` where it needs one. */
+/** A curl command for a shell in which `INTERLUDE_URL` and `INTERLUDE_TOKEN` are set. */
 export function curlOf(method: string, path: string, operation: Operation): string {
   const { security, parameters, requestBody } = operation;
   const needed = parameters.filter((one) => one.in === 'query' && one.required === true);
@@ -26,7 +26,7 @@ function bodyOf(mediaType: string, schema: JsonSchema): string {
   return ((schema.required ?? []) as string[]).map((name) => `-d ${name}=${placeholder(name)}`).join(' ');
 }
 
-/** `sessionId` is `SESSION_ID`: to be replaced. */
+/** A name to replace: `SESSION_ID` for `sessionId`. */
 function placeholder(name: string): string {
   return name.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
 }
@@ -36,7 +36,7 @@ function exampleOf(name: string, schema: JsonSchema): string {
   return schema.type === 'integer' ? '1' : placeholder(name);
 }
 
-/** The smallest value that a schema of a body takes. */
+/** The smallest value that matches a body's schema. */
 function sampleOf(schema: JsonSchema, name = ''): unknown {
   const [first] = (schema.anyOf ?? schema.oneOf ?? []) as JsonSchema[];
   if (schema.const !== undefined) return schema.const;

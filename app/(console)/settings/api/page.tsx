@@ -1,7 +1,7 @@
 import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { visitor } from '@/app/(console)/read-in-turn';
-import { ApiPage } from '@/components/settings/api-page';
+import { ApiReference } from '@/components/settings/api-reference';
 import { saysSecure } from '@/lib/server/access/own-address';
 import { theServer } from '@/lib/server/process-server.mjs';
 
@@ -11,5 +11,5 @@ export default async function ApiSettingsPage() {
   await visitor();
   const sent = await headers();
   const origin = `${saysSecure(sent) ? 'https' : 'http'}://${sent.get('host')}`;
-  return <ApiPage document={await theServer().description()} origin={origin} />;
+  return <ApiReference document={await theServer().description()} origin={origin} />;
 }
