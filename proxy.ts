@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError, withErrors } from '@interlude/protocol/errors';
 import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/server/access/access-settings';
@@ -35,7 +35,7 @@ export const proxy = withErrors(async (request: NextRequest): Promise<Response> 
   const isEmbed = isEmbedPage(pathname);
   if (!isEmbed && pathname !== SIGNED_OUT_PATH && (await theServer().visitor(request.headers)) === null) {
     const reason = wasSignedIn(request.headers) ? 'ended' : undefined;
-    const notice = new URL(placed(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
+    const notice = new URL(withBasePath(signedOutPath(nextPath(`${pathname}${search}`), reason)), request.url);
     return NextResponse.redirect(notice, { headers: { 'cache-control': 'no-store' } });
   }
   const nonce = makeNonce();

@@ -1,6 +1,6 @@
 'use client';
 
-import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import type {
   WebhookDeliveries,
   WebhookDelivery,

@@ -12,7 +12,7 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
-import { noSessions, type SessionState } from '@interlude/protocol/vocabulary';
+import { noSessions, type SessionState } from '@interlude/protocol/session-states';
 import { RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';

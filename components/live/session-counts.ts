@@ -1,5 +1,5 @@
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { noSessions, type SessionState } from '@interlude/protocol/vocabulary';
+import { noSessions, type SessionState } from '@interlude/protocol/session-states';
 
 export type CountsByState = Record<SessionState, number>;
 

@@ -1,9 +1,9 @@
 'use client';
 
+import { refusalOf } from '@interlude/protocol/agent-limits';
 import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
 import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
 import { sendingTo } from '@interlude/protocol/sending';
-import { refusalOf } from '@interlude/protocol/takes';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { useAsk } from '@/components/live/ask';

@@ -1,5 +1,5 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { unplacedFrom } from '../protocol/base-path.mjs';
+import { stripBasePath } from '../protocol/base-path.mjs';
 import { serverLog } from '../protocol/server-log.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { prepareHeaders } from '../server/access/incoming-headers.mjs';
@@ -195,7 +195,7 @@ function enter(request, basePath) {
   if (basePath !== '') {
     // as everybody reads it who comes after: without "..", which would lead out again
     const { pathname, search } = new URL(`http://localhost${request.url}`);
-    const inside = unplacedFrom(pathname + search, basePath);
+    const inside = stripBasePath(pathname + search, basePath);
     if (inside === null) return elsewhere(basePath);
     request.url = inside;
   }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { placedAt } from '../protocol/base-path.mjs';
+import { prependBasePath } from '../protocol/base-path.mjs';
 import { errorCode } from '../runner/system-error.mjs';
 import { theServer } from '../server/process-server.mjs';
 import { closableDoor } from './close-door.mjs';
@@ -43,7 +43,7 @@ export async function serve(host, { port, release }, alsoIpv6 = false, basePath 
       (request, response) => {
         if (api !== null && isNoPage(pathOf(request))) return exchange(api.answer, request, response);
         // Next takes it off by itself
-        request.url = placedAt(request.url ?? '/', basePath);
+        request.url = prependBasePath(request.url ?? '/', basePath);
         return page(request, response);
       },
       { basePath, knows: async (request, response) => (await api?.knows(requestOf(request, response))) ?? false },

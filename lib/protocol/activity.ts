@@ -4,7 +4,7 @@ import { Position } from './field-schemas';
 /** Recent activity of the fleet. Times are epoch milliseconds on the server's clock. */
 
 /** Number of tasks, and of replies, that are measured: the newest. */
-export const MOST_MEASURED = 500;
+export const MAX_MEASURED = 500;
 
 export const DurationStep = z
   .object({ fromMs: z.number(), toMs: z.number().nullable(), count: z.number() })
@@ -16,8 +16,8 @@ export const Activity = z.object({
   at: z.number().describe('When it was read, on the server’s clock.'),
   since: z.number().describe('Start of the first minute in `events`.'),
   events: z.array(z.number()).describe('Events received in each minute from `since`; the last minute is not over.'),
-  tasks: z.array(DurationStep).describe(`Durations of the last ended tasks, up to ${MOST_MEASURED}.`),
-  answers: z.array(DurationStep).describe(`Waits for the last replies of people and agents, up to ${MOST_MEASURED}.`),
+  tasks: z.array(DurationStep).describe(`Durations of the last ended tasks, up to ${MAX_MEASURED}.`),
+  answers: z.array(DurationStep).describe(`Waits for the last replies of people and agents, up to ${MAX_MEASURED}.`),
 });
 export type Activity = z.infer<typeof Activity>;
 

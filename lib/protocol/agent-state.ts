@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { SessionState } from './field-schemas';
-import { REPORT_STATES } from './vocabulary';
+import { REPORT_STATES } from './session-states';
 
 /** Evidence about what a session's agent does. Times are on the server's clock. */
 

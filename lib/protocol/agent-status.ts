@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { MAX_EVERY_MS } from './limits';
-import { LOG_LEVELS, REPORT_STATES } from './vocabulary';
+import { LOG_LEVELS } from './record-vocabulary';
+import { REPORT_STATES } from './session-states';
 
 /**
  * What a runner says about itself and its agent: the `status` of a status record. `versions.protocol` is the version of

@@ -1,7 +1,7 @@
-import { cutText } from './cut-text';
 import type { Attachment } from './field-schemas';
 import { fieldsOf, listOf, textOf } from './fields';
 import { MAX_MESSAGE_ATTACHMENTS } from './limits';
+import { truncateText } from './text';
 
 /** What a message carries besides its text. @see PROTOCOL.md, Attachments */
 
@@ -31,7 +31,7 @@ export function isTextType(mediaType: string): boolean {
 }
 
 /** What a message says that has no words of its own: also those who see only its text are to know what it carries. */
-export function textInstead(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
+export function attachmentNames(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
   return attachments.map(({ name }) => name).join(', ');
 }
 
@@ -58,12 +58,12 @@ export function readAttachments(list: unknown): Attachment[] {
       const [name, mediaType] = [textOf(said.name), textOf(said.mediaType)];
       const fits = isHash(hash) && typeof bytes === 'number' && Number.isSafeInteger(bytes) && bytes >= 0;
       if (!fits || name === null || mediaType === null || mediaType.length > MAX_ATTACHMENT_NAME) return [];
-      return [{ hash, name: cutText(name, MAX_ATTACHMENT_NAME), mediaType, bytes }];
+      return [{ hash, name: truncateText(name, MAX_ATTACHMENT_NAME), mediaType, bytes }];
     });
 }
 
 /** What an agent says that it takes, in its status record; nothing of that is certain. */
-export function takesAttachments(status: Record<string, unknown> | null): AttachmentKind[] {
+export function supportedAttachments(status: Record<string, unknown> | null): AttachmentKind[] {
   const said = listOf(status?.attachments);
   return ATTACHMENT_KINDS.filter((kind) => said.includes(kind));
 }

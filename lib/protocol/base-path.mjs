@@ -14,17 +14,17 @@ export const BASE_PATH = typeof process === 'undefined' ? '' : (process.env.INTE
  * @param {string} path of this server, with its leading slash
  * @returns {string} as a browser asks for it
  */
-export function placed(path) {
+export function withBasePath(path) {
   // asked again as it is written into code, so that pages that are beneath nothing load no more of this
-  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? placedAt(path, BASE_PATH) : path;
+  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? prependBasePath(path, BASE_PATH) : path;
 }
 
 /**
  * @param {string} path as a browser asked for it, with or without a query
  * @returns {string | null} the path of this server; null: it is none of it
  */
-export function unplaced(path) {
-  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? unplacedFrom(path, BASE_PATH) : path;
+export function withoutBasePath(path) {
+  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? stripBasePath(path, BASE_PATH) : path;
 }
 
 /**
@@ -33,7 +33,7 @@ export function unplaced(path) {
  * @param {string} path
  * @param {string} basePath
  */
-export function placedAt(path, basePath) {
+export function prependBasePath(path, basePath) {
   return basePath === '' ? path : basePath + path.replace(/^\/(?=[?#]|$)/, '');
 }
 
@@ -44,7 +44,7 @@ export function placedAt(path, basePath) {
  * @param {string} basePath
  * @returns {string | null}
  */
-export function unplacedFrom(path, basePath) {
+export function stripBasePath(path, basePath) {
   if (basePath === '') return path;
   const rest = path.startsWith(basePath) ? path.replace(basePath, '') : null;
   if (rest === null || !/^([/?#]|$)/.test(rest)) return null;

@@ -1,4 +1,3 @@
-import { requestIdOf } from './request-id';
 import { serverLog } from './server-log.mjs';
 
 /**
@@ -98,7 +97,7 @@ function responseOf(known: AppError): Response {
 }
 
 /** An error as the server's log should have it: one line of what is no fault of ours, all of what is. */
-export function inShort(error: unknown): unknown {
+export function forLog(error: unknown): unknown {
   return error instanceof AppError ? error.message : error;
 }
 
@@ -106,7 +105,7 @@ export function inShort(error: unknown): unknown {
  * What a stream breaks off with whose server has said the cause, or of whom nothing is to be said: whoever pipes it logs
  * nothing of an abort, and all of anything else, for each stream.
  */
-export function brokenOff(error: unknown): DOMException {
+export function toAbortError(error: unknown): DOMException {
   return new DOMException(error instanceof Error ? error.message : String(error), 'AbortError');
 }
 
@@ -129,4 +128,21 @@ export function withErrors<Args extends [Request, ...unknown[]]>(
       return toResponse(error, args[0]);
     }
   };
+}
+
+const ids = new WeakMap<Request, string>();
+
+/**
+ * What a request is called in the log: as a proxy called it (`x-request-id`), by its trace (`traceparent`), or by a name of
+ * our own. The same whenever it is asked.
+ */
+export function requestIdOf(request: Request): string {
+  const known = ids.get(request);
+  if (known !== undefined) return known;
+  const { headers } = request;
+  const given = headers.get('x-request-id') ?? '';
+  const [, traceId] = /^00-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '') ?? [];
+  const id = /^[\w.:-]{1,128}$/.test(given) ? given : (traceId ?? crypto.randomUUID());
+  ids.set(request, id);
+  return id;
 }

@@ -1,8 +1,8 @@
-import type { AgUiEvent } from './ag-ui';
-import { cutText } from './cut-text';
-import { type Fields, fieldsOf, listOf, textOf } from './fields';
-import { isId } from './is-id';
-import { MAX_CAPTION, MAX_ID_LENGTH, MAX_NAMED, MAX_TIME } from './limits';
+import type { AgUiEvent, FileEdit, PlanEntry } from './ag-ui';
+import { type Fields, fieldsOf, isId, isObject, listOf, textOf } from './fields';
+import { MAX_CAPTION, MAX_EDITS, MAX_ID_LENGTH, MAX_ITEM_TEXT, MAX_NAMED, MAX_PLAN_ENTRIES, MAX_TIME } from './limits';
+import type { TaskEnd } from './read-models';
+import { truncateText } from './text';
 
 /** Lenient access to the fields of a stored event: agents may send more or less than the schema says, or something else. */
 
@@ -22,13 +22,13 @@ export function idList(value: unknown): string[] {
 
 /** The beginning of a text that is quoted next to what it is about. Never ends in half a character. */
 export function caption(text: string | null): string | null {
-  return text === null ? null : cutText(text, MAX_CAPTION);
+  return text === null ? null : truncateText(text, MAX_CAPTION);
 }
 
 /** The task that a subagent's event belongs to. Cut rather than left out: its words are not the agent's own. */
 export function subagentTaskId(event: AgUiEvent): string | null {
   const id = textOf(event.subagentRunId);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 /** The name of a CUSTOM event, else null. */
@@ -167,3 +167,88 @@ export const CUSTOM = {
   /** The same runner is there again. `value` is `{ away_since, at_rest? }`. Written by the server. */
   runnerBack: 'runner:back',
 } as const;
+
+/** The words of agents for the end of a task, each with ours. */
+const ENDS: Record<string, TaskEnd | undefined> = {
+  completed: 'completed',
+  success: 'completed',
+  succeeded: 'completed',
+  done: 'completed',
+  failed: 'failed',
+  error: 'failed',
+  stopped: 'stopped',
+  killed: 'stopped',
+  cancelled: 'stopped',
+  canceled: 'stopped',
+  lost: 'lost',
+};
+
+/** @returns null while the task runs, or for an unknown word */
+export function parseTaskEnd(status: string | null): TaskEnd | null {
+  return status !== null && Object.hasOwn(ENDS, status) ? (ENDS[status] ?? null) : null;
+}
+
+/** The end of a task by one of its `task:*` events; null if it names none. */
+export function taskEndOf(event: AgUiEvent): TaskEnd | null {
+  // A task that writes goes on.
+  if (customName(event) === CUSTOM.taskOutput) return null;
+  const said = parseTaskEnd(pickText(customValue(event), 'status'));
+  return said ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);
+}
+
+const STATUSES: readonly unknown[] = ['pending', 'in_progress', 'completed'] satisfies PlanEntry['status'][];
+
+/**
+ * The entries of a plan: at most MAX_PLAN_ENTRIES, each with MAX_CAPTION of its text. One without a text is left out, and
+ * one whose status is not known is still to be done.
+ *
+ * @returns null if it is no list
+ */
+export function readPlanEntries(said: unknown): { entries: PlanEntry[]; omitted: number } | null {
+  if (!Array.isArray(said)) return null;
+  const told = said.flatMap((entry) => entryOf(entry) ?? []);
+  const entries = told.slice(0, MAX_PLAN_ENTRIES);
+  return { entries, omitted: told.length - entries.length };
+}
+
+function entryOf(told: unknown): PlanEntry | null {
+  if (!isObject(told) || typeof told.content !== 'string') return null;
+  const { content, status, priority } = told;
+  return {
+    content: truncateText(content, MAX_CAPTION),
+    status: STATUSES.includes(status) ? (status as PlanEntry['status']) : 'pending',
+    ...(typeof priority === 'string' ? { priority: truncateText(priority, MAX_PRIORITY) } : {}),
+  };
+}
+
+/** It is a word. */
+const MAX_PRIORITY = 40;
+
+/**
+ * What a call changed in files, as far as it can be shown: at most MAX_EDITS changes with MAX_ITEM_TEXT of text
+ * together. One that is not as described, or that there is no room for, is left out.
+ */
+export function readFileEdits(said: unknown): FileEdit[] {
+  const edits: FileEdit[] = [];
+  let room = MAX_ITEM_TEXT;
+  for (const told of listOf(said)) {
+    if (edits.length === MAX_EDITS) break;
+    const edit = editOf(told);
+    if (edit === null || editLength(edit) > room) continue;
+    room -= editLength(edit);
+    edits.push(edit);
+  }
+  return edits;
+}
+
+/** In UTF-16 code units. */
+export function editLength({ path, before, after }: FileEdit): number {
+  return path.length + before.length + after.length;
+}
+
+function editOf(told: unknown): FileEdit | null {
+  if (!isObject(told)) return null;
+  const { path, before, after } = told;
+  if (typeof path !== 'string' || typeof before !== 'string' || typeof after !== 'string') return null;
+  return { path: truncateText(path, MAX_CAPTION), before, after };
+}

@@ -1,3 +1,5 @@
+import { MAX_ID_LENGTH } from './limits';
+
 /** Lenient access to messages whose shape nobody vouches for: what is not as expected is absent, nothing throws. */
 
 export type Fields = Record<string, unknown>;
@@ -50,4 +52,19 @@ export function compact<T extends object>(value: T): T {
   return Object.fromEntries(
     Object.entries(value).filter(([, field]) => field !== undefined && field !== null && field !== ''),
   ) as T;
+}
+
+/** Adds a value to the list of its key. */
+export function addTo<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+/**
+ * Whether a value is an id (PROTOCOL.md §2). Ids become database keys and parts of URLs, which can't carry NUL or half
+ * a surrogate pair, and which drop `.` and `..` from paths. Not a schema, because browsers don't load zod.
+ */
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_ID_LENGTH && /^(?!\.{1,2}$)[^\0\p{Surrogate}]+$/u.test(value);
 }

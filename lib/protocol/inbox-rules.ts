@@ -1,6 +1,6 @@
 import type { Sender } from './commands';
 import type { InboxItem, InboxRequest, InboxTask } from './inbox';
-import type { InboxKind } from './vocabulary';
+import type { InboxKind } from './inbox-kinds';
 
 /** A condition that needs a person, derived from fleet rows. It ends as soon as the rows no longer show it. */
 export interface Attention {
@@ -16,14 +16,8 @@ export interface Attention {
   version: number;
 }
 
-/** Kinds whose `count` can exceed 1. */
-export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
-
-/** Kinds that are done once seen, although their cause remains. */
-export const DONE_ONCE_SEEN: readonly InboxKind[] = ['delivery-gap', 'undelivered'];
-
 /** Whether an item counts as new: not done, not seen, not snoozed at `now`. */
-export function isNews({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
+export function isUnread({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
   return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
 }
 
@@ -32,7 +26,7 @@ export function isSnoozed({ snoozedUntil }: Pick<InboxItem, 'snoozedUntil'>, now
 }
 
 /** The dashboard path where a person can handle an item. */
-export function placeOf({ kind, agentId, sessionId, request, messageId, task }: InboxItem): string {
+export function inboxItemPath({ kind, agentId, sessionId, request, messageId, task }: InboxItem): string {
   if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
   const session = `/sessions/${encodeURIComponent(sessionId)}`;
   if (task !== undefined) return `${session}#task-${task.position}`;

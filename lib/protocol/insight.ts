@@ -1,8 +1,7 @@
-import { cutText } from './cut-text';
-import { idSchema } from './field-schemas';
+import { isId } from './fields';
 import { MAX_ID_LENGTH, MAX_INSIGHT_DETAIL } from './limits';
-import { isFailure } from './signals';
-import type { LogLevel } from './vocabulary';
+import type { LogLevel } from './record-vocabulary';
+import { truncateText } from './text';
 
 /**
  * What a log line tells beside its words: an observation by name, or a failure. @see PROTOCOL.md, What `log` may say
@@ -47,13 +46,13 @@ export function readInsight(sent: unknown): ReadInsight | null {
     value: valueIn(fields.value),
     outcome: textIn(fields.outcome, MAX_ID_LENGTH),
     source: textIn(fields.source, MAX_ID_LENGTH) ?? textIn(fields.subject, MAX_ID_LENGTH),
-    session: id === null ? null : { id: idSchema.safeParse(id).data ?? null },
+    session: id === null ? null : { id: isId(id) ? id : null },
     detail: textIn(fields.detail, MAX_INSIGHT_DETAIL),
   };
 }
 
 /** Whether a log line tells of a failure, by what it carries. */
-export function tellsFailure({ level, insight }: { level: LogLevel; insight?: unknown }): boolean {
+export function reportsFailure({ level, insight }: { level: LogLevel; insight?: unknown }): boolean {
   const read = readInsight(insight);
   return read !== null && isFailure(read, level);
 }
@@ -65,6 +64,18 @@ function valueIn(value: unknown): ReadInsight['value'] {
 /** @returns null for nothing, and for blanks */
 function textIn(value: unknown, most: number): string | null {
   if (value === undefined || value === null) return null;
-  const text = cutText(typeof value === 'string' ? value : JSON.stringify(value), most).replaceAll('\0', '\uFFFD');
+  const text = truncateText(typeof value === 'string' ? value : JSON.stringify(value), most).replaceAll('\0', '\uFFFD');
   return text.trim() === '' ? null : text;
+}
+
+/** A hook that died. */
+export const HOOK_FATAL = 'hook_fatal';
+
+/** Whether an insight needs a person's attention: it marks its agent and sessions until somebody has seen it. */
+export function isFailure({ signal, outcome }: { signal: string; outcome: string | null }, level: LogLevel): boolean {
+  return signal === HOOK_FATAL || outcome === 'failed' || level === 'error' || level === 'fatal';
+}
+
+export function isHookSignal({ signal }: { signal: string }): boolean {
+  return signal === HOOK_FATAL;
 }

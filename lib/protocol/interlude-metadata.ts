@@ -1,8 +1,7 @@
 import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from './ag-ui';
 import { readAttachments } from './attachments';
 import { caption, idList, idOrNull, pickTime } from './event-fields';
-import { type Fields, isObject, listOf, textOf } from './fields';
-import { isId } from './is-id';
+import { type Fields, fieldsOf, isId, isObject, listOf, textOf } from './fields';
 import { MAX_NAMED } from './limits';
 import { isPosition } from './position';
 
@@ -17,7 +16,7 @@ const TEXTS = ['taskPosition', 'assignedBy'] as const;
  * What an event says under `metadata.interlude`, as far as it has the agreed shape. Agents can write anything there, so
  * the rest can't be trusted: it is stored but not passed on.
  */
-export function interludeOf(event: AgUiEvent): InterludeMetadata {
+export function readInterlude(event: AgUiEvent): InterludeMetadata {
   const said: unknown = event.metadata?.interlude;
   if (!isObject(said)) return NOTHING;
   const { turn, trigger, carries, from, ofSnapshot, derived, removed } = said;
@@ -74,4 +73,34 @@ function removedOf({ upTo, turns, lastId }: Fields): RemovedTurns | undefined {
 
 function stringOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+/** @param more added to what the event has under `metadata.interlude`, replacing what is there by the same names */
+export function withInterlude(event: AgUiEvent, more: InterludeMetadata): AgUiEvent {
+  const metadata = fieldsOf(event.metadata);
+  const before = fieldsOf(metadata.interlude) as InterludeMetadata;
+  return { ...event, metadata: { ...metadata, interlude: { ...before, ...more } } };
+}
+
+const MARKS = [
+  'ofSnapshot',
+  'derived',
+  'replaces',
+  'presumed',
+  'again',
+  'taskPosition',
+  'origin',
+  'delivery',
+  'clientId',
+  'removed',
+] as const;
+const NO_MARKS = Object.fromEntries(MARKS.map((mark) => [mark, undefined]));
+
+/**
+ * Removes the marks that only the server sets: parts of a snapshot, derived or presumed events, replacements and
+ * repetitions, a task's position, removed turns, and messages that came through the server.
+ */
+export function withoutServerMarks(event: AgUiEvent): AgUiEvent {
+  const said = readInterlude(event);
+  return MARKS.some((mark) => said[mark] !== undefined) ? withInterlude(event, NO_MARKS) : event;
 }

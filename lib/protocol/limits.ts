@@ -99,7 +99,7 @@ export const MAX_ITEM_TEXT = 1024 * 1024;
 /** Most messages and most tasks that one event names. */
 export const MAX_NAMED = 1_000;
 /** Most sessions that are told of something about the agent as a whole: those last heard of. */
-export const MAX_FANNED_OUT = 1_000;
+export const MAX_FAN_OUT = 1_000;
 /** Most open requests of a session that the inbox names, and most of which any is derived. */
 export const MAX_PENDING_REQUESTS = 200;
 /** Most open requests that a session counts, since it can tell them apart. */
@@ -138,7 +138,7 @@ export const MAX_SESSION_NAME = 120;
 /** Longest summary of a self-report, in UTF-16 code units. */
 export const MAX_REPORT_SUMMARY = 160;
 /** An agent's last sign of life is only noted every 5 s, so anything shorter is no silence. */
-export const LEAST_SILENCE_MS = 15_000;
+export const MIN_SILENCE_MS = 15_000;
 /** A promise to report less often than this counts as one to do so this often. */
 export const MAX_EVERY_MS = 10 * 60_000;
 /** An agent without a stream of commands is silent after this long, unless it promised a record every so often. */

@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { MAX_ATTACHMENT_NAME } from './attachments';
+import { INBOX_KINDS } from './inbox-kinds';
 import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
 import { isPosition, positionToNumber } from './position';
-import { INBOX_KINDS, LOG_LEVELS, SESSION_STATES } from './vocabulary';
+import { LOG_LEVELS } from './record-vocabulary';
+import { SESSION_STATES } from './session-states';
 
 /**
  * What the arguments of GET routes may be. Each is given as the list of its values; an issue's message says what it must

@@ -1,9 +1,9 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { RequestOption } from './ag-ui';
-import { canonicalJson } from './canonical-json';
+import { canonicalJson } from './json';
 import type { Position } from './position';
-import { requestOptions } from './request-options';
+import { readRequestOptions } from './request-options';
 
 /** What a person sees who answers a request of an agent. */
 export interface OpenedRequest {
@@ -24,7 +24,7 @@ export interface OpenedRequest {
  * step.
  */
 export function requestDigest({ sessionId, requestId, tool, input, options, position }: OpenedRequest): string {
-  const offered = requestOptions(options);
+  const offered = readRequestOptions(options);
   const offer = offered.length === 0 ? {} : { options: offered };
   return digestOf({ sessionId, requestId, tool, input: input ?? null, ...offer, position });
 }

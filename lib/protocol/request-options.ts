@@ -1,8 +1,7 @@
 import type { RequestOption } from './ag-ui';
-import { cutText } from './cut-text';
-import { isObject } from './fields';
-import { isId } from './is-id';
+import { isId, isObject } from './fields';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from './limits';
+import { truncateText } from './text';
 
 /** The tool by which Claude Code, and agents made like it, ask a person. */
 export const QUESTION_TOOL = 'AskUserQuestion';
@@ -12,7 +11,7 @@ export const QUESTION_TOOL = 'AskUserQuestion';
  * labels cut at MAX_OPTION_LABEL. A list with one that can't be is none, because what is left out of it may be what
  * somebody would have chosen.
  */
-export function requestOptions(said: unknown): RequestOption[] {
+export function readRequestOptions(said: unknown): RequestOption[] {
   if (!Array.isArray(said)) return [];
   const options: RequestOption[] = [];
   for (const told of said.slice(0, MAX_OPTIONS)) {
@@ -28,11 +27,11 @@ function optionOf(told: unknown): RequestOption | null {
   const { id, label, kind, isLasting } = told;
   if (!isId(id) || typeof label !== 'string' || label.trim() === '') return null;
   if (kind !== 'allow' && kind !== 'deny') return null;
-  return { id, label: cutText(label, MAX_OPTION_LABEL), kind, ...(isLasting === true ? { isLasting } : {}) };
+  return { id, label: truncateText(label, MAX_OPTION_LABEL), kind, ...(isLasting === true ? { isLasting } : {}) };
 }
 
 /** What a decision chooses if its sender says no more than yes or no: what holds for this once, if that is offered. */
-export function optionFor(options: readonly RequestOption[], kind: RequestOption['kind']): RequestOption | null {
+export function defaultOption(options: readonly RequestOption[], kind: RequestOption['kind']): RequestOption | null {
   const fitting = options.filter((option) => option.kind === kind);
   return (kind === 'allow' ? fitting.find(({ isLasting }) => isLasting !== true) : fitting[0]) ?? null;
 }

@@ -22,7 +22,7 @@ export type MemberRole = (typeof MEMBER_ROLES)[number];
  */
 export type Permission = 'read' | 'attend' | 'act' | 'administer' | 'speak' | 'issue' | 'tend' | 'observe' | 'self';
 
-export const MAY: Record<Role, readonly Permission[]> = {
+export const PERMISSIONS: Record<Role, readonly Permission[]> = {
   viewer: ['self', 'read', 'attend'],
   operator: ['self', 'read', 'attend', 'act'],
   admin: ['self', 'read', 'attend', 'act', 'issue', 'administer', 'tend', 'observe'],

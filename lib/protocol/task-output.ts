@@ -1,9 +1,9 @@
 import type { AgUiEvent } from './ag-ui';
-import { cutText } from './cut-text';
 import { fieldsOf, listOf, numberOf, textOf } from './fields';
 import { MAX_CAPTION, MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from './limits';
 import { utf8Length } from './log-text';
 import type { TaskOutput } from './read-models';
+import { truncateText } from './text';
 
 /**
  * The kept output of a background task: the newest `MAX_TASK_OUTPUT_BYTES` of its file.
@@ -66,7 +66,7 @@ export class OutputDraft {
       redacted: Math.min(redacted + (placeOf(value.redacted) ?? 0), Number.MAX_SAFE_INTEGER),
       lastAt: text === '' ? this.#said.lastAt || occurredAt : (placeOf(value.written_at) ?? occurredAt),
       hasEnded: value.ended === true || (hasEnded && text === ''),
-      error: why !== null ? cutText(why, MAX_CAPTION) : text === '' ? error : null,
+      error: why !== null ? truncateText(why, MAX_CAPTION) : text === '' ? error : null,
     };
     if (text !== '') this.#addPiece(text, placeOf(value.redacted) ?? 0, placeOf(value.from), placeOf(value.to));
     if (this.#bytes > 2 * MAX_TASK_OUTPUT_BYTES || this.#parts.length > 2 * MAX_OUTPUT_PARTS) this.#letGo();

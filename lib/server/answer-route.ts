@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
+import { wellFormed } from '@interlude/protocol/json';
 import { isRedacted } from '@interlude/protocol/redaction/redact-model';
-import { wellFormed } from '@interlude/protocol/well-formed';
 import * as z from 'zod';
 import { Pace } from '@/db/next-turn';
 import type { Asked } from '@/lib/server/access/asked';

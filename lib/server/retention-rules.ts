@@ -1,5 +1,5 @@
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules } from '@interlude/protocol/storage';
-import { SESSION_STATES } from '@interlude/protocol/vocabulary';
 import type { Retention } from '@/lib/server/log-store/remove-old-lines';
 import type { HistoryRetention } from '@/lib/server/retention/retention-settings';
 

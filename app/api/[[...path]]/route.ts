@@ -1,4 +1,4 @@
-import { unplaced } from '@interlude/protocol/base-path.mjs';
+import { withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /** Everything that is no page, wherever no front door takes it before Next: see lib/server/routes.ts. */
@@ -19,7 +19,7 @@ export {
 /** The same with the path that the server knows it by. */
 function inside(request: Request): Request {
   const url = new URL(request.url);
-  const path = unplaced(url.pathname);
+  const path = withoutBasePath(url.pathname);
   if (path === null || path === url.pathname) return request;
   url.pathname = path;
   return new Request(url, request);

@@ -1,4 +1,4 @@
-import { attachmentKind, takesAttachments } from '@interlude/protocol/attachments';
+import { attachmentKind, supportedAttachments } from '@interlude/protocol/attachments';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { agree, type Check, hold, NotDone } from '../check';
 import { type RunnerStage, saidIn } from './runner-stage';
@@ -167,7 +167,7 @@ export const COMMANDS: readonly Check<RunnerStage>[] = [
     why: '7, Attachments, 5',
     async run(stage) {
       await stage.running();
-      const taken = takesAttachments(stage.status);
+      const taken = supportedAttachments(stage.status);
       const untaken = CARRIED.find(({ mediaType }) => !taken.includes(attachmentKind(mediaType)));
       if (untaken === undefined) throw new NotDone('its status record says that it takes images and files');
       const text = 'say it came without its file';

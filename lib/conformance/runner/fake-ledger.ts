@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { canonicalJson } from '@interlude/protocol/canonical-json';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { canonicalJson } from '@interlude/protocol/json';
 import { MAX_RECORD_BYTES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { NO_PLACES } from '@interlude/protocol/projections/placement';

@@ -1,5 +1,5 @@
 import type { Fields } from '@interlude/protocol/fields';
-import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { agree, type Check } from '../check';
 import { custom, type PlayedAgent } from './played-agent';
 import type { ServerStage } from './server-stage';

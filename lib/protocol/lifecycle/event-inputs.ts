@@ -1,7 +1,16 @@
 import type { AgUiEvent } from '../ag-ui';
-import { CUSTOM, customName, customValue, idField, pick, pickId, pickText, subagentTaskId } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
-import { taskEndTold } from '../task-end';
+import {
+  CUSTOM,
+  customName,
+  customValue,
+  idField,
+  pick,
+  pickId,
+  pickText,
+  subagentTaskId,
+  taskEndOf,
+} from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import type { InputOf, Kind } from './grammar';
 
 /** The input that an event is for one thing of its session. */
@@ -33,7 +42,7 @@ function read<K extends Kind>(kind: K, field: string, ...inputs: InputOf<K>[]): 
 
 const delta = (kind: 'text' | 'thought'): Read => {
   const [whole, more] = [read(kind, 'messageId', 'whole'), read(kind, 'messageId', 'delta')];
-  return (event) => (interludeOf(event).whole === true ? whole(event) : more(event));
+  return (event) => (readInterlude(event).whole === true ? whole(event) : more(event));
 };
 
 function task(input: InputOf<'task'>): Read {
@@ -41,9 +50,9 @@ function task(input: InputOf<'task'>): Read {
     const value = customValue(event);
     const id = pickId(value, 'task_id', 'taskId');
     if (id === null) return NONE;
-    const end = taskEndTold(event);
+    const end = taskEndOf(event);
     // The server found a task in its runner's list that it had presumed lost.
-    const isBack = pickText(value, 'status') === 'running' && interludeOf(event).presumed === true;
+    const isBack = pickText(value, 'status') === 'running' && readInterlude(event).presumed === true;
     const ended = end === null ? [] : [end === 'lost' ? ('presume' as const) : ('end' as const)];
     const inputs = input === 'start' || isBack ? ['start' as const, ...ended] : end === null ? [input] : ended;
     const about = { kind: 'task', id, by: null, runId: pickId(value, 'run_id', 'runId') } as const;

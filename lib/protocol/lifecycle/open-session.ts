@@ -1,10 +1,9 @@
 import type { AgUiEvent, TimedEvent } from '../ag-ui';
 import { CUSTOM, contentText, customValue, pickText } from '../event-fields';
 import { compact, textOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
-import { Entities } from './entities';
+import { readInterlude } from '../interlude-metadata';
 import { type EventInput, endsSession, inputsOf } from './event-inputs';
-import { GRAMMAR, type TurnState, type Verdict } from './grammar';
+import { Entities, GRAMMAR, type TurnState, type Verdict } from './grammar';
 
 /** A background task that runs. */
 export interface OpenTask {
@@ -142,7 +141,7 @@ export class OpenSession {
     // The beginning of a turn cuts off nothing but the turn before.
     if (said.input !== 'begin' || verdict === 'late') this.#cutCalls((by) => by === null);
     if (this.#turn === null && next === 'none') return;
-    const { userMessageIds = [] } = interludeOf(event);
+    const { userMessageIds = [] } = readInterlude(event);
     this.#turn = next === 'none' ? null : { runId: said.id ?? '', userMessageIds };
     this.#work = null;
   }
@@ -168,7 +167,7 @@ export class OpenSession {
     const call = this.#calls.about(id);
     if (call === undefined) return;
     const delta = contentText(event.delta);
-    const args = interludeOf(event).whole === true ? delta : call.args === null ? null : call.args + delta;
+    const args = readInterlude(event).whole === true ? delta : call.args === null ? null : call.args + delta;
     const others = this.calls.reduce((sum, one) => (one.id === id ? sum : sum + (one.args?.length ?? 0)), 0);
     const { maxArgs, maxAllArgs } = this.#bounds;
     const isTooLong = args !== null && (args.length > maxArgs || args.length + others > maxAllArgs);

@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '../ag-ui';
 import { CUSTOM } from '../event-fields';
 import { fieldsOf, isObject, textOf } from '../fields';
+import { withInterlude } from '../interlude-metadata';
 import type { TaskOutput } from '../read-models';
 import { OutputDraft } from '../task-output';
-import { withInterlude } from '../with-interlude';
 import { counted, redactValue, type Tally } from './redact-value';
 import { prepareTexts, RedactedText, type Rest, wholeText } from './redacted-text';
 

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { isObject } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { fittingText, jsonBytes } from './writer/long-text';
 
 /** Names, titles, paths and ids: longer ones are cut, so that whatever is made of them fits into a record. */
@@ -14,7 +14,8 @@ const LONG = new Set(['text', 'oldText', 'newText', 'data', 'blob', 'rawInput', 
 
 /** A frame whose every text but those of LONG has a bound. What needs no change stays the same object. */
 export function withinReason(value: unknown, isLong = false, depth = 0): unknown {
-  if (typeof value === 'string') return isLong || value.length <= MAX_TEXT ? value : `${cutText(value, MAX_TEXT)}…`;
+  if (typeof value === 'string')
+    return isLong || value.length <= MAX_TEXT ? value : `${truncateText(value, MAX_TEXT)}…`;
   if (depth > MAX_DEPTH && typeof value === 'object' && value !== null) return '…';
   if (Array.isArray(value)) {
     const list = value.map((one) => withinReason(one, isLong, depth + 1));
@@ -28,7 +29,7 @@ export function withinReason(value: unknown, isLong = false, depth = 0): unknown
     if (kept === one && !isCut) continue;
     copy ??= { ...value };
     if (isCut) delete copy[key];
-    copy[isCut ? `${cutText(key, MAX_TEXT)}…` : key] = kept;
+    copy[isCut ? `${truncateText(key, MAX_TEXT)}…` : key] = kept;
   }
   return copy ?? value;
 }

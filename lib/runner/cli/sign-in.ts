@@ -1,5 +1,5 @@
 import type { SignInCode } from '@interlude/protocol/access';
-import { spanOf } from '@interlude/protocol/duration';
+import { formatSpan } from '@interlude/protocol/time';
 import { interludeCommand } from '../shown-command.mjs';
 import { askServer } from './ask-server';
 import type { Command } from './command';
@@ -28,6 +28,6 @@ async function signIn(argv: string[], env: Record<string, string | undefined>): 
   const { path, expiresAt } = await askServer<SignInCode>(endpoint, 'POST', '/sign-in-codes');
   const { url } = await endpoint();
   process.stdout.write(`${url.replace(/\/+$/, '')}${path}\n`);
-  say(`good once, for ${spanOf(expiresAt - askedAt)}`);
+  say(`good once, for ${formatSpan(expiresAt - askedAt)}`);
   return EXIT.done;
 }

@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { HOOK_FATAL } from '@interlude/protocol/insight';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { HOOK_FATAL } from '@interlude/protocol/signals';
+import { truncateText } from '@interlude/protocol/text';
 import type { Logger } from '../logger/logger';
 
 /** A hook that died, and what it said about that. */
@@ -12,7 +12,7 @@ export interface HookFailure {
 export function hookFailure(hook: string, error: string): HookFailure {
   const name = hook.toWellFormed().replaceAll('\0', '\uFFFD').trim();
   return {
-    hook: cutText(name, MAX_ID_LENGTH - 'hook:'.length) || 'unknown',
+    hook: truncateText(name, MAX_ID_LENGTH - 'hook:'.length) || 'unknown',
     error: error.trim() === '' ? '(no detail)' : error,
   };
 }

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
-import { parseWellFormed } from '@interlude/protocol/well-formed';
+import { parseWellFormed } from '@interlude/protocol/json';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import { type LevelSwitch, parseLevel } from '../logger/level-switch';
 import { callTool, isToolName, type SessionTools, type ToolName } from '../mcp/agent-tools';
 import { type HookFailure, hookFailure } from './hook-failure';

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
-import { formatDuration } from '@interlude/protocol/duration';
+import { truncateText } from '@interlude/protocol/text';
+import { formatDuration } from '@interlude/protocol/time';
 import type { CommandLink } from '../commands/command-client';
 import { OUTBOX_COMPONENT } from '../outbox/candidate';
 import type { OutboxNotice } from '../outbox/delivery';
@@ -132,5 +132,5 @@ export class DeliveryJournal {
 }
 
 function reason(message: string): string {
-  return cutText(message, MAX_REASON);
+  return truncateText(message, MAX_REASON);
 }

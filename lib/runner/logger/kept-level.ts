@@ -1,6 +1,6 @@
 import type { CommandBodies } from '@interlude/protocol/commands';
 import { parseJson } from '@interlude/protocol/fields';
-import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import * as z from 'zod';
 import type { CommandOutcome } from '../commands/seen-commands';
 import type { Outbox } from '../outbox/outbox';

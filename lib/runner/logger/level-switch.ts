@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import { truncateText } from '@interlude/protocol/text';
 import type { OutboxClock } from '../outbox/clock';
 
 export interface LevelChange {
@@ -135,7 +135,7 @@ export class LevelSwitch {
 /** @returns null for a level, and for nothing */
 export function misreadLevel(env: string | undefined): string | null {
   if (env === undefined || env.trim() === '' || parseLevel(env) !== null) return null;
-  const value = JSON.stringify(cutText(env, 100));
+  const value = JSON.stringify(truncateText(env, 100));
   return `INTERLUDE_LOG_LEVEL is ${value}, which is none of ${LOG_LEVELS.join(', ')}; ${DEFAULT_LEVEL} is used`;
 }
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { LogRecord } from '@interlude/protocol/envelope';
 import type { SentInsight } from '@interlude/protocol/insight';
-import type { LogLevel } from '@interlude/protocol/vocabulary';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 
 /** What a line may carry besides its text. */
 export interface LogAbout extends Pick<LogRecord['log'], 'marker'> {

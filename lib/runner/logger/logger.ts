@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { cutLogMessage } from '@interlude/protocol/log-text';
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/vocabulary';
+import { truncateLogMessage } from '@interlude/protocol/log-text';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
+import { truncateText } from '@interlude/protocol/text';
 import { LevelSwitch } from './level-switch';
 import { LogFile, type LogFileOptions } from './log-file';
 import { type LogAbout, type LogEntry, logLine, oneLine } from './log-line';
@@ -55,7 +55,7 @@ export function createLogger(options: LoggerOptions): Logger {
     if (isRestored) return;
     // Whatever the level: where only worse is written from here on, this still says why.
     const message = `log level ${previous} → ${now} (${by})`;
-    const marker = { kind: 'level' as const, level: now, previous, by: cutText(by, MAX_ID_LENGTH) };
+    const marker = { kind: 'level' as const, level: now, previous, by: truncateText(by, MAX_ID_LENGTH) };
     take({ at: Date.now(), level: 'warn', component: 'runner', message, marker });
   });
   return loggerOf('runner');
@@ -63,7 +63,11 @@ export function createLogger(options: LoggerOptions): Logger {
   function take(said: LogEntry): void {
     const { text, redacted, missing } = redactor.redact(said.component, said.message);
     // Cut last: a line break takes more room as its sign.
-    const entry = { ...said, message: cutLogMessage(oneLine(text), missing), ...(redacted > 0 ? { redacted } : {}) };
+    const entry = {
+      ...said,
+      message: truncateLogMessage(oneLine(text), missing),
+      ...(redacted > 0 ? { redacted } : {}),
+    };
     const line = logLine(entry);
     try {
       file.write(line);

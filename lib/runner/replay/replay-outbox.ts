@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import type { OutboxNotice } from '../outbox/delivery';
 import { Outbox, type OutboxStatus } from '../outbox/outbox';
 import { OutboxVersionError } from '../outbox/store';
@@ -85,7 +85,10 @@ async function openAt(file: string, place: ReplayPlace, listeners: Listeners): P
   }
   const { sessionId, line } = stored
     ? (JSON.parse(stored) as { sessionId: string; line: number })
-    : { sessionId: place.sessionId ?? `${cutText(recording.name, 200)}-${randomBytes(4).toString('hex')}`, line: 0 };
+    : {
+        sessionId: place.sessionId ?? `${truncateText(recording.name, 200)}-${randomBytes(4).toString('hex')}`,
+        line: 0,
+      };
   const forget = () => (place.sessionId === undefined ? removeOutbox(file) : Promise.resolve());
   return { outbox, sessionId, line, forget };
 }

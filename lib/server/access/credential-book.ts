@@ -1,4 +1,4 @@
-import { AppError, inShort } from '@interlude/protocol/errors';
+import { AppError, forLog } from '@interlude/protocol/errors';
 import type { Permission, Role } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement } from '@libsql/client';
@@ -242,7 +242,7 @@ export class CredentialBook {
       this.#isFailing = false;
     } catch (error) {
       const isNews = !this.#isFailing && !this.#isClosed && this.#database.damage.code === null;
-      if (isNews) serverLog('error', 'credentials can’t be looked up:', { error: inShort(error) });
+      if (isNews) serverLog('error', 'credentials can’t be looked up:', { error: forLog(error) });
       this.#isFailing = true;
       throw error;
     }

@@ -1,4 +1,4 @@
-import { brokenOff } from '@interlude/protocol/errors';
+import { toAbortError } from '@interlude/protocol/errors';
 import type { Asked } from './asked';
 
 /**
@@ -21,7 +21,7 @@ export function cutShort(
       async pull(controller) {
         // not before somebody reads it: what is never read is never ended either
         stop ??= whenOver(() => {
-          controller.error(brokenOff('Whoever reads it may not any more.'));
+          controller.error(toAbortError('Whoever reads it may not any more.'));
           reader.cancel().catch(() => {});
         });
         try {

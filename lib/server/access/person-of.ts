@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import type { InboxPerson } from '@interlude/protocol/inbox';
 import { MAX_PERSON_NAME } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { isLocal, type Principal } from './principal';
 
 /** What a sign-in with this machine's own link is called. */
@@ -13,7 +13,7 @@ const OPERATOR = 'operator';
 /** Names whoever claims an inbox item: a member, a program, or the one person that signs in with this machine's links. */
 export function inboxPersonOf(principal: Pick<Principal, 'id' | 'credentialKind' | 'memberId' | 'name'>): InboxPerson {
   if (isLocal(principal)) return { id: LOCAL_ID, name: LOCAL_ADMIN };
-  return { id: principal.id, name: cutText(principal.name, MAX_PERSON_NAME) };
+  return { id: principal.id, name: truncateText(principal.name, MAX_PERSON_NAME) };
 }
 
 /** What agents and transcripts call whoever acts. Who it was for certain, the audit has. */

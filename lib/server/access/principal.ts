@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import {
   type CredentialKind,
   EVERYTHING,
-  MAY,
+  PERMISSIONS,
   type Permission,
   type Role,
   type Scope,
@@ -70,7 +70,7 @@ export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentia
 }
 
 export function may({ role }: Pick<Principal, 'role'>, permission: Permission): boolean {
-  return MAY[role].includes(permission);
+  return PERMISSIONS[role].includes(permission);
 }
 
 /**

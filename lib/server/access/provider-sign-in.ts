@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError, toResponse } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverKey } from '@/db/server-keys';
@@ -75,7 +75,7 @@ export async function finishSignIn(request: Request, server: ProviderServer): Pr
       return made.secret;
     });
     await credentials.changed();
-    const headers = new Headers({ location: placed(person.next), 'cache-control': 'no-store' });
+    const headers = new Headers({ location: withBasePath(person.next), 'cache-control': 'no-store' });
     headers.append('set-cookie', sessionCookie(secret, isSecure(request)));
     headers.append('set-cookie', person.clearedCookie);
     return new Response(null, { status: 303, headers });
@@ -146,7 +146,7 @@ async function asPage(answer: () => Promise<Response>): Promise<Response> {
     return plainPage(
       'You are not signed in',
       error.message,
-      { href: placed('/signed-out'), text: 'To the sign-in page' },
+      { href: withBasePath('/signed-out'), text: 'To the sign-in page' },
       status,
     );
   }

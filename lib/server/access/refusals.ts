@@ -1,7 +1,7 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { truncateText } from '@interlude/protocol/text';
 import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
@@ -133,6 +133,11 @@ export class Refusals {
 const DUE = '(due_at <= ? OR due_at > ?)';
 
 function bounded(act: Act): Act {
-  const id = (text: string | null) => (text === null ? null : cutText(text, MAX_ID_LENGTH));
-  return { ...act, agentId: id(act.agentId), sessionId: id(act.sessionId), target: cutText(act.target, MAX_TARGET) };
+  const id = (text: string | null) => (text === null ? null : truncateText(text, MAX_ID_LENGTH));
+  return {
+    ...act,
+    agentId: id(act.agentId),
+    sessionId: id(act.sessionId),
+    target: truncateText(act.target, MAX_TARGET),
+  };
 }

@@ -1,4 +1,4 @@
-import { inShort } from '@interlude/protocol/errors';
+import { forLog } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
@@ -84,7 +84,7 @@ export async function refreshRole({ database, now, oidc }: RoleServer, credentia
     serverLog(
       'warn',
       `could not ask the identity provider for the role of sign-in ${credentialId} again; it keeps its role, and is asked for later`,
-      { error: inShort(error) },
+      { error: forLog(error) },
     );
   }
 }

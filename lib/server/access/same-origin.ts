@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import { PAGE_HEADER } from '@interlude/protocol/page-header';
+import { PAGE_HEADER } from '@interlude/protocol/version';
 import { hostOf } from './host';
 
 const READS = ['GET', 'HEAD', 'OPTIONS'];

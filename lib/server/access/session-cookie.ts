@@ -1,4 +1,4 @@
-import { BASE_PATH, placedAt } from '@interlude/protocol/base-path.mjs';
+import { BASE_PATH, prependBasePath } from '@interlude/protocol/base-path.mjs';
 import { saysSecure } from './own-address';
 
 /**
@@ -43,5 +43,5 @@ export function clearedCookie(secure: boolean, basePath = BASE_PATH): string {
 
 function cookie(value: string, secure: boolean, seconds: number, basePath: string): string {
   const name = secure ? secureName(basePath) : NAME;
-  return `${name}=${value}; Path=${placedAt('/', basePath)}; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`;
+  return `${name}=${value}; Path=${prependBasePath('/', basePath)}; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`;
 }

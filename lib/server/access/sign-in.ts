@@ -1,4 +1,4 @@
-import { BASE_PATH, placed } from '@interlude/protocol/base-path.mjs';
+import { BASE_PATH, withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
 import { withoutQuotes } from '@interlude/protocol/quotes';
 import { EVERYTHING } from '@interlude/protocol/scope';
@@ -74,7 +74,7 @@ export async function signIn(request: Request, server: SignInServer): Promise<Re
   const own = ownAddress(request.headers, { localName: settings.localName, isSecure: isSecure(request) });
   // to nobody without a code that is good: who knows the name can have a browser send its cookie elsewhere
   if (own !== null && isBrowser && (await isGoodCode(server, token)))
-    return goTo(`${own}${placed(`${url.pathname}${url.search}`)}`);
+    return goTo(`${own}${withBasePath(`${url.pathname}${url.search}`)}`);
   return who === 'person' ? enter(request, server, token, next) : askFirst(request, server, { token, next }, who);
 }
 
@@ -115,7 +115,7 @@ export async function signOut(request: Request, server: SignInServer): Promise<R
   if (composedBy && composedBy !== principal.id) {
     const text =
       'Another person has signed in with this browser since you opened that page. To sign them out, open the dashboard.';
-    return plainPage('Nobody was signed out', text, { href: placed('/'), text: 'Open the dashboard' }, 409);
+    return plainPage('Nobody was signed out', text, { href: withBasePath('/'), text: 'Open the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {
@@ -219,6 +219,6 @@ async function spendCode(transaction: WriteTransaction, code: string, now: numbe
 
 /** @param place a path of this server, or an address */
 export function goTo(place: string, headers: Record<string, string> = {}): Response {
-  const location = place.startsWith('/') ? placed(place) : place;
+  const location = place.startsWith('/') ? withBasePath(place) : place;
   return new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store', ...headers } });
 }

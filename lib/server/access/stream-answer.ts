@@ -1,4 +1,4 @@
-import { brokenOff } from '@interlude/protocol/errors';
+import { toAbortError } from '@interlude/protocol/errors';
 
 type Chunk = Uint8Array<ArrayBuffer>;
 
@@ -74,7 +74,7 @@ export function readable(open: Opener): ReadableStream<Chunk> {
             }
           },
           // whoever pipes it does not log what it ends with
-          hangUp: (why) => controller.error(brokenOff(why)),
+          hangUp: (why) => controller.error(toAbortError(why)),
         });
       },
       pull: () => source?.drained(),

@@ -1,4 +1,4 @@
-import { inShort } from '@interlude/protocol/errors';
+import { forLog } from '@interlude/protocol/errors';
 import { parseJson } from '@interlude/protocol/fields';
 import type { FrameData } from '@interlude/protocol/frames';
 import type { Scope } from '@interlude/protocol/scope';
@@ -230,7 +230,7 @@ class Answer implements Source {
       const subscription = await subscribe(this.#options, began === null ? from : began - 1, this.#gone.signal);
       if (!this.#isEnded) this.#read(subscription);
     } catch (error) {
-      serverLog('error', 'an AG-UI stream broke off:', { error: inShort(error) });
+      serverLog('error', 'an AG-UI stream broke off:', { error: forLog(error) });
       this.#breakOff('Interlude could not read on in the session’s log.', 'log_unavailable');
     }
   }

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { idField, inputUserMessages } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 
 /** Which turn the client waits for. */
 export interface Awaited {
@@ -26,7 +26,7 @@ export interface Begun {
 
 /** @param position of the event: a turn without an id is known by it */
 export function begunBy(event: AgUiEvent, position: string): Begun {
-  const said = interludeOf(event);
+  const said = readInterlude(event);
   const input = inputUserMessages(event).map(({ id }) => id);
   const parentRunId = idField(event, 'parentRunId');
   const isByItself = event.input === undefined && parentRunId !== null;

@@ -1,5 +1,5 @@
-import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { Kind } from '@interlude/protocol/lifecycle/grammar';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 
 /** The things that become messages in the client's list. */
 export type PartKind = 'text' | 'thought' | 'call';

@@ -1,7 +1,7 @@
 import type { AgUiEvent, ServedRun } from '@interlude/protocol/ag-ui';
 import { CUSTOM, customName, customValue, pickId, pickText } from '@interlude/protocol/event-fields';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { comparePositions } from '@interlude/protocol/position';
@@ -175,7 +175,7 @@ export class Course {
     const turn = this.#turnOf(id, this.#answer.judge(begun), named ?? []);
     this.#turn = turn;
     if (!turn.isShown) return;
-    const { trigger } = interludeOf(event);
+    const { trigger } = readInterlude(event);
     this.#beginShown(turn, at, { turn: kind, trigger, userMessageIds: named ?? undefined }, parentRunId);
     this.#release(named);
   }
@@ -199,7 +199,7 @@ export class Course {
   #endUnshown(turnId: string | null, event: AgUiEvent): void {
     if (turnId === null) return;
     if (this.#turn?.id === turnId) this.#turn = null;
-    const named = this.#answer.amongst(interludeOf(event).userMessageIds);
+    const named = this.#answer.amongst(readInterlude(event).userMessageIds);
     if (named.length === 0) return;
     if (!this.#answer.isIn(turnId)) {
       this.#rereads = turnId;
@@ -217,7 +217,7 @@ export class Course {
   #endTurnBefore(event: AgUiEvent, asks: boolean): boolean {
     const turn = this.#turn;
     if (!turn?.ending) return false;
-    const isItsRequest = asks && interludeOf(event).derived?.turnId === turn.id;
+    const isItsRequest = asks && readInterlude(event).derived?.turnId === turn.id;
     if (isItsRequest && this.#stream.runId !== null) this.#stream.custom(CUSTOM.requestOpened, event.value);
     this.#endShown();
     return isItsRequest;
@@ -228,7 +228,7 @@ export class Course {
     if (!turn?.ending) return;
     const { event, occurredAt: at } = turn.ending;
     this.#turn = null;
-    const { userMessageIds = [] } = interludeOf(event);
+    const { userMessageIds = [] } = readInterlude(event);
     this.#answer.ended(turn.id, turn.answers, [...turn.named, ...userMessageIds]);
     // It may have ended before anything that is new to the client.
     if (!this.#isInRun) this.#beginShown(turn, at, {});
@@ -258,7 +258,7 @@ export class Course {
   #endSession(entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     this.#options.tasks.take(entry);
-    if (interludeOf(event).again === true) return;
+    if (readInterlude(event).again === true) return;
     const isMissed = this.#answer.isPending || this.#turn?.isShown === true;
     this.#turn = null;
     this.#asks.cut();
@@ -301,7 +301,7 @@ export class Course {
 
   #tellOutside(entry: EventEntry, isPart: boolean, isOfTask: boolean): void {
     const { event, occurredAt: at } = entry;
-    const answers = this.#answer.amongst(interludeOf(event).replyTo);
+    const answers = this.#answer.amongst(readInterlude(event).replyTo);
     const isAnswer = answers.length > 0 || (this.#options.isTurnless && this.#answer.hasMessages);
     if (isPart && isAnswer && typeof event.subagentRunId !== 'string') {
       if (!this.#isOwnRunTold) {

@@ -1,5 +1,5 @@
 import { CUSTOM, customName, customValue, taskEventId } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { ClientParts } from './client-parts';
@@ -50,7 +50,7 @@ export class HeldBack {
     const begins = event.type === 'TEXT_MESSAGE_START' || event.type === 'TEXT_MESSAGE_CHUNK';
     if (held === undefined && (!begins || event.role !== 'user' || typeof event.subagentRunId === 'string'))
       return false;
-    const { clientId, delivery } = interludeOf(event);
+    const { clientId, delivery } = readInterlude(event);
     const name = held?.[0]?.event.messageId ?? messageIdOf(clientId) ?? id;
     if (held !== undefined) {
       held.push(this.#weighed(renamed(entry, name)));

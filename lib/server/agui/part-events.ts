@@ -1,6 +1,6 @@
 import type { AgUiEvent, ServedPart } from '@interlude/protocol/ag-ui';
 import { isObject, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import type { PartKind } from './client-parts';
 import type { StrictEvent } from './strict-event';
 
@@ -48,7 +48,7 @@ export function endOf(kind: PartKind, id: string, event: AgUiEvent | null): Stri
 function metadataOf(event: AgUiEvent): StrictEvent['metadata'] {
   if (!isObject(event.metadata)) return undefined;
   const { interlude: _, ...others } = event.metadata;
-  const known = interludeOf(event);
+  const known = readInterlude(event);
   const said = Object.fromEntries(PART.flatMap((field) => (known[field] === undefined ? [] : [[field, known[field]]])));
   if (Object.keys(said).length > 0) return { ...others, interlude: said };
   return Object.keys(others).length === 0 ? undefined : others;

@@ -1,9 +1,9 @@
 import type { AgUiEvent, ServedRun } from '@interlude/protocol/ag-ui';
 import { contentText, idField, pick, subagentTaskId } from '@interlude/protocol/event-fields';
 import { textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { bracketId, type EventInput, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/projections/chunks';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import type { Chunked } from '@interlude/protocol/turn-places';
@@ -123,7 +123,7 @@ export class StrictStream {
     const speaker = subagentTaskId(taken.event);
     const entry = namedChunk(this.#chunks, taken, speaker);
     const { event, position, occurredAt: at } = entry;
-    const isOfSnapshot = interludeOf(event).ofSnapshot !== undefined;
+    const isOfSnapshot = readInterlude(event).ofSnapshot !== undefined;
     if (!isOfSnapshot) this.#chunks = chunksAfter(this.#chunks, event, speaker);
     if (endsChunks(event)) this.#endChunks(speaker, at);
     if (kindOf(event.type) === null) {
@@ -182,7 +182,7 @@ export class StrictStream {
   #grow({ kind, id, input }: EventInput<PartKind>, part: Part, entry: EventEntry): void {
     const { event, occurredAt: at } = entry;
     const delta = textOf(event.delta) ?? '';
-    const isWhole = interludeOf(event).whole === true;
+    const isWhole = readInterlude(event).whole === true;
     const rest = delta.slice(isWhole ? part.has : part.has - part.told);
     part.told = isWhole ? delta.length : part.told + delta.length;
     part.has = Math.max(part.has, part.told);

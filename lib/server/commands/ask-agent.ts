@@ -1,7 +1,7 @@
 import type { CommandAnswer, EndSession, Interrupt, StopTask, WakeTask } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import type { TaskStatus } from '@interlude/protocol/read-models';
+import { truncateText } from '@interlude/protocol/text';
 import { columnText } from '@/db/column-text';
 import { tasks } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
@@ -152,6 +152,6 @@ async function findTask(
     status,
     position: positionFromNumber(task.position),
     ...(task.runId === null ? {} : { runId: task.runId }),
-    ...(body.description ? { description: cutText(body.description, MAX_DESCRIPTION) } : {}),
+    ...(body.description ? { description: truncateText(body.description, MAX_DESCRIPTION) } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { AppError, inShort } from '@interlude/protocol/errors';
+import { AppError, forLog } from '@interlude/protocol/errors';
 import { HEARTBEAT_MS, RUNNER_AWAY_MS, UNDELIVERED_MS } from '@interlude/protocol/limits';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
@@ -402,7 +402,7 @@ export class CommandHub {
     if (isClosed) this.close();
     // damage has been logged already
     const isSaid = isClosed || this.#failing.size > 0 || this.#database.damage.code !== null;
-    if (!isSaid) serverLog('error', 'commands are held up:', { error: inShort(error) });
+    if (!isSaid) serverLog('error', 'commands are held up:', { error: forLog(error) });
     this.#failing.add(work);
   }
 }

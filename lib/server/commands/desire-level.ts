@@ -1,5 +1,5 @@
 import type { CommandBodies, DesiredLogLevel } from '@interlude/protocol/commands';
-import type { LogLevel } from '@interlude/protocol/vocabulary';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import { AGENT_ROW } from '@/db/fleet-rows';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/writes';

@@ -1,9 +1,9 @@
 import type { MarkInbox } from '@interlude/protocol/commands';
 import type { InboxItem, InboxMarked, InboxMarks, InboxPerson } from '@interlude/protocol/inbox';
-import { DONE_ONCE_SEEN } from '@interlude/protocol/inbox-rules';
+import { DONE_ONCE_SEEN } from '@interlude/protocol/inbox-kinds';
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
-import { standsSince } from '@interlude/protocol/session-standing';
+import { reviewedSince } from '@interlude/protocol/session-predicates';
 import { columnText } from '@/db/column-text';
 import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
@@ -138,7 +138,7 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
   });
   return rows.map(sessionFromRow).map((session) => {
     const { id, agentId, arrangement } = session;
-    const seen = { ...arrangement, seenState: standsSince(session) };
+    const seen = { ...arrangement, seenState: reviewedSince(session) };
     return { kind: 'session-arranged', agentId, sessionId: id, arrangement: seen };
   });
 }

@@ -1,7 +1,7 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
-import { answerBy } from '@interlude/protocol/answer-by';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { requestOptions } from '@interlude/protocol/request-options';
+import { readRequestOptions } from '@interlude/protocol/request-options';
+import { answerDeadline } from '@interlude/protocol/time';
 import { columnText } from '@/db/column-text';
 import { events } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
@@ -37,7 +37,7 @@ export async function offeredOptions(
   requestId: string,
 ): Promise<RequestOption[]> {
   const last = await lastTold(transaction, session, requestId);
-  return requestOptions(fieldsOf(last?.payload.value).options);
+  return readRequestOptions(fieldsOf(last?.payload.value).options);
 }
 
 /** The last that was told of it: that it was opened, or resolved. */
@@ -63,7 +63,7 @@ function toldIn(id: string, { payload, occurredAt, receivedAt }: Told): Answerab
     digest: string;
     opened_position: string;
   };
-  const until = answerBy(value.expires_at ?? value.expiresAt, { occurredAt, receivedAt });
+  const until = answerDeadline(value.expires_at ?? value.expiresAt, { occurredAt, receivedAt });
   return {
     id,
     kind: value.kind === 'question' ? 'question' : 'permission',

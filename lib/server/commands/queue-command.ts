@@ -1,5 +1,6 @@
 import type { Command, CommandBodies, CommandType } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import {
   COMMAND_EXPIRY_MS,
   INTERRUPT_EXPIRY_MS,
@@ -7,7 +8,6 @@ import {
   MESSAGE_EXPIRY_MS,
 } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { messageEvents, momentEvent } from './command-events';

@@ -1,5 +1,5 @@
 import type { Retire, RetireAnswer } from '@interlude/protocol/commands';
-import type { SessionState } from '@interlude/protocol/vocabulary';
+import type { SessionState } from '@interlude/protocol/session-states';
 import { columnText } from '@/db/column-text';
 import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
 import type { WriteTransaction } from '@/db/writes';

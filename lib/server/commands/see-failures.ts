@@ -1,4 +1,4 @@
-import { HOOK_FATAL } from '@interlude/protocol/signals';
+import { HOOK_FATAL } from '@interlude/protocol/insight';
 import type { Row } from '@libsql/client';
 import type { Writes, WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';

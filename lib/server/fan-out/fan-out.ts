@@ -1,4 +1,4 @@
-import { AppError, inShort } from '@interlude/protocol/errors';
+import { AppError, forLog } from '@interlude/protocol/errors';
 import type { FrameData } from '@interlude/protocol/frames';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
@@ -184,7 +184,7 @@ export class FanOut {
   #sayBroken(error: unknown): void {
     if (this.#isBroken || this.#database.damage.code !== null) return;
     this.#isBroken = true;
-    serverLog('error', 'a stream broke off while it caught up:', { error: inShort(error) });
+    serverLog('error', 'a stream broke off while it caught up:', { error: forLog(error) });
   }
 
   #wakeUp(position: number): void {

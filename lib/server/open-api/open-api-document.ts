@@ -2,7 +2,7 @@ import * as access from '@interlude/protocol/access';
 import * as activity from '@interlude/protocol/activity';
 import * as agUi from '@interlude/protocol/ag-ui';
 import * as agentState from '@interlude/protocol/agent-state';
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import * as commands from '@interlude/protocol/commands';
 import * as envelope from '@interlude/protocol/envelope';
 import { ERROR_STATUS, type ErrorCode } from '@interlude/protocol/errors';
@@ -11,7 +11,7 @@ import * as frames from '@interlude/protocol/frames';
 import * as inbox from '@interlude/protocol/inbox';
 import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@interlude/protocol/open-api';
 import * as readModels from '@interlude/protocol/read-models';
-import { MAY, type Permission, ROLES } from '@interlude/protocol/scope';
+import { PERMISSIONS, type Permission, ROLES } from '@interlude/protocol/scope';
 import * as storage from '@interlude/protocol/storage';
 import * as turnPlaces from '@interlude/protocol/turn-places';
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
@@ -74,7 +74,7 @@ export function openApiDocument(routes: readonly DescribedRoute[]): OpenApiDocum
         'The live dashboard for coding agents. Times are epoch milliseconds. A position is a row’s place in the server’s single order. Ignore unknown fields and frames. Redacted responses include a `redacted` count. PROTOCOL.md is normative.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: placed('/'), description: 'This server' }],
+    servers: [{ url: withBasePath('/'), description: 'This server' }],
     tags: GROUPS.map(({ name, about }) => ({ name, description: about })),
     paths,
     components: {
@@ -124,7 +124,7 @@ function operationOf(route: DescribedRoute): Operation {
   if (group === undefined || doc === undefined) throw new Error(`${key} has no entry in route-docs.ts`);
   const requestBody = bodyOf(route, doc);
   const parameters = parametersOf(route, doc);
-  const roles = ROLES.filter((role) => permission !== 'open' && MAY[role].includes(permission));
+  const roles = ROLES.filter((role) => permission !== 'open' && PERMISSIONS[role].includes(permission));
   return {
     operationId: idOf(method, pattern),
     tags: [group.name],

@@ -1,4 +1,4 @@
-import { AppError, brokenOff } from '@interlude/protocol/errors';
+import { AppError, toAbortError } from '@interlude/protocol/errors';
 import { positionToNumber } from '@interlude/protocol/position';
 import type { LogFilter } from '@interlude/protocol/projections/log-filter';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
@@ -44,7 +44,7 @@ export async function downloadLog(
         const scan = () => scanLog(sight, id, filter, { direction: 'newer', edge, ...range });
         const { lines, end, searchedTo } = await reads.run(client, scan, { continues: true }).catch((error) => {
           // database failures are logged elsewhere
-          throw error instanceof AppError ? brokenOff(error) : error;
+          throw error instanceof AppError ? toAbortError(error) : error;
         });
         edge = searchedTo;
         if (lines.length > 0) {

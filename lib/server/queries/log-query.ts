@@ -1,8 +1,8 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_LOG_SEARCH_LENGTH } from '@interlude/protocol/limits';
 import { type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
 import type { LogFilterQuery, LogQuery } from '@interlude/protocol/queries';
+import { truncateText } from '@interlude/protocol/text';
 import type { LogPlace } from './read-log-lines';
 
 /** @throws AppError `invalid_argument` for a regex that can't be used */
@@ -19,7 +19,7 @@ async function compiled(source: string): Promise<LogFilter['regex']> {
   if (outcome.kind === 'compiled') return outcome.regex;
   const message = `The regex can’t be used: ${outcome.reason}. Its syntax is that of RE2: no lookaround, no backreferences.`;
   throw new AppError('invalid_argument', message, {
-    details: { regex: cutText(source, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
+    details: { regex: truncateText(source, MAX_LOG_SEARCH_LENGTH), reason: outcome.reason },
   });
 }
 

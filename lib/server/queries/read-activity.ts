@@ -1,4 +1,4 @@
-import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol/activity';
+import { type Activity, durationSteps, MAX_MEASURED } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
@@ -21,14 +21,14 @@ export async function readActivity(sight: Sight, now: number, minutes: number): 
       // by when the server heard: a runner whose clock is ahead would have the last word for as long
       `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
         WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
-      MOST_MEASURED,
+      MAX_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
       // both on the server's clock
       `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
         WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
-      MOST_MEASURED,
+      MAX_MEASURED,
     ),
   ]);
   const [counted, tasks, answers] = found;

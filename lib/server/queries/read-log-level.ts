@@ -1,5 +1,5 @@
 import type { LogLevelDetail } from '@interlude/protocol/read-models';
-import { LOG_LEVELS } from '@interlude/protocol/vocabulary';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
 import type { Sight } from '@/lib/server/access/sight';
 import { readLogAgent } from './read-agents';
 

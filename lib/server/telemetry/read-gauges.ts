@@ -1,4 +1,5 @@
-import { INBOX_KINDS, SESSION_STATES } from '@interlude/protocol/vocabulary';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { InValue, Row } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Gauge, Sample } from './gauges';

@@ -1,5 +1,5 @@
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { WEBHOOK_SETTLE_MS } from '@interlude/protocol/limits';
-import type { InboxKind } from '@interlude/protocol/vocabulary';
 import type { WriteTransaction } from '@/db/writes';
 
 /** What came up longer ago than this, when the webhook is first looked after, is no news. */

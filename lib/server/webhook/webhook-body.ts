@@ -1,8 +1,8 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { placeOf } from '@interlude/protocol/inbox-rules';
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
+import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { redactedFor } from '@interlude/protocol/redaction/outlets';
-import type { InboxKind } from '@interlude/protocol/vocabulary';
+import { truncateText } from '@interlude/protocol/text';
 import type { WebhookBody } from '@interlude/protocol/webhook';
 
 const SAID: Record<InboxKind, string> = {
@@ -22,7 +22,7 @@ const MOST_OF_NAME = 100;
 /** What is told of an item that came up. */
 export function openedBody(item: InboxItem, publicUrl: string | null): WebhookBody {
   const { id, kind, agentId, sessionId, title, count, since } = item;
-  const url = publicUrl === null ? null : `${publicUrl}${placeOf(item)}`;
+  const url = publicUrl === null ? null : `${publicUrl}${inboxItemPath(item)}`;
   const said = `${shown(agentId, MOST_OF_NAME)} ${SAID[kind]}`;
   // redacted before it is truncated: half of a secret is known for one no more
   const about = title === null ? '' : `: ${shown(redactedFor('webhook', title), MOST_OF_TITLE)}`;
@@ -41,6 +41,6 @@ export function testBody(publicUrl: string | null): WebhookBody {
 
 /** On one line, and without what Slack would act on: its links, mentions and commands begin with these signs. */
 function shown(text: string, most: number): string {
-  const line = cutText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
+  const line = truncateText(text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim(), most);
   return line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

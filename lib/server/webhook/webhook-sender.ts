@@ -1,5 +1,5 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
-import { isNews } from '@interlude/protocol/inbox-rules';
+import { isUnread } from '@interlude/protocol/inbox-rules';
 import { WEBHOOK_FIRST_RETRY_MS, WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { deliveryId } from '@interlude/protocol/webhook';
@@ -135,7 +135,7 @@ export class WebhookSender {
       const { position, attempts } = DELIVERY.read(row);
       const item = row.opened === null ? null : inboxItemFromRow(row);
       // it came up again since: that is told by a delivery of its own
-      const isIt = item !== null && Number(row.opened) === position && isNews(item, now) && item.claim === null;
+      const isIt = item !== null && Number(row.opened) === position && isUnread(item, now) && item.claim === null;
       if (isIt) claimed.push({ position, attempts: attempts + 1, leaseUntil, item });
       else withdrawn.push(position);
     }

@@ -1,4 +1,10 @@
-import { basePathSetting, placed, placedAt, unplaced, unplacedFrom } from '@interlude/protocol/base-path.mjs';
+import {
+  basePathSetting,
+  prependBasePath,
+  stripBasePath,
+  withBasePath,
+  withoutBasePath,
+} from '@interlude/protocol/base-path.mjs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
@@ -46,15 +52,15 @@ describe('a path of the server', () => {
     ['/sessions/s1?at=/', '/interlude/sessions/s1?at=/'],
     ['/interlude', '/interlude/interlude'],
   ])('%s is asked for as %s, and known again', (path, asked) => {
-    expect(placedAt(path, '/interlude')).toBe(asked);
-    expect(unplacedFrom(asked, '/interlude')).toBe(path);
-    expect([placed(path), unplaced(path)]).toEqual([path, path]);
+    expect(prependBasePath(path, '/interlude')).toBe(asked);
+    expect(stripBasePath(asked, '/interlude')).toBe(path);
+    expect([withBasePath(path), withoutBasePath(path)]).toEqual([path, path]);
   });
 
   test.each(['/', '/interludes', '/interlud', '/Interlude', '/x/interlude', '/interlude%2Fx', 'interlude'])(
     '%s is none',
     (asked) => {
-      expect(unplacedFrom(asked, '/interlude')).toBeNull();
+      expect(stripBasePath(asked, '/interlude')).toBeNull();
     },
   );
 
@@ -64,7 +70,7 @@ describe('a path of the server', () => {
     const rest = fc.stringMatching(/^[\w/.%~?#=-]{0,20}$/).map((text) => `/${text}`);
     fc.assert(
       fc.property(base, rest, (basePath, path) => {
-        expect(unplacedFrom(placedAt(path, basePath), basePath)).toBe(path);
+        expect(stripBasePath(prependBasePath(path, basePath), basePath)).toBe(path);
       }),
     );
   });

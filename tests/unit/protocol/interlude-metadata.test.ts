@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { describe, expect, it } from 'vitest';
 
 describe('what an event says beyond AG-UI', () => {
-  const said = (interlude: object) => interludeOf({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);
+  const said = (interlude: object) => readInterlude({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);
 
   it('names the run and the owner of each task, whichever others are left out', () => {
     const trigger = {

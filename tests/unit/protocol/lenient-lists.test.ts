@@ -1,4 +1,5 @@
-import { fileEdits } from '@interlude/protocol/file-edits';
+import { commandsOf, limitsOf, modeAndModelOf, troubleOf } from '@interlude/protocol/agent-limits';
+import { readFileEdits, readPlanEntries } from '@interlude/protocol/event-fields';
 import {
   MAX_CAPTION,
   MAX_EDITS,
@@ -8,9 +9,7 @@ import {
   MAX_OPTIONS,
   MAX_PLAN_ENTRIES,
 } from '@interlude/protocol/limits';
-import { planEntries } from '@interlude/protocol/plan-entries';
-import { optionFor, requestOptions } from '@interlude/protocol/request-options';
-import { commandsOf, limitsOf, troubleOf, waysOf } from '@interlude/protocol/told-of-agent';
+import { defaultOption, readRequestOptions } from '@interlude/protocol/request-options';
 import { describe, expect, it } from 'vitest';
 
 describe('the options of a permission', () => {
@@ -19,7 +18,7 @@ describe('the options of a permission', () => {
   const no = { id: 'n', label: 'No', kind: 'deny' } as const;
 
   it('are kept in their order, without what else is said of them', () => {
-    expect(requestOptions([{ ...always, more: 1 }, { ...yes, isLasting: 'no' }, no])).toEqual([always, yes, no]);
+    expect(readRequestOptions([{ ...always, more: 1 }, { ...yes, isLasting: 'no' }, no])).toEqual([always, yes, no]);
   });
 
   it.each([
@@ -32,21 +31,21 @@ describe('the options of a permission', () => {
     ['one without words', [yes, { ...no, label: ' ' }]],
     ['two under one id', [yes, { ...no, id: 'y' }]],
   ])('are none where the list is malformed: %s', (_what, list) => {
-    expect(requestOptions(list)).toEqual([]);
+    expect(readRequestOptions(list)).toEqual([]);
   });
 
   it('are bounded', () => {
     const many = Array.from({ length: 40 }, (_, at) => ({ ...yes, id: `${at}`, label: 'é'.repeat(300) }));
-    const options = requestOptions(many);
+    const options = readRequestOptions(many);
     expect(options).toHaveLength(MAX_OPTIONS);
     expect(options[0]?.label).toHaveLength(MAX_OPTION_LABEL);
   });
 
   it('give to a plain yes what holds for this once, and to a plain no the first way to deny', () => {
-    expect(optionFor([always, yes, no], 'allow')).toBe(yes);
-    expect(optionFor([always, no], 'allow')).toBeNull();
-    expect(optionFor([always, yes, no], 'deny')).toBe(no);
-    expect(optionFor([yes], 'deny')).toBeNull();
+    expect(defaultOption([always, yes, no], 'allow')).toBe(yes);
+    expect(defaultOption([always, no], 'allow')).toBeNull();
+    expect(defaultOption([always, yes, no], 'deny')).toBe(no);
+    expect(defaultOption([yes], 'deny')).toBeNull();
   });
 });
 
@@ -54,15 +53,15 @@ describe('what a call changed in files', () => {
   const edit = { path: 'a.ts', before: 'one', after: 'two' };
 
   it('is what can be read of it, and the rest is left out', () => {
-    expect(fileEdits([edit, { path: 'b.ts', before: 'x' }, null, { ...edit, more: 1 }])).toEqual([edit, edit]);
-    for (const said of [null, 'x', { 0: edit }, 7]) expect(fileEdits(said)).toEqual([]);
+    expect(readFileEdits([edit, { path: 'b.ts', before: 'x' }, null, { ...edit, more: 1 }])).toEqual([edit, edit]);
+    for (const said of [null, 'x', { 0: edit }, 7]) expect(readFileEdits(said)).toEqual([]);
   });
 
   it('is bounded in number and in text, and what is small fits behind what is too large', () => {
-    expect(fileEdits(Array.from({ length: MAX_EDITS + 9 }, () => edit))).toHaveLength(MAX_EDITS);
+    expect(readFileEdits(Array.from({ length: MAX_EDITS + 9 }, () => edit))).toHaveLength(MAX_EDITS);
     const large = { ...edit, after: 'x'.repeat(MAX_ITEM_TEXT) };
-    expect(fileEdits([large, edit])).toEqual([edit]);
-    expect(fileEdits([{ ...edit, path: 'p'.repeat(MAX_CAPTION + 1) }])[0]?.path).toHaveLength(MAX_CAPTION);
+    expect(readFileEdits([large, edit])).toEqual([edit]);
+    expect(readFileEdits([{ ...edit, path: 'p'.repeat(MAX_CAPTION + 1) }])[0]?.path).toHaveLength(MAX_CAPTION);
   });
 });
 
@@ -73,18 +72,18 @@ describe('a plan', () => {
       { content: 'b', status: 'soon' },
       { status: 1 },
     ];
-    expect(planEntries(told)).toEqual({
+    expect(readPlanEntries(told)).toEqual({
       entries: [
         { content: 'a', status: 'completed', priority: 'high' },
         { content: 'b', status: 'pending' },
       ],
       omitted: 0,
     });
-    expect(planEntries({ entries: [] })).toBeNull();
+    expect(readPlanEntries({ entries: [] })).toBeNull();
   });
 
   it('is bounded, and says how much is left out', () => {
-    const plan = planEntries(Array.from({ length: MAX_PLAN_ENTRIES + 3 }, () => ({ content: 'x'.repeat(9_000) })));
+    const plan = readPlanEntries(Array.from({ length: MAX_PLAN_ENTRIES + 3 }, () => ({ content: 'x'.repeat(9_000) })));
     expect([plan?.entries.length, plan?.omitted]).toEqual([MAX_PLAN_ENTRIES, 3]);
     expect(plan?.entries[0]?.content).toHaveLength(MAX_CAPTION);
   });
@@ -101,7 +100,7 @@ describe('what a runner tells of its agent', () => {
     };
     expect(limitsOf(status)).toEqual(['It tells no ends.']);
     expect(troubleOf(status)).toBe('Start it again.');
-    expect(waysOf(status)).toEqual([{ name: 'Mode', text: 'Plan' }]);
+    expect(modeAndModelOf(status)).toEqual([{ name: 'Mode', text: 'Plan' }]);
     expect(commandsOf(status)).toEqual([
       { name: 'compact', description: 'Shortens' },
       { name: 'x', description: '' },
@@ -110,7 +109,12 @@ describe('what a runner tells of its agent', () => {
 
   it('is nothing where nothing is told, or nonsense', () => {
     for (const status of [null, {}, { limits: 'x', trouble: {}, mode: [], commands: { a: 1 } }]) {
-      expect([limitsOf(status), troubleOf(status), waysOf(status), commandsOf(status)]).toEqual([[], null, [], []]);
+      expect([limitsOf(status), troubleOf(status), modeAndModelOf(status), commandsOf(status)]).toEqual([
+        [],
+        null,
+        [],
+        [],
+      ]);
     }
   });
 });

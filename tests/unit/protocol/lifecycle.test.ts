@@ -1,5 +1,4 @@
-import { Entities } from '@interlude/protocol/lifecycle/entities';
-import { GRAMMAR, type InputOf, type Kind, OPEN } from '@interlude/protocol/lifecycle/grammar';
+import { Entities, GRAMMAR, type InputOf, type Kind, OPEN } from '@interlude/protocol/lifecycle/grammar';
 import { NOTHING_OPEN, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { describe, expect, test } from 'vitest';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { canonicalJson } from '@interlude/protocol/canonical-json';
+import { canonicalJson } from '@interlude/protocol/json';
 import { digestOf, requestDigest } from '@interlude/protocol/request-digest';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

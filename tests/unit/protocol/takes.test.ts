@@ -1,5 +1,5 @@
+import { refusalOf } from '@interlude/protocol/agent-limits';
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
-import { refusalOf } from '@interlude/protocol/takes';
 import { describe, expect, test } from 'vitest';
 
 describe('what a runner says of the commands it acts on', () => {

@@ -1,10 +1,10 @@
 import { ackSchema, sendMessageSchema } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
 import { idSchema } from '@interlude/protocol/field-schemas';
+import { mayBeIllFormed, parseWellFormed, stringifyWellFormed, wellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { parseTopic } from '@interlude/protocol/sse';
-import { mayHaveHalves, parseWellFormed, stringifyWellFormed, wellFormed } from '@interlude/protocol/well-formed';
+import { truncateText } from '@interlude/protocol/text';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -49,8 +49,8 @@ describe('a value out of JSON', () => {
         expect(wellFormed(value)).toBe(value);
       }),
     );
-    expect(mayHaveHalves(JSON.stringify({ text: 'all of 😀, of ü and of \\ud' }))).toBe(false);
-    expect(mayHaveHalves('{"text":"\\ud83D"}')).toBe(true);
+    expect(mayBeIllFormed(JSON.stringify({ text: 'all of 😀, of ü and of \\ud' }))).toBe(false);
+    expect(mayBeIllFormed('{"text":"\\ud83D"}')).toBe(true);
   });
 
   it('keeps what stands under keys that differ in a half only', () => {
@@ -70,7 +70,7 @@ describe('cutText', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(text, fc.nat(12), (value, length) => {
-        const cut = cutText(value, length);
+        const cut = truncateText(value, length);
         expect(value.startsWith(cut)).toBe(true);
         expect(cut.length <= length && cut.isWellFormed()).toBe(true);
         if (cut !== value) expect(cut.length).toBeGreaterThanOrEqual(length - 1);

@@ -1,12 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
-import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
 import { hookFailure, logHookFailure } from '@interlude/runner/control-port/hook-failure';
 import { LevelSwitch, parseLevel } from '@interlude/runner/logger/level-switch';
 import { LogFile } from '@interlude/runner/logger/log-file';
-import type { LogEntry } from '@interlude/runner/logger/log-line';
-import { logLine } from '@interlude/runner/logger/log-line';
+import { type LogEntry, logLine } from '@interlude/runner/logger/log-line';
 import { fileNameOf } from '@interlude/runner/logger/log-name';
 import { createLogger } from '@interlude/runner/logger/logger';
 import fc from 'fast-check';
@@ -132,7 +131,7 @@ describe('a logger', () => {
     logger.info('abc\n'.repeat(30_000));
     const message = records[0]?.message ?? '';
     expect(utf8Length(message)).toBeLessThanOrEqual(MAX_LOG_MESSAGE_BYTES);
-    expect(cutLogMessage(message)).toBe(message);
+    expect(truncateLogMessage(message)).toBe(message);
     expect(message).toMatch(/^abc ⏎ abc ⏎ .*… \[\d{2,3},\d{3} bytes cut\]$/s);
     expect(message.match(/bytes cut/g)).toHaveLength(1);
     expect(readFileSync(logger.file, 'utf8')).toContain(message);

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { INBOX_KINDS } from '@interlude/protocol/vocabulary';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';

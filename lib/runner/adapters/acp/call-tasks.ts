@@ -1,6 +1,6 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';
 import type { AgentProfile } from './agent-profiles';
@@ -138,7 +138,7 @@ export class CallTasks {
     pid: number | null = null,
   ): void {
     const { description, command } = fieldsOf(rawInput);
-    const said = cutText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
+    const said = truncateText(textOf(description) ?? textOf(command) ?? (title || name), MAX_DESCRIPTION);
     this.#writer.taskStarted({ task_id: id, tool_use_id: callId, description: said, ...compact(about) });
     const { taskNote } = this.profile;
     const summary = pid === null ? taskNote : `Runs as process ${pid}. The agent does not tell its exit code.`;

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 /**
  * What Qwen Code says beside ACP: chunks with a `source`, and around a turn that it begins by itself the request
@@ -28,7 +28,7 @@ export function endOfBackgroundTask(meta: Fields, text: string): EndedTask | nul
         : status === 'cancelled'
           ? ('stopped' as const)
           : ('completed' as const),
-    summary: cutText(text, 2_000),
+    summary: truncateText(text, 2_000),
     description: textOf(commandLabel) ?? textOf(label) ?? undefined,
   });
 }

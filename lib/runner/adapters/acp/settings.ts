@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 export interface Choice {
   id: string;
@@ -61,7 +61,7 @@ export class Settings {
         const { name, description } = fieldsOf(one);
         const said = textOf(description);
         if (textOf(name) === null) return [];
-        return [{ name: String(name), ...(said === null ? {} : { description: cutText(said, MAX_DESCRIPTION) }) }];
+        return [{ name: String(name), ...(said === null ? {} : { description: truncateText(said, MAX_DESCRIPTION) }) }];
       });
   }
 

@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import type { ToldEvent, WireAdapter, WireAdapterOptions, WireEnd, WireFrame } from '../wire';
 import { fittingText } from '../writer/long-text';
@@ -215,7 +215,7 @@ export class AgentApiAdapter implements WireAdapter {
   }
 
   #agentSays({ id, content }: ApiMessage): void {
-    const text = cutText(content, MAX_TEXT);
+    const text = truncateText(content, MAX_TEXT);
     let { agent } = this.#place;
     if (agent !== null && id < agent.id) return;
     if (agent === null || id > agent.id) {
@@ -274,7 +274,7 @@ export class AgentApiAdapter implements WireAdapter {
     }));
     for (const message of replay) {
       if (message.role === 'user') this.#place.user = { id: message.id, time: message.time };
-      else this.#place.agent = { id: message.id, text: cutText(message.content, MAX_TEXT), stretch: 0 };
+      else this.#place.agent = { id: message.id, text: truncateText(message.content, MAX_TEXT), stretch: 0 };
     }
     this.#base = this.#place.agent?.text ?? '';
     for (const message of messages) {
@@ -361,7 +361,7 @@ export class AgentApiAdapter implements WireAdapter {
 
   /** Up to a hundred of them come again with each connection. */
   #error({ message, level, time }: Extract<AgentApiFrame, { kind: 'error' }>): void {
-    const key = cutText(`${time} ${message}`, QUOTED);
+    const key = truncateText(`${time} ${message}`, QUOTED);
     if (this.#errors.has(key) || (time !== '' && time <= this.#place.errorAt)) return;
     remember(this.#errors, key, true, MAX_ERRORS);
     if (time > this.#place.errorAt && time.length < MAX_ERRORS) this.#place.errorAt = time;
@@ -374,7 +374,7 @@ export class AgentApiAdapter implements WireAdapter {
 
 function quoted(what: unknown): string {
   try {
-    return cutText(JSON.stringify(what) ?? '', QUOTED);
+    return truncateText(JSON.stringify(what) ?? '', QUOTED);
   } catch {
     return 'what is nested too deep to be quoted';
   }

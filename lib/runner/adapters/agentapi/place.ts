@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 /** Up to where the messages of a server were told: what another adapter must know to go on. */
 export interface Place {
@@ -34,5 +34,5 @@ export function placeOf(text: string | null): Place {
 /** As it is stored. */
 export function placeText(place: Place): string {
   const { agent } = place;
-  return JSON.stringify({ ...place, agent: agent && { ...agent, text: cutText(agent.text, MAX_PLACE_TEXT) } });
+  return JSON.stringify({ ...place, agent: agent && { ...agent, text: truncateText(agent.text, MAX_PLACE_TEXT) } });
 }

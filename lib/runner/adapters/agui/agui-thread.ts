@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import type { ToldEvent, WireAdapterOptions, WireEnd } from '../wire';
 import { fittingText } from '../writer/long-text';
@@ -275,7 +275,7 @@ export class AgUiThread {
   }
 
   #begin(cause: TurnCause, runId: string): void {
-    const id = cutText(runId, MAX_ID_LENGTH);
+    const id = truncateText(runId, MAX_ID_LENGTH);
     this.#isInterrupted = false;
     this.#floorRun = id;
     // The same name twice is two turns: the first was told to its end.
@@ -406,8 +406,8 @@ export class AgUiThread {
       const ids = asked.flatMap(({ id, content }) => {
         const name = textOf(id);
         if (name === null) return [];
-        this.#writer.userMessage(cutText(name, MAX_ID_LENGTH), fittingText(contentText(content)));
-        return [cutText(name, MAX_ID_LENGTH)];
+        this.#writer.userMessage(truncateText(name, MAX_ID_LENGTH), fittingText(contentText(content)));
+        return [truncateText(name, MAX_ID_LENGTH)];
       });
       this.#tasks.userTurnBegins();
       this.#begin({ kind: 'user', userMessageIds: ids }, runId);
@@ -415,7 +415,7 @@ export class AgUiThread {
       const told = triggerIn(event);
       const woke = this.#tasks.wokeNow();
       const parentRunId = textOf(event.parentRunId) ?? textOf(event.parent_run_id);
-      const parent = parentRunId === null ? null : cutText(parentRunId, MAX_ID_LENGTH);
+      const parent = parentRunId === null ? null : truncateText(parentRunId, MAX_ID_LENGTH);
       this.#begin({ kind: 'between-run', trigger: told ?? woke, parentRunId: parent }, runId);
     }
     this.#floor = stream;

@@ -1,4 +1,3 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import {
   compact,
   type Fields,
@@ -11,6 +10,7 @@ import {
 } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import { fittingText } from '../writer/long-text';
 import type { SessionWriter } from '../writer/session-writer';
@@ -154,6 +154,6 @@ function questionIn(input: unknown): string | null {
 
 /** ISO 8601, or epoch milliseconds. */
 function timeOf(value: unknown): number | null {
-  const time = typeof value === 'string' ? Date.parse(cutText(value, 64)) : numberOf(value);
+  const time = typeof value === 'string' ? Date.parse(truncateText(value, 64)) : numberOf(value);
   return time === null || Number.isNaN(time) ? null : time;
 }

@@ -1,8 +1,8 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { fittingText } from '../writer/long-text';
 import type { TurnEnd } from '../writer/session-writer';
 
@@ -18,7 +18,7 @@ export function isAboutTask({ type, name }: Fields): boolean {
 /** Ambient's runner writes some of its events in snake_case. */
 export function runOf(event: Fields): string | null {
   const run = textOf(event.runId) ?? textOf(event.run_id);
-  return run === null ? null : cutText(run, MAX_ID_LENGTH);
+  return run === null ? null : truncateText(run, MAX_ID_LENGTH);
 }
 
 export function threadOf(event: Fields): string | null {
@@ -27,7 +27,7 @@ export function threadOf(event: Fields): string | null {
 
 /** The cause that a server names for a turn. Only Interlude itself says what it woke, and of which session. */
 export function triggerIn({ metadata }: Fields): TurnTrigger | null {
-  const said = interludeOf({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
+  const said = readInterlude({ type: 'RUN_STARTED', metadata: fieldsOf(metadata) });
   const { wokenBy, ofSessionIds, ...trigger } = said.trigger ?? { kind: 'unknown' as const, taskIds: [] };
   return trigger.kind === 'unknown' ? null : trigger;
 }

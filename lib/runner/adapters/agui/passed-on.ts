@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf } from '@interlude/protocol/fields';
 import { MAX_JSON_DEPTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { fittingText, jsonBytes } from '../writer/long-text';
 
 /** What an event may take as JSON, so that its record fits, and how deep it may go, so that its request does. */
@@ -22,12 +22,12 @@ export function passedOn(event: Fields): AgUiEvent[] {
   const { metadata, rawEvent: _, type, ...rest } = event;
   const { interlude: __, ...others } = fieldsOf(metadata);
   const kept: AgUiEvent = {
-    type: cutText(String(type), 256),
+    type: truncateText(String(type), 256),
     ...rest,
     ...(Object.keys(others).length === 0 ? {} : { metadata: others }),
   };
   if (kept.type === 'CUSTOM') {
-    const name = cutText(String(rest.name ?? ''), 256);
+    const name = truncateText(String(rest.name ?? ''), 256);
     kept.name = OURS.has(name) || name === '' ? `agui:${name}` : name;
   }
   if (fits(kept)) return [kept];
@@ -48,7 +48,7 @@ export function unreadable(what: unknown): AgUiEvent {
 }
 
 function tooMuch(event: AgUiEvent): AgUiEvent {
-  const beginning = depthOf(event) > MAX_EVENT_DEPTH ? '' : cutText(JSON.stringify(event), MAX_QUOTED);
+  const beginning = depthOf(event) > MAX_EVENT_DEPTH ? '' : truncateText(JSON.stringify(event), MAX_QUOTED);
   return { type: 'CUSTOM', name: 'agui:too-much', value: { type: event.type, beginning } };
 }
 

@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import { answerId, newMessages, type RunInput } from './agui-frames';
 import { runOf } from './event-words';
@@ -57,7 +57,7 @@ export class PostedRuns {
       const id = textOf(name);
       const isPersons = role === 'user' || (role === 'tool' && id !== answerId(textOf(toolCallId) ?? ''));
       if (!isPersons || id === null || this.#asked.has(id)) return [];
-      const short = cutText(id, MAX_ID_LENGTH);
+      const short = truncateText(id, MAX_ID_LENGTH);
       remember(this.#asked, short, true, MAX_ASKED);
       return [{ id: short, content }];
     });

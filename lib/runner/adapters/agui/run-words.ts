@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH, MAX_OTHER_TEXT } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
 import type { Speaker } from '../writer/speaker';
@@ -34,7 +34,7 @@ export class RunWords {
     const handle = Object.hasOwn(READ, type) ? READ[type] : undefined;
     if (handle === undefined) return false;
     const task = textOf(event.subagentRunId);
-    const speaker = this.#writer.speaker(task === null ? null : cutText(task, MAX_ID_LENGTH));
+    const speaker = this.#writer.speaker(task === null ? null : truncateText(task, MAX_ID_LENGTH));
     handle(this, event, speaker, task !== null);
     return true;
   }
@@ -50,7 +50,7 @@ export class RunWords {
     const other = id === null ? undefined : this.#others.get(id);
     const delta = deltaIn(event);
     if (other === undefined) speaker.say('text', id, delta, aboutNamed(id));
-    else other.text = cutText(other.text + delta, MAX_OTHER_TEXT);
+    else other.text = truncateText(other.text + delta, MAX_OTHER_TEXT);
   }
 
   endText(event: Fields, speaker: Speaker): void {
@@ -86,7 +86,7 @@ export class RunWords {
   call(event: Fields, speaker: Speaker, isSubagents: boolean): void {
     const id = callIn(event);
     if (id === null || speaker.shownCall(id) !== null) return;
-    const name = cutText(textOf(event.toolCallName) ?? 'tool', 1_024);
+    const name = truncateText(textOf(event.toolCallName) ?? 'tool', 1_024);
     speaker.call(id, name);
     if (!isSubagents) this.#asks.called(id, name);
   }
@@ -168,12 +168,12 @@ function aboutNamed(id: string | null): TextAbout {
 
 function messageIn(event: Fields): string | null {
   const id = textOf(event.messageId) ?? textOf(event.message_id);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 function callIn(event: Fields): string | null {
   const id = textOf(event.toolCallId) ?? textOf(event.tool_call_id);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 function deltaIn(event: Fields): string {

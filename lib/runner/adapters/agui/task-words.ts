@@ -1,7 +1,7 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { fittingText } from '../writer/long-text';
 
 /** What a text of a task may take as JSON. */
@@ -38,7 +38,7 @@ export function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | n
   if (id === null) return null;
   const file = textOf(said.output_file);
   return compact({
-    task_id: cutText(id, MAX_ID_LENGTH),
+    task_id: truncateText(id, MAX_ID_LENGTH),
     run_id: idIn(said.run_id),
     tool_use_id: idIn(said.tool_use_id),
     description: words(said.description),
@@ -59,7 +59,7 @@ export function taskValueOf(value: unknown, isHere: boolean): TaskEventValue | n
 
 function idIn(value: unknown): string | null {
   const id = textOf(value);
-  return id === null ? null : cutText(id, MAX_ID_LENGTH);
+  return id === null ? null : truncateText(id, MAX_ID_LENGTH);
 }
 
 export function words(value: unknown): string | undefined {

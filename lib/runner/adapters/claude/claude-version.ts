@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 
 const MAX_VERSION = 64;
 
@@ -8,5 +8,7 @@ const MAX_VERSION = 64;
  * @returns null if it is not a version
  */
 export function claudeVersion(version: unknown): string | null {
-  return typeof version === 'string' && version.trim() !== '' ? `Claude Code ${cutText(version, MAX_VERSION)}` : null;
+  return typeof version === 'string' && version.trim() !== ''
+    ? `Claude Code ${truncateText(version, MAX_VERSION)}`
+    : null;
 }

@@ -1,5 +1,5 @@
 import { type Fields, isObject, textOf } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 
 /** Longest delay of a question's hook behind the answer, in milliseconds. Ours takes 2 s at most. */
 const LATE_MS = 3_000;

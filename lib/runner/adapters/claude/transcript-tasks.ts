@@ -8,7 +8,7 @@ import {
   parseJson,
   textOf,
 } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { remember } from '../remember';
 import { type LaunchedWork, launchIn, TASK_IDS } from './launch-in';
 import type { Notification } from './notifications-in';

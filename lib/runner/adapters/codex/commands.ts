@@ -1,6 +1,6 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import { deltasOf } from '../writer/long-text';
 import type { SessionWriter } from '../writer/session-writer';
@@ -59,7 +59,7 @@ export class Commands {
     const command: Command = {
       turnId,
       processId: textOf(processId) ?? known?.processId ?? null,
-      description: cutText(typedCommand(item), MAX_DESCRIPTION),
+      description: truncateText(typedCommand(item), MAX_DESCRIPTION),
       startedAt: numberOf(startedAtMs) ?? known?.startedAt ?? null,
       output: known?.output ?? textOf(aggregatedOutput) ?? '',
     };

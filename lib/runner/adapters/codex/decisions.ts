@@ -1,7 +1,7 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 
 /** An answer that Codex takes, and as what people are offered it. */
 export interface Decision {
@@ -56,7 +56,7 @@ function optionOf(decision: unknown, at: number): RequestOption | null {
   const [[name, told] = []] = Object.entries(decision);
   if (name === undefined) return null;
   // Two of a name differ in what they hold: the place tells them apart, in every telling of the request.
-  const id = cutText(`${name}:${at}`, 128);
+  const id = truncateText(`${name}:${at}`, 128);
   if (name === 'acceptWithExecpolicyAmendment') {
     const prefix = textsOf(fieldsOf(told).execpolicy_amendment).join(' ');
     return {
@@ -88,10 +88,10 @@ function named(id: string): RequestOption | null {
     case 'cancel':
       return { id, label: 'Deny, and end the turn', kind: 'deny' };
     default:
-      return { id: cutText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
+      return { id: truncateText(id, 128), label: labelled(id), kind: id.startsWith('accept') ? 'allow' : 'deny' };
   }
 }
 
 function labelled(text: string): string {
-  return cutText(text, MAX_OPTION_LABEL);
+  return truncateText(text, MAX_OPTION_LABEL);
 }

@@ -1,6 +1,6 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { shownInput } from '../writer/shown-input';
 import { type Decision, decisionsOf, ELICITED, grantsOf } from './decisions';
 import { APPLY_PATCH, SHELL } from './items';
@@ -157,10 +157,10 @@ function shown(input: object, decisions: readonly Decision[]): { input: unknown;
 
 function pathsText(changes: unknown): string {
   const paths = listOf(changes).flatMap((change) => textOf(fieldsOf(change).path) ?? []);
-  return paths.length === 0 ? 'Change files' : cutText(`Change ${paths.join(', ')}`, MAX_CAPTION);
+  return paths.length === 0 ? 'Change files' : truncateText(`Change ${paths.join(', ')}`, MAX_CAPTION);
 }
 
 function captionOf(text: unknown): string | null {
   const said = textOf(text);
-  return said === null ? null : cutText(said, MAX_CAPTION);
+  return said === null ? null : truncateText(said, MAX_CAPTION);
 }

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import type { WireEnd } from '../wire';
 import { SessionWriter, type SessionWriterOptions } from '../writer/session-writer';
@@ -144,7 +144,7 @@ export class Conversation {
     if (session !== this.root) return;
     if (name !== null && name !== this.#title && !name.startsWith('New session - ')) {
       this.#title = name;
-      this.writer.custom('opencode:title', { title: cutText(name, 500) });
+      this.writer.custom('opencode:title', { title: truncateText(name, 500) });
     }
     if (typeof revert === 'object' && revert !== null) this.#keep('session.reverted', { revert }, session);
   }
@@ -275,6 +275,6 @@ export class Conversation {
   /** What is not shown, under its own name. */
   #keep(type: string, value: Fields, session: string): void {
     const by = session === this.root ? {} : { task_id: session };
-    this.writer.custom(`opencode:${cutText(type, 100)}`, { ...(fittingValue(value) as object), ...by });
+    this.writer.custom(`opencode:${truncateText(type, 100)}`, { ...(fittingValue(value) as object), ...by });
   }
 }

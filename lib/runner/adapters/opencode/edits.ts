@@ -1,6 +1,6 @@
 import type { FileEdit, PlanEntry } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 /** What a completed call changed in files. @see opencode-ai 1.18.33: the tools edit, write, apply_patch */
 export function editsOf(tool: string, state: Fields): FileEdit[] {
@@ -55,7 +55,11 @@ export function planOf(tool: string, state: Fields): PlanEntry[] | null {
     if (text === null || known === undefined) return [];
     const urgency = textOf(priority);
     return [
-      { content: cutText(text, 1_000), status: known, ...(urgency === null ? {} : { priority: cutText(urgency, 40) }) },
+      {
+        content: truncateText(text, 1_000),
+        status: known,
+        ...(urgency === null ? {} : { priority: truncateText(urgency, 40) }),
+      },
     ];
   });
 }

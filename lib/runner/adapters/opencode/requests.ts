@@ -1,6 +1,6 @@
 import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf, textsOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { shownInput } from '../writer/shown-input';
 import { fittingValue } from './fitting-value';
 
@@ -11,7 +11,7 @@ const MAX_TITLE = 500;
 
 /** @param asked as `permission.asked` and `GET /permission` tell it */
 export function permissionOf(asked: Fields, about: { id: string; callId: string | null; by: string | null }) {
-  const permission = cutText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
+  const permission = truncateText(textOf(asked.permission) ?? textOf(asked.type) ?? 'permission', 100);
   const { command, title, filepath, description } = fieldsOf(asked.metadata);
   const what = [command, title, filepath, description].map(textOf).find(Boolean) ?? textsOf(asked.patterns).join(', ');
   return {
@@ -31,7 +31,7 @@ function optionsOf(always: string[]): RequestOption[] {
   const what = always.length === 0 ? '' : ` (${always.join(', ')})`;
   return [
     { id: 'once', label: 'Allow once', kind: 'allow' },
-    { id: 'always', label: cutText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
+    { id: 'always', label: truncateText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
     { id: 'reject', label: 'Reject; this stops the turn, unless you say what to do instead', kind: 'deny' },
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }
@@ -54,6 +54,6 @@ export function questionOf(asked: Fields, about: { id: string; callId: string | 
 }
 
 function titleOf(text: string, by: string | null): string {
-  const whose = by === null ? '' : ` (asked by the subagent “${cutText(by, 100)}”)`;
-  return cutText(text, MAX_TITLE) + whose;
+  const whose = by === null ? '' : ` (asked by the subagent “${truncateText(by, 100)}”)`;
+  return truncateText(text, MAX_TITLE) + whose;
 }

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import type { SessionWriter } from '../writer/session-writer';
 import type { SessionTree } from './session-tree';
@@ -41,9 +41,9 @@ export class Subagents {
       // Set to work again under the same id, it is another run.
       ...(before === undefined || start === null ? {} : { run_id: start.toolUseId }),
       ...(start === null ? {} : { tool_use_id: start.toolUseId }),
-      description: cutText(named, MAX_DESCRIPTION),
+      description: truncateText(named, MAX_DESCRIPTION),
       task_type: 'local_agent',
-      ...(type === null ? {} : { subagent_type: cutText(type, 100) }),
+      ...(type === null ? {} : { subagent_type: truncateText(type, 100) }),
       ...(isNested ? { parent_task_id: parentId } : {}),
     });
   }

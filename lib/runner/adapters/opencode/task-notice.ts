@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 
 /** How a background subagent ended, as OpenCode writes it into the parent's conversation. */
 export interface TaskNotice {
@@ -26,7 +26,7 @@ export function taskNotices(text: string): TaskNotice[] {
     return {
       taskId,
       status,
-      result: cutText(
+      result: truncateText(
         inner(body, 'task_result') ?? inner(body, 'task_error') ?? inner(body, 'summary') ?? '',
         MAX_RESULT,
       ),

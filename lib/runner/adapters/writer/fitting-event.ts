@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { fittingText } from './long-text';
 
 /** What an event may hold: well below what a record may, whose envelope takes its own share. */
@@ -47,7 +47,7 @@ export function fittingId(id: string): string {
   let hash = 0xcbf29ce484222325n;
   for (let at = 0; at < id.length; at += 1)
     hash = BigInt.asUintN(64, (hash ^ BigInt(id.charCodeAt(at))) * 0x100000001b3n);
-  return `${cutText(id, 128)}~${hash.toString(16)}`;
+  return `${truncateText(id, 128)}~${hash.toString(16)}`;
 }
 
 function withIds(event: AgUiEvent): AgUiEvent {

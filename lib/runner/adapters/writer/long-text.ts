@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 
 /** UTF-16 units of one delta: below MAX_RECORD_BYTES even where JSON writes each of them as `\u0000`. */
 const MAX_DELTA = 128 * 1024;
@@ -9,7 +9,7 @@ const MAX_BYTES_PER_UNIT = 6;
 export function deltasOf(text: string): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
-    const part = cutText(text.slice(at, at + MAX_DELTA + 1), MAX_DELTA);
+    const part = truncateText(text.slice(at, at + MAX_DELTA + 1), MAX_DELTA);
     parts.push(part);
     at += part.length;
   }
@@ -22,9 +22,9 @@ export function deltasOf(text: string): string[] {
  * @param maxBytes most bytes of the text as JSON, without that note
  */
 export function fittingText(text: string, maxBytes = 768 * 1024): string {
-  let kept = cutText(text, maxBytes);
+  let kept = truncateText(text, maxBytes);
   while (kept.length * MAX_BYTES_PER_UNIT > maxBytes && jsonBytes(kept) > maxBytes) {
-    kept = cutText(kept, Math.floor(kept.length * 0.75));
+    kept = truncateText(kept, Math.floor(kept.length * 0.75));
   }
   if (kept.length === text.length) return text;
   return withCut(kept, text.length - kept.length);

@@ -8,8 +8,8 @@ import type {
 } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import type { TaskEnd } from '@interlude/protocol/read-models';
 import { custom } from '../emit';
 import { remember } from '../remember';

@@ -1,6 +1,6 @@
 import type { AgUiEvent, FileEdit } from '@interlude/protocol/ag-ui';
 import { compact } from '@interlude/protocol/fields';
-import { withInterlude } from '@interlude/protocol/with-interlude';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { deltasOf, fittingText, jsonBytes } from './long-text';
 
 /** Most bytes of all edits of one call, as JSON. */

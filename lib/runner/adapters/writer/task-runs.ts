@@ -1,5 +1,5 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 
 /** One run of a background task, as far as it is known. */
 export interface TaskRun {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
 import { interludeCommand } from '../../shown-command.mjs';
@@ -112,5 +112,5 @@ export function clientOf(provider: string): RegExp {
 function agentIdOf(url: string): string {
   const { host, pathname } = new URL(url);
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
-  return `agentapi-${cutText(name, 80)}@${hostname().split('.')[0]}`;
+  return `agentapi-${truncateText(name, 80)}@${hostname().split('.')[0]}`;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
 import { interludeCommand } from '../../shown-command.mjs';
@@ -114,5 +114,5 @@ export const kind: RunnerKind = {
 function agentIdOf(url: string): string {
   const { host, pathname } = new URL(addressesOf(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
-  return `${cutText(name, 80)}@${hostname().split('.')[0]}`;
+  return `${truncateText(name, 80)}@${hostname().split('.')[0]}`;
 }

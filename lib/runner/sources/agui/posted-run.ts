@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { connectionMessage } from '../../server-request';
 import { readEvents } from '../../wire/event-stream';
 import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
@@ -133,7 +133,7 @@ export class PostedRun {
         onChunk: () => stored,
         onEvent: ({ data }) => {
           const event = parseJson(data);
-          const quoted = cutText(data, QUOTED);
+          const quoted = truncateText(data, QUOTED);
           if (event === null) log('warn', `the agent sent what is no JSON: ${quoted}`);
           stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
           const type = textOf(fieldsOf(event).type);
@@ -177,10 +177,10 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 /** What a server says why it refuses: `http://… answered 422: messages: field required`. */
 export async function refusalIn(answer: Response, url: string): Promise<string> {
-  const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
+  const text = truncateText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
   if (answer.ok)
     return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
   const { detail, message, error } = fieldsOf(parseJson(text));
   const said = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
-  return `${shownUrl(url)} answered ${answer.status}${said === '' ? '' : `: ${cutText(said, QUOTED)}`}`;
+  return `${shownUrl(url)} answered ${answer.status}${said === '' ? '' : `: ${truncateText(said, QUOTED)}`}`;
 }

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
 import { redactOutput } from '@interlude/protocol/redaction/redact-output';
+import { truncateText } from '@interlude/protocol/text';
 import { CliError, EXIT } from '../../cli/exit';
 import { SWITCH, TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
@@ -175,7 +175,7 @@ function nameOf(cwd: string): string {
     .split(/[/\\]/)
     .at(-1)
     ?.replaceAll(/[^\w.-]+/g, '-');
-  return cutText(name || 'root', 80);
+  return truncateText(name || 'root', 80);
 }
 
 async function folderOf(path: string): Promise<string> {

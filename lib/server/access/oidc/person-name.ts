@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import type { PersonClaims } from './role-of';
 
 const MAX_LENGTH = 200;
@@ -15,5 +15,5 @@ export function personName(claims: PersonClaims): string {
 /** A claim as it can be shown and stored; null if there is nothing to show. */
 export function personText(claim: unknown): string | null {
   if (typeof claim !== 'string') return null;
-  return cutText(claim.toWellFormed().replace(UNSEEN, ' ').trim(), MAX_LENGTH) || null;
+  return truncateText(claim.toWellFormed().replace(UNSEEN, ' ').trim(), MAX_LENGTH) || null;
 }

@@ -1,5 +1,5 @@
 import type { SessionSummary } from './read-models';
-import type { SessionState } from './vocabulary';
+import type { SessionState } from './session-states';
 
 /** Whether its agent's process has ended. */
 export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
@@ -9,7 +9,7 @@ export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>)
 type OpenWork = Pick<SessionSummary, 'observations' | 'openTurnId' | 'runningTaskCount' | 'pendingRequestCount'>;
 
 /** Whether something is going on in it whose end its runner would have to tell. */
-export function isUnderWay(session: OpenWork): boolean {
+export function hasOpenWork(session: OpenWork): boolean {
   if (hasEnded(session)) return false;
   return session.openTurnId !== null || session.runningTaskCount > 0 || session.pendingRequestCount > 0;
 }
@@ -17,7 +17,7 @@ export function isUnderWay(session: OpenWork): boolean {
 const AT_WORK: ReadonlySet<SessionState> = new Set(['working', 'needs-input', 'waiting-on-background']);
 
 /** Whether a session in this state is in the middle of something. */
-export function isAtWork(state: SessionState): boolean {
+export function isActiveState(state: SessionState): boolean {
   return AT_WORK.has(state);
 }
 
@@ -29,12 +29,12 @@ export function canReply({ state, evidence }: Pick<SessionSummary, 'state' | 'ev
 }
 
 /** Whether it went silent in the middle of something. */
-export function isLost({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
-  return state === 'unknown' && evidence.last !== undefined && isAtWork(evidence.last);
+export function wentSilent({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
+  return state === 'unknown' && evidence.last !== undefined && isActiveState(evidence.last);
 }
 
 /** Whether its process has failed: it was killed, or ended with a code other than 0. */
-export function hasBrokenOff({ state, observations }: Pick<SessionSummary, 'state' | 'observations'>): boolean {
+export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state' | 'observations'>): boolean {
   const exit = observations.process?.value;
   return state === 'exited' && exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
 }
@@ -46,7 +46,7 @@ type Standing = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'obse
  * ends nor renews it. Null if it did not fail.
  */
 export function failedSince({ state, stateSince, evidence, observations }: Standing): number | null {
-  if (state === 'failed' || hasBrokenOff({ state, observations })) return stateSince;
+  if (state === 'failed' || hasCrashed({ state, observations })) return stateSince;
   const wasFailed = state === 'unknown' && evidence.last === 'failed';
   return wasFailed ? (lastFailure(observations) ?? stateSince) : null;
 }
@@ -74,11 +74,11 @@ function reportsFailure({ report }: SessionSummary['observations']): boolean {
 }
 
 /** By what people say that they have looked at how it stands: when it came to that, or when it failed. */
-export function standsSince(session: Standing): number {
+export function reviewedSince(session: Standing): number {
   return failedSince(session) ?? session.stateSince;
 }
 
 /** Whether somebody has looked at how it stands. */
 export function isSeen(session: Standing & Pick<SessionSummary, 'arrangement'>): boolean {
-  return session.arrangement.seenState === standsSince(session);
+  return session.arrangement.seenState === reviewedSince(session);
 }

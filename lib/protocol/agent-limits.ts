@@ -1,6 +1,7 @@
-import { cutText } from './cut-text';
+import type { CommandType } from './commands';
 import { fieldsOf, listOf, textOf } from './fields';
-import { MAX_SENTENCE } from './limits';
+import { MAX_REFUSAL_REASON, MAX_SENTENCE } from './limits';
+import { truncateText } from './text';
 
 type Status = Record<string, unknown> | null;
 
@@ -27,7 +28,7 @@ export function outageOf(status: Status): { since: number; reason: string | null
 }
 
 /** How the agent works: `Mode` and `Model`, in its own words. */
-export function waysOf(status: Status): { name: string; text: string }[] {
+export function modeAndModelOf(status: Status): { name: string; text: string }[] {
   const ways = { Mode: sentenceOf(status?.mode), Model: sentenceOf(status?.model) };
   return Object.entries(ways).flatMap(([name, text]) => (text === null ? [] : { name, text }));
 }
@@ -56,5 +57,42 @@ const MOST_NAME = 100;
 
 function sentenceOf(said: unknown): string | null {
   const text = textOf(said)?.trim() ?? '';
-  return text === '' ? null : cutText(text, MAX_SENTENCE);
+  return text === '' ? null : truncateText(text, MAX_SENTENCE);
+}
+
+/**
+ * Why a runner does not act on a command, as part of a sentence, and who might: from `takes`, `takesNot` and `instead`
+ * of a status record. Read by hand, for the browser, which has no schemas. @see agent-status.ts
+ */
+export interface Refusal {
+  reason: string;
+  instead: { agentId: string; sessionId: string } | null;
+}
+
+/** @param status as the agent's runner sent it: nothing of it is certain */
+export function refusalOf(status: Record<string, unknown> | null, type: CommandType): Refusal | null {
+  const takes = status?.takes;
+  if (!Array.isArray(takes) || takes.includes(type)) return null;
+  const said = fieldOf(status?.takesNot, type);
+  return {
+    reason: said === null ? unsaid(type, takes) : truncateText(said, MAX_REFUSAL_REASON),
+    instead: insteadOf(status?.instead),
+  };
+}
+
+function unsaid(type: CommandType, takes: readonly unknown[]): string {
+  const isAnswer = type === 'question.answer' || type === 'permission.decision';
+  return isAnswer && takes.includes('message') ? 'answer with a message' : 'its runner does not act on this';
+}
+
+function insteadOf(instead: unknown): Refusal['instead'] {
+  const agentId = fieldOf(instead, 'agentId');
+  const sessionId = fieldOf(instead, 'sessionId');
+  return agentId === null || sessionId === null ? null : { agentId, sessionId };
+}
+
+function fieldOf(value: unknown, name: string): string | null {
+  const field =
+    typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : null;
+  return typeof field === 'string' && field.trim() !== '' ? field : null;
 }

@@ -1,0 +1,139 @@
+import { MAX_JSON_DEPTH } from './limits';
+
+/** The structure of JSON, read from its bytes before anything parses them. */
+
+export const [QUOTE, COMMA, OPEN_BRACE, OPEN_BRACKET] = [0x22, 0x2c, 0x7b, 0x5b];
+const [BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET] = [0x5c, 0x7d, 0x5d];
+
+export function isOpening(byte: number | undefined): boolean {
+  return byte === OPEN_BRACE || byte === OPEN_BRACKET;
+}
+
+export function isClosing(byte: number | undefined): boolean {
+  return byte === CLOSE_BRACE || byte === CLOSE_BRACKET;
+}
+
+/**
+ * How many values some JSON holds (its commas and opening brackets), and where it first goes deeper than
+ * MAX_JSON_DEPTH; null if nowhere. One pass without recursion; text that is not JSON is left for the parser to refuse.
+ */
+export function measureJson(bytes: Uint8Array): { values: number; tooDeepAt: number | null } {
+  let [depth, values] = [0, 0];
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === QUOTE) index = endOfString(bytes, index);
+    else if (byte === COMMA) values += 1;
+    else if (isOpening(byte)) {
+      depth += 1;
+      values += 1;
+      if (depth > MAX_JSON_DEPTH) return { values, tooDeepAt: index };
+    } else if (isClosing(byte)) depth -= 1;
+  }
+  return { values, tooDeepAt: null };
+}
+
+/** The index of the quote that closes the string opened at `start`. */
+export function endOfString(bytes: Uint8Array, start: number): number {
+  for (let end = bytes.indexOf(QUOTE, start + 1); end !== -1; end = bytes.indexOf(QUOTE, end + 1)) {
+    let escapes = 0;
+    while (bytes[end - 1 - escapes] === BACKSLASH) escapes += 1;
+    if (escapes % 2 === 0) return end;
+  }
+  return bytes.length;
+}
+
+/**
+ * JSON with exactly one spelling per value, as defined by RFC 8785: no blanks, the keys of each object in the order of
+ * their UTF-16 code units, numbers as ECMAScript writes them. What JSON leaves out (`undefined`) is left out, and half
+ * a surrogate pair counts as U+FFFD, which is what becomes of it on its way to the server.
+ *
+ * Recurses as deep as the value: bound that before.
+ */
+export function canonicalJson(value: unknown): string {
+  if (typeof value === 'string') return textOf(value);
+  if (Array.isArray(value)) return `[${value.map((entry) => canonicalJson(entry ?? null)).join(',')}]`;
+  if (typeof value === 'object' && value !== null) return objectOf(value as Record<string, unknown>);
+  return JSON.stringify(value) ?? 'null';
+}
+
+function objectOf(value: Record<string, unknown>): string {
+  const members = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort()
+    .map((key) => `${textOf(key)}:${canonicalJson(value[key])}`);
+  return `{${members.join(',')}}`;
+}
+
+function textOf(value: string): string {
+  return JSON.stringify(value.isWellFormed() ? value : value.toWellFormed());
+}
+
+/**
+ * Strings that UTF-8 can hold. JSON can carry half a surrogate pair (`"\ud83d"`, a text that was cut inside an emoji),
+ * and JavaScript does not mind; but a database that is asked for such a text, or HTML, can't have it. So half a pair
+ * becomes U+FFFD where a text comes in, and nobody behind that door has to think of it again.
+ */
+
+/** An escape of one half of a pair, as JSON may have it. A text without one has no half, whatever it is. */
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+
+/** Whether what this JSON says may have half a pair in it. Where not, there is nothing to walk through. */
+export function mayBeIllFormed(json: string): boolean {
+  return SURROGATE_ESCAPE.test(json) || !json.isWellFormed();
+}
+
+/**
+ * `JSON.parse` whose strings, keys too, are well-formed.
+ * @throws SyntaxError as JSON.parse does
+ */
+export function parseWellFormed(json: string): unknown {
+  const value: unknown = JSON.parse(json);
+  return mayBeIllFormed(json) ? wellFormed(value) : value;
+}
+
+/** `JSON.stringify` of the value with well-formed strings. */
+export function stringifyWellFormed(value: unknown): string {
+  const text = JSON.stringify(value);
+  // of a whole pair there is never an escape
+  return SURROGATE_ESCAPE.test(text) ? JSON.stringify(wellFormed(JSON.parse(text))) : text;
+}
+
+/** The value with well-formed strings: itself where nothing had to be mended. It recurses as deep as the value goes. */
+export function wellFormed<T>(value: T): T {
+  return mended(value) as T;
+}
+
+function mended(value: unknown): unknown {
+  if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return mendedList(value);
+  const names = new Names();
+  let isSame = true;
+  const entries = Object.entries(value).map(([key, before]): [string, unknown] => {
+    const after = mended(before);
+    const name = key.isWellFormed() ? key : names.of(key, value);
+    if (after !== before || name !== key) isSame = false;
+    return [name, after];
+  });
+  return isSame ? value : Object.fromEntries(entries);
+}
+
+function mendedList(list: readonly unknown[]): unknown {
+  const after = list.map(mended);
+  return after.every((entry, index) => entry === list[index]) ? list : after;
+}
+
+/** Two keys that differ in a half only would become one: the second gets a number, so that nothing is lost. */
+class Names {
+  readonly #used = new Map<string, number>();
+
+  of(key: string, owner: object): string {
+    const name = key.toWellFormed();
+    for (let count = this.#used.get(name) ?? 0; ; count += 1) {
+      const tried = count === 0 ? name : `${name}${count + 1}`;
+      if (Object.hasOwn(owner, tried)) continue;
+      this.#used.set(name, count + 1);
+      return tried;
+    }
+  }
+}
