@@ -246,15 +246,15 @@ export const ServedEvent = z
 export type ServedEvent = z.infer<typeof ServedEvent>;
 
 /**
- * `value` of the `task:*` events. snake_case because that is the wire agents already speak (Claude Code, Ambient);
- * every field but `task_id` may be missing.
+ * `value` of the `task:*` events, in snake_case as agents already send them (Claude Code, Ambient). Every field but
+ * `task_id` may be absent.
  */
 export interface TaskEventValue {
   task_id: string;
   run_id?: string | null;
   tool_use_id?: string | null;
   description?: string;
-  /** `local_bash`, `local_agent`, or whatever the agent calls it. */
+  /** `local_bash`, `local_agent`, or the agent's own word. */
   task_type?: string;
   subagent_type?: string;
   parent_task_id?: string | null;
@@ -269,20 +269,20 @@ export interface TaskEventValue {
   ended_at?: number;
 }
 
-/** `value` of `task:output`: what the output file of a task holds from one of its places to another. */
+/** `value` of `task:output`: a byte range of the task's output file. */
 export interface TaskOutputValue {
   task_id: string;
   run_id?: string | null;
-  /** Without secrets. As a terminal would get it: escape sequences included. */
+  /** Redacted; as a terminal would receive it, with escape sequences. */
   text: string;
-  /** Bytes of the file. By default it goes on from what was told last. */
+  /** Byte offsets. By default, the range continues the previous one. */
   from?: number;
   to?: number;
-  /** When the last of it was written, epoch milliseconds. By default when it was told. */
+  /** Time of the last write in epoch milliseconds. By default, the time of the event. */
   written_at?: number;
-  /** How many secrets were taken out. */
+  /** Removed secrets. */
   redacted?: number;
-  /** Nothing more comes. */
+  /** No more output follows. */
   ended?: true;
   /** Why the rest could not be read, as a sentence. */
   error?: string;
@@ -292,11 +292,11 @@ export interface TaskOutputValue {
 export interface TaskElsewhereValue {
   task_id: string;
   run_id?: string;
-  /** Whose it is: there the end stands. */
+  /** The task's own session, which shows its end. */
   session_id: string;
   description?: string;
   status?: string;
-  /** The end that is known is this session's own word of before, which has its line: this has none. */
+  /** This session already reported the end and shows it, so this event adds no line. */
   again?: true;
 }
 
@@ -304,23 +304,23 @@ export interface TaskElsewhereValue {
 export interface TaskToldValue {
   task_id: string;
   run_id?: string;
-  /** Where the turn is. */
+  /** The turn's session. */
   session_id: string;
   turn_id: string;
 }
 
 /**
- * `value` of `interlude:parked-assigned`, in the session it was assigned to and in the one that told of it, and of
+ * `value` of `interlude:parked-assigned`, written to the new session and to the reporting one, and of
  * `interlude:parked-discarded`.
  */
 export interface ParkedSettledValue {
   task_id: string;
   run_id?: string;
-  /** How many records. */
+  /** Number of records. */
   count: number;
-  /** Which session's runner told of it. */
+  /** The session whose runner reported the task. */
   reported_by: string;
-  /** In the session that told of it: to which one it was assigned. */
+  /** In the reporting session: the session it was assigned to. */
   session_id?: string;
   by: string;
   reason?: string;
@@ -334,26 +334,26 @@ export interface RequestOpenedValue {
   tool_name?: string;
   title?: string;
   input?: unknown;
-  /** What may be answered, where the agent offers more than yes and no. Of a permission only. */
+  /** For a permission: the offered answers, if more than yes and no. */
   options?: RequestOption[];
-  /** Until when the agent waits, on the same clock as `occurredAt`. */
+  /** When the agent stops waiting, on the clock of `occurredAt`. */
   expires_at?: number;
   /**
-   * By which an answer names this very request, and where it was opened. Written by the server, whatever the producer
-   * said there; told again as it was while it is open, a request has those of its first telling.
+   * Identify this request in an answer. Written by the server over anything the producer sent. A repetition of an open
+   * request keeps the values of its first event.
    */
   digest?: string;
   opened_position?: string;
 }
 
-/** `value` of `request:resolved`. `unknown` when the agent went on without saying how it was answered. */
+/** `value` of `request:resolved`. `unknown`: the agent continued without reporting the answer. */
 export interface RequestResolvedValue {
   request_id: string;
   outcome: 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled' | 'unknown';
   message?: string;
 }
 
-/** `value` of `message:delivery`. `seen` follows from a turn that names the message and is not said by an event. */
+/** `value` of `message:delivery`. `seen` has no event: it follows from a turn that names the message. */
 export interface MessageDeliveryValue {
   message_id: string;
   delivery: Exclude<MessageDelivery, 'seen'>;
@@ -365,40 +365,40 @@ export interface CommandEventValue {
   command_id: string;
   type: CommandType;
   reason?: string;
-  /** Of `permission.decision` and `question.answer`, with the digest of the request that was answered and where it was opened. */
+  /** For `permission.decision` and `question.answer`: the answered request, its digest and where it was opened. */
   request_id?: string;
   digest?: string;
   opened_position?: string;
-  /** Of `task.stop` and `task.wake`. */
+  /** For `task.stop` and `task.wake`. */
   task_id?: string;
   run_id?: string;
-  /** Of `permission.decision`; `option_id` where it chose one of the answers that were offered. */
+  /** For `permission.decision`; `option_id` if it chose an offered answer. */
   behavior?: 'allow' | 'deny';
   option_id?: string;
-  /** Of `task.stop` and `task.wake`: what the task is called. */
+  /** For `task.stop` and `task.wake`: the task's name for people. */
   description?: string;
-  /** Of `wake-rule.set`. */
+  /** For `wake-rule.set`. */
   when?: WakeRule;
 }
 
 /** `value` of `runner:away`. */
 export interface RunnerAwayValue {
-  /** When the runner was missed, and where in the server's order that stands. */
+  /** When the silence was noticed, and the server's position then. */
   since: number;
   since_position?: number;
   last_heard_at: number;
-  /** The agent does not end with its runner. */
+  /** The agent outlives its runner. */
   agent_goes_on: boolean;
-  /** The agent has no stream of commands, and has been silent for too long. */
+  /** The agent has no command stream, and has been silent for too long. */
   is_silent?: boolean;
-  /** Nothing was under way: the transcript does not mention it. */
+  /** No work was open, so the transcript does not mention it. */
   at_rest?: boolean;
 }
 
 /** `value` of `obligation:accepted`. */
 export interface ObligationAcceptedValue {
   message_id: string;
-  /** The text that was taken for the answer, and the turn it stands in. */
+  /** The text accepted as the reply, and its turn. */
   reply_message_id: string;
   turn_id: string;
   /** The beginning of the message. */
@@ -413,7 +413,7 @@ export interface ObligationWaivedValue {
   reason?: string;
   /** The beginning of the message. */
   about?: string;
-  /** Who said so, where it was a person at the dashboard, and the name their browser gave the request. */
+  /** The person at the dashboard who waived it, and their browser's id for the request. */
   by?: string;
   client_id?: string;
 }

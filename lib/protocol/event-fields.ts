@@ -4,9 +4,9 @@ import { MAX_CAPTION, MAX_EDITS, MAX_ID_LENGTH, MAX_ITEM_TEXT, MAX_NAMED, MAX_PL
 import type { TaskEnd } from './read-models';
 import { truncateText } from './text';
 
-/** Lenient access to the fields of a stored event: agents may send more or less than the schema says, or something else. */
+/** Lenient access to the fields of a stored event: agents may send more, less or other fields than the schema defines. */
 
-/** The id of what the event is about. What is no id names nothing: its event is stored but not shown. */
+/** The id of the event's subject. Without a valid id, the event is stored but not shown. */
 export function idField(event: AgUiEvent, field: string): string | null {
   return idOrNull(event[field]);
 }
@@ -15,17 +15,17 @@ export function idOrNull(value: unknown): string | null {
   return isId(value) ? value : null;
 }
 
-/** The ids that an event names, of its first MAX_NAMED. */
+/** The ids among the first MAX_NAMED entries. */
 export function idList(value: unknown): string[] {
   return Array.isArray(value) ? value.slice(0, MAX_NAMED).filter(isId) : [];
 }
 
-/** The beginning of a text that is quoted next to what it is about. Never ends in half a character. */
+/** A text truncated for a caption, without half a surrogate pair at the end. */
 export function caption(text: string | null): string | null {
   return text === null ? null : truncateText(text, MAX_CAPTION);
 }
 
-/** The task that a subagent's event belongs to. Cut rather than left out: its words are not the agent's own. */
+/** The task of a subagent's event. An overlong id is truncated, not dropped: these are not the agent's own words. */
 export function subagentTaskId(event: AgUiEvent): string | null {
   const id = textOf(event.subagentRunId);
   return id === null ? null : truncateText(id, MAX_ID_LENGTH);
@@ -41,7 +41,7 @@ export function customValue(event: AgUiEvent): Fields {
   return fieldsOf(event.value);
 }
 
-/** A field under any of its names: agents write snake_case, Interlude's own records camelCase. */
+/** A field under any of its names: agents use snake_case, Interlude's own records camelCase. */
 export function pick(value: Fields, ...names: string[]): unknown {
   for (const name of names) if (value[name] !== undefined && value[name] !== null) return value[name];
   return undefined;
@@ -52,7 +52,7 @@ export function pickText(value: Fields, ...names: string[]): string | null {
   return typeof found === 'string' ? found : null;
 }
 
-/** A number beyond ±2^53 is ignored: it is neither a count nor a time, and a database could not return it. */
+/** A number within ±2^53. Larger ones are neither counts nor times, and a database can't return them. */
 export function pickNumber(value: Fields, ...names: string[]): number | null {
   const found = pick(value, ...names);
   return typeof found === 'number' && Math.abs(found) <= Number.MAX_SAFE_INTEGER ? found : null;
@@ -72,7 +72,7 @@ export function stringList(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
 }
 
-/** The text of an AG-UI content: a string, or the text parts of a list. */
+/** The text of an AG-UI `content`: a string, or the text parts of a list. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return content === undefined || content === null ? '' : JSON.stringify(content);
@@ -80,10 +80,10 @@ export function contentText(content: unknown): string {
   return texts.map((text) => (typeof text === 'string' ? text : JSON.stringify(text))).join('\n');
 }
 
-/** What streams, by its type: a message, a thought or a call. */
+/** Kinds of streamed content: messages, thoughts and calls. */
 export type StreamedKind = 'text' | 'reasoning' | 'tool';
 
-/** What an event of this type is about, if that streams. */
+/** The streamed kind of an event type; null for others. */
 export function streamedKind(type: string): StreamedKind | null {
   if (type.startsWith('TEXT_MESSAGE_')) return 'text';
   if (type.startsWith('REASONING_')) return 'reasoning';
@@ -97,10 +97,7 @@ export function taskEventId(event: AgUiEvent): string | null {
   return pickId(customValue(event), 'task_id', 'taskId');
 }
 
-/**
- * The user messages that started a run: those at the end of its input, after the last message that is not a person's,
- * at most MAX_NAMED. Anything before them is history.
- */
+/** The user messages that started a run: those at the end of its input, at most MAX_NAMED. Earlier ones are history. */
 export function inputUserMessages(event: AgUiEvent): { id: string; text: string }[] {
   const messages = listOf(fieldsOf(event.input).messages);
   const found: { id: string; text: string }[] = [];
@@ -118,57 +115,55 @@ export const CUSTOM = {
   taskProgress: 'task:progress',
   taskUpdated: 'task:updated',
   taskCompleted: 'task:completed',
-  /** What a task wrote. `value` is TaskOutputValue; where ingest has made one of many, `output` in it is a TaskOutput. */
+  /** Output of a task. `value` is TaskOutputValue. If ingest merged several events, its `output` is a TaskOutput. */
   taskOutput: 'task:output',
   requestOpened: 'request:opened',
   requestResolved: 'request:resolved',
-  /** The agent's process runs, again or for the first time: the session can be written to before its first turn. */
+  /** The agent's process started or restarted, so the session accepts messages before its first turn. */
   sessionStarted: 'session:started',
   /** The agent's process ended. `value` is `{ reason, exitCode? }`. */
   sessionEnded: 'session:ended',
-  /** What a producer had to drop. `value` is `{ count, reason }`. Written by ingest from a `lost` record. */
+  /** A producer dropped records. `value` is `{ count, reason }`. Written by ingest from a `lost` record. */
   lost: 'interlude:lost',
   /**
-   * A record ingest could not take as it was. `value` is `{ seq, code, message }`; of those that came before the session
-   * began, `{ count, message }`. Written by ingest.
+   * A rejected record. `value` is `{ seq, code, message }`, or `{ count, message }` for all from before the session
+   * started. Written by ingest.
    */
   quarantined: 'interlude:quarantined',
-  /** Here was told of the end of another session's task. `value` is TaskElsewhereValue. Written by ingest. */
+  /** The end of another session's task was reported here. `value` is TaskElsewhereValue. Written by ingest. */
   taskElsewhere: 'interlude:task-elsewhere',
-  /**
-   * A turn of another session was told of the end of a task of this one. `value` is TaskToldValue. Written by ingest.
-   */
+  /** A turn of another session received the end of this session's task. `value` is TaskToldValue. Written by ingest. */
   taskTold: 'interlude:task-told',
-  /** A person said whose a parked task is. `value` is ParkedSettledValue. Written by the server. */
+  /** A person assigned a parked task. `value` is ParkedSettledValue. Written by the server. */
   parkedAssigned: 'interlude:parked-assigned',
-  /** A person said that what was told of a parked task is of no use. `value` is ParkedSettledValue. */
+  /** A person discarded a parked task's records. `value` is ParkedSettledValue. Written by the server. */
   parkedDiscarded: 'interlude:parked-discarded',
   /**
-   * The oldest turns were removed: `metadata.interlude.removed` says which, of which `value` is a copy,
+   * The oldest turns were removed: `metadata.interlude.removed` identifies them; `value` is a copy of it,
    * `{ up_to, turns }`. Written by the server.
    */
   removed: 'interlude:removed',
-  /** A task still runs whose turn was removed: from here on it stands here. `value` is `{ task_id, run_id? }`. */
+  /** A running task whose turn was removed continues at this place. `value` is `{ task_id, run_id? }`. */
   taskGoesOn: 'interlude:task-goes-on',
   /** Something worth a line in the transcript. `value` is `{ text, tone? }`. */
   notice: 'interlude:notice',
-  /** How a message that was queued for the agent went on. `value` is MessageDeliveryValue. Written by the server. */
+  /** Progress of a queued message. `value` is MessageDeliveryValue. Written by the server. */
   messageDelivery: 'message:delivery',
-  /** What people asked of the agent besides messages. `value` is CommandEventValue. Written by the server. */
+  /** A command other than a message. `value` is CommandEventValue. Written by the server. */
   commandQueued: 'command:queued',
   commandDone: 'command:done',
   commandFailed: 'command:failed',
-  /** A reply was waived: it is not owed any longer, though nobody replied. `value` is ObligationWaivedValue. */
+  /** A pending reply was waived. `value` is ObligationWaivedValue. */
   obligationWaived: 'obligation:waived',
-  /** A person took a text for the reply to a message. `value` is ObligationAcceptedValue. Written by the server. */
+  /** A person accepted a text as the reply. `value` is ObligationAcceptedValue. Written by the server. */
   obligationAccepted: 'obligation:accepted',
-  /** Nothing is heard of the session any more. `value` is RunnerAwayValue. Written by the server. */
+  /** The session gives no sign of life. `value` is RunnerAwayValue. Written by the server. */
   runnerAway: 'runner:away',
-  /** The same runner is there again. `value` is `{ away_since, at_rest? }`. Written by the server. */
+  /** The same runner is back. `value` is `{ away_since, at_rest? }`. Written by the server. */
   runnerBack: 'runner:back',
 } as const;
 
-/** The words of agents for the end of a task, each with ours. */
+/** Agents' words for the end of a task. */
 const ENDS: Record<string, TaskEnd | undefined> = {
   completed: 'completed',
   success: 'completed',
@@ -190,30 +185,30 @@ export function parseTaskEnd(status: string | null): TaskEnd | null {
 
 /** The end of a task by one of its `task:*` events; null if it names none. */
 export function taskEndOf(event: AgUiEvent): TaskEnd | null {
-  // A task that writes goes on.
+  // output is no end, whatever status it carries
   if (customName(event) === CUSTOM.taskOutput) return null;
-  const said = parseTaskEnd(pickText(customValue(event), 'status'));
-  return said ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);
+  const end = parseTaskEnd(pickText(customValue(event), 'status'));
+  return end ?? (customName(event) === CUSTOM.taskCompleted ? 'completed' : null);
 }
 
 const STATUSES: readonly unknown[] = ['pending', 'in_progress', 'completed'] satisfies PlanEntry['status'][];
 
 /**
- * The entries of a plan: at most MAX_PLAN_ENTRIES, each with MAX_CAPTION of its text. One without a text is left out, and
- * one whose status is not known is still to be done.
+ * The entries of a plan: at most MAX_PLAN_ENTRIES, each with MAX_CAPTION of its text. An entry without text is dropped;
+ * an unknown status counts as pending.
  *
- * @returns null if it is no list
+ * @returns null if the value is not a list
  */
-export function readPlanEntries(said: unknown): { entries: PlanEntry[]; omitted: number } | null {
-  if (!Array.isArray(said)) return null;
-  const told = said.flatMap((entry) => entryOf(entry) ?? []);
-  const entries = told.slice(0, MAX_PLAN_ENTRIES);
-  return { entries, omitted: told.length - entries.length };
+export function readPlanEntries(value: unknown): { entries: PlanEntry[]; omitted: number } | null {
+  if (!Array.isArray(value)) return null;
+  const all = value.flatMap((entry) => planEntryOf(entry) ?? []);
+  const entries = all.slice(0, MAX_PLAN_ENTRIES);
+  return { entries, omitted: all.length - entries.length };
 }
 
-function entryOf(told: unknown): PlanEntry | null {
-  if (!isObject(told) || typeof told.content !== 'string') return null;
-  const { content, status, priority } = told;
+function planEntryOf(value: unknown): PlanEntry | null {
+  if (!isObject(value) || typeof value.content !== 'string') return null;
+  const { content, status, priority } = value;
   return {
     content: truncateText(content, MAX_CAPTION),
     status: STATUSES.includes(status) ? (status as PlanEntry['status']) : 'pending',
@@ -221,19 +216,18 @@ function entryOf(told: unknown): PlanEntry | null {
   };
 }
 
-/** It is a word. */
 const MAX_PRIORITY = 40;
 
 /**
- * What a call changed in files, as far as it can be shown: at most MAX_EDITS changes with MAX_ITEM_TEXT of text
- * together. One that is not as described, or that there is no room for, is left out.
+ * A call's file changes: at most MAX_EDITS, with MAX_ITEM_TEXT of text in total. Malformed changes, and those that
+ * exceed the total, are dropped.
  */
-export function readFileEdits(said: unknown): FileEdit[] {
+export function readFileEdits(value: unknown): FileEdit[] {
   const edits: FileEdit[] = [];
   let room = MAX_ITEM_TEXT;
-  for (const told of listOf(said)) {
+  for (const entry of listOf(value)) {
     if (edits.length === MAX_EDITS) break;
-    const edit = editOf(told);
+    const edit = editOf(entry);
     if (edit === null || editLength(edit) > room) continue;
     room -= editLength(edit);
     edits.push(edit);
@@ -246,9 +240,9 @@ export function editLength({ path, before, after }: FileEdit): number {
   return path.length + before.length + after.length;
 }
 
-function editOf(told: unknown): FileEdit | null {
-  if (!isObject(told)) return null;
-  const { path, before, after } = told;
+function editOf(value: unknown): FileEdit | null {
+  if (!isObject(value)) return null;
+  const { path, before, after } = value;
   if (typeof path !== 'string' || typeof before !== 'string' || typeof after !== 'string') return null;
   return { path: truncateText(path, MAX_CAPTION), before, after };
 }

@@ -1,10 +1,10 @@
 import { MAX_ID_LENGTH } from './limits';
 
-/** Lenient access to messages whose shape nobody vouches for: what is not as expected is absent, nothing throws. */
+/** Lenient access to untrusted messages: a field of the wrong type counts as absent, and nothing throws. */
 
 export type Fields = Record<string, unknown>;
 
-/** What the text says as JSON; null if it is none. */
+/** The parsed JSON; null if malformed. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -26,7 +26,7 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value as an object; an empty one where it is none. */
+/** The value if it is an object, else an empty one. */
 export function fieldsOf(value: unknown): Fields {
   return isObject(value) ? value : {};
 }
@@ -47,14 +47,13 @@ export function textsOf(value: unknown): string[] {
   return listOf(value).filter((entry): entry is string => typeof entry === 'string' && entry !== '');
 }
 
-/** The object without what says nothing: undefined, null and empty strings. */
+/** The object without undefined, null and empty strings. */
 export function compact<T extends object>(value: T): T {
   return Object.fromEntries(
     Object.entries(value).filter(([, field]) => field !== undefined && field !== null && field !== ''),
   ) as T;
 }
 
-/** Adds a value to the list of its key. */
 export function addTo<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [value]);

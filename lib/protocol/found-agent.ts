@@ -1,20 +1,20 @@
 import { fieldsOf, listOf, parseJson, textOf, textsOf } from './fields';
 
-/** An agent on the dashboard's own machine that could be connected. */
+/** An agent on the dashboard's own machine that can be connected. */
 export interface FoundAgent {
-  /** Of runner: `codex`. */
+  /** The runner's kind: `codex`. */
   kind: string;
-  /** What people call it. */
+  /** Name for people. */
   title: string;
-  /** The program, the socket or the settings by which it was found. */
+  /** The program, socket or settings file by which it was found. */
   at: string;
-  /** What connects it, behind `interlude`, one after the other. */
+  /** Commands that connect it, without the leading `interlude`. */
   commands: string[];
-  /** What that does, in a sentence. */
+  /** The effect of the commands, in a sentence. */
   why: string;
 }
 
-/** As the process that starts the server hands it over, in INTERLUDE_FOUND_AGENTS. */
+/** Parses INTERLUDE_FOUND_AGENTS, which the launcher passes to the server. */
 export function readFoundAgents(text: string | undefined): FoundAgent[] {
   return listOf(parseJson(text ?? '')).flatMap((one) => {
     const { kind, title, at, commands, why } = fieldsOf(one);

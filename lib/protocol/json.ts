@@ -1,7 +1,5 @@
 import { MAX_JSON_DEPTH } from './limits';
 
-/** The structure of JSON, read from its bytes before anything parses them. */
-
 export const [QUOTE, COMMA, OPEN_BRACE, OPEN_BRACKET] = [0x22, 0x2c, 0x7b, 0x5b];
 const [BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET] = [0x5c, 0x7d, 0x5d];
 
@@ -14,8 +12,8 @@ export function isClosing(byte: number | undefined): boolean {
 }
 
 /**
- * How many values some JSON holds (its commas and opening brackets), and where it first goes deeper than
- * MAX_JSON_DEPTH; null if nowhere. One pass without recursion; text that is not JSON is left for the parser to refuse.
+ * Counts the values of JSON bytes (commas and opening brackets) before they are parsed, and finds where they first exceed
+ * MAX_JSON_DEPTH; null if nowhere. One pass without recursion. Malformed JSON is left to the parser.
  */
 export function measureJson(bytes: Uint8Array): { values: number; tooDeepAt: number | null } {
   let [depth, values] = [0, 0];
@@ -43,11 +41,10 @@ export function endOfString(bytes: Uint8Array, start: number): number {
 }
 
 /**
- * JSON with exactly one spelling per value, as defined by RFC 8785: no blanks, the keys of each object in the order of
- * their UTF-16 code units, numbers as ECMAScript writes them. What JSON leaves out (`undefined`) is left out, and half
- * a surrogate pair counts as U+FFFD, which is what becomes of it on its way to the server.
+ * Canonical JSON (RFC 8785): no blanks, keys ordered by UTF-16 code units, numbers as ECMAScript writes them. Omits
+ * `undefined`. Half a surrogate pair becomes U+FFFD, as on its way to the server.
  *
- * Recurses as deep as the value: bound that before.
+ * Recurses as deep as the value: the caller bounds the depth.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return textOf(value);
@@ -68,22 +65,16 @@ function textOf(value: string): string {
   return JSON.stringify(value.isWellFormed() ? value : value.toWellFormed());
 }
 
-/**
- * Strings that UTF-8 can hold. JSON can carry half a surrogate pair (`"\ud83d"`, a text that was cut inside an emoji),
- * and JavaScript does not mind; but a database that is asked for such a text, or HTML, can't have it. So half a pair
- * becomes U+FFFD where a text comes in, and nobody behind that door has to think of it again.
- */
-
-/** An escape of one half of a pair, as JSON may have it. A text without one has no half, whatever it is. */
+/** An escaped half of a surrogate pair. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** Whether what this JSON says may have half a pair in it. Where not, there is nothing to walk through. */
+/** Whether the strings of this JSON may contain half a surrogate pair. */
 export function mayBeIllFormed(json: string): boolean {
   return SURROGATE_ESCAPE.test(json) || !json.isWellFormed();
 }
 
 /**
- * `JSON.parse` whose strings, keys too, are well-formed.
+ * `JSON.parse` with well-formed strings and keys.
  * @throws SyntaxError as JSON.parse does
  */
 export function parseWellFormed(json: string): unknown {
@@ -94,23 +85,26 @@ export function parseWellFormed(json: string): unknown {
 /** `JSON.stringify` of the value with well-formed strings. */
 export function stringifyWellFormed(value: unknown): string {
   const text = JSON.stringify(value);
-  // of a whole pair there is never an escape
+  // JSON.stringify never escapes a whole pair
   return SURROGATE_ESCAPE.test(text) ? JSON.stringify(wellFormed(JSON.parse(text))) : text;
 }
 
-/** The value with well-formed strings: itself where nothing had to be mended. It recurses as deep as the value goes. */
+/**
+ * The value with well-formed strings and keys; the same object if nothing changed. Half a surrogate pair, which JSON can
+ * carry but UTF-8, databases and HTML can't, becomes U+FFFD where a text enters the system. Recurses as deep as the value.
+ */
 export function wellFormed<T>(value: T): T {
-  return mended(value) as T;
+  return repaired(value) as T;
 }
 
-function mended(value: unknown): unknown {
+function repaired(value: unknown): unknown {
   if (typeof value === 'string') return value.isWellFormed() ? value : value.toWellFormed();
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return mendedList(value);
+  if (Array.isArray(value)) return repairedList(value);
   const names = new Names();
   let isSame = true;
   const entries = Object.entries(value).map(([key, before]): [string, unknown] => {
-    const after = mended(before);
+    const after = repaired(before);
     const name = key.isWellFormed() ? key : names.of(key, value);
     if (after !== before || name !== key) isSame = false;
     return [name, after];
@@ -118,12 +112,12 @@ function mended(value: unknown): unknown {
   return isSame ? value : Object.fromEntries(entries);
 }
 
-function mendedList(list: readonly unknown[]): unknown {
-  const after = list.map(mended);
+function repairedList(list: readonly unknown[]): unknown {
+  const after = list.map(repaired);
   return after.every((entry, index) => entry === list[index]) ? list : after;
 }
 
-/** Two keys that differ in a half only would become one: the second gets a number, so that nothing is lost. */
+/** Keys that become equal get a number, so that no value is lost. */
 class Names {
   readonly #used = new Map<string, number>();
 

@@ -98,7 +98,7 @@ it('retries a failed session with what it was asked last, and says what becomes 
     position: '10',
     hasMore: false,
   } satisfies TranscriptPage;
-  const reason = 'No runner listens for this agent: the message waits.';
+  const reason = 'Agent offline. Your message will be sent when it reconnects.';
   answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'queued', reason } };
   open([failure]);
   press('Retry: “Out of credit”');
@@ -184,7 +184,7 @@ describe('a result that was not delivered', () => {
     here({ wakeable: false });
     open([item]);
     press('Wake the agent: “npm test”: failed, exit code 3');
-    expect(await screen.findByText(/^It is idle and does not listen/)).toBeDefined();
+    expect(await screen.findByText(/^The agent is idle and can’t receive messages/)).toBeDefined();
   });
 });
 

@@ -15,7 +15,7 @@ describe('what a runner says of the commands it acts on', () => {
     const status = { takes: ['log-level.set'], takesNot: { message: 'it is a recording' }, instead };
     expect(refusalOf(status, 'log-level.set')).toBeNull();
     expect(refusalOf(status, 'message')).toEqual({ reason: 'it is a recording', instead });
-    expect(refusalOf(status, 'interrupt')).toEqual({ reason: 'its runner does not act on this', instead });
+    expect(refusalOf(status, 'interrupt')).toEqual({ reason: 'its runner does not support this', instead });
   });
 
   test('points to a message where that is all an answer can be', () => {
@@ -23,12 +23,12 @@ describe('what a runner says of the commands it acts on', () => {
       const reason = 'answer with a message';
       expect(refusalOf({ takes: ['message'] }, type)).toEqual({ reason, instead: null });
       expect(refusalOf({ takes: ['message'], takesNot: { [type]: 'it is busy' } }, type)?.reason).toBe('it is busy');
-      expect(refusalOf({ takes: [] }, type)?.reason).toBe('its runner does not act on this');
+      expect(refusalOf({ takes: [] }, type)?.reason).toBe('its runner does not support this');
     }
   });
 
   test('is read whatever an agent writes in its place', () => {
-    const reason = 'its runner does not act on this';
+    const reason = 'its runner does not support this';
     for (const takesNot of [7, [], 'no', { message: {} }, { message: '' }, null]) {
       for (const instead of [7, null, [], { agentId: 1, sessionId: 's' }, { agentId: 'a' }]) {
         expect(refusalOf({ takes: [], takesNot, instead }, 'message')).toEqual({ reason, instead: null });
