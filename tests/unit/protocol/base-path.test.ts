@@ -8,12 +8,12 @@ import {
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-describe('the path that a server is beneath', () => {
-  test.each([undefined, '', '/'])('is none if it is set to %j', (setting) => {
+describe('basePathSetting', () => {
+  test.each([undefined, '', '/'])('returns no base path for %j', (setting) => {
     expect(basePathSetting(setting)).toBe('');
   });
 
-  test.each(['/interlude', '/tools/interlude', '/A-1.b_c~d', '/...', '/a/.b'])('may be %s', (setting) => {
+  test.each(['/interlude', '/tools/interlude', '/A-1.b_c~d', '/...', '/a/.b'])('accepts %s', (setting) => {
     expect(basePathSetting(setting)).toBe(setting);
   });
 
@@ -39,19 +39,19 @@ describe('the path that a server is beneath', () => {
     '\\a',
     'https://host/a',
     `/${'a'.repeat(200)}`,
-  ])('may not be %j', (setting) => {
-    expect(() => basePathSetting(setting)).toThrow(/^INTERLUDE_BASE_PATH is ".*give a path such as \/interlude/);
+  ])('rejects %j', (setting) => {
+    expect(() => basePathSetting(setting)).toThrow(/^INTERLUDE_BASE_PATH is ".*set a path such as \/interlude/);
   });
 });
 
-describe('a path of the server', () => {
+describe('withBasePath and withoutBasePath', () => {
   test.each([
     ['/', '/interlude'],
     ['/?q=1', '/interlude?q=1'],
     ['/#top', '/interlude#top'],
     ['/sessions/s1?at=/', '/interlude/sessions/s1?at=/'],
     ['/interlude', '/interlude/interlude'],
-  ])('%s is asked for as %s, and known again', (path, asked) => {
+  ])('map %s to %s and back', (path, asked) => {
     expect(prependBasePath(path, '/interlude')).toBe(asked);
     expect(stripBasePath(asked, '/interlude')).toBe(path);
     expect([withBasePath(path), withoutBasePath(path)]).toEqual([path, path]);
@@ -64,7 +64,7 @@ describe('a path of the server', () => {
     },
   );
 
-  test('is the same on its way out and in, beneath whatever it is', () => {
+  test('are inverse for every base path', () => {
     const part = fc.stringMatching(/^[A-Za-z0-9_~-]{1,8}$/);
     const base = fc.array(part, { maxLength: 3 }).map((parts) => parts.map((one) => `/${one}`).join(''));
     const rest = fc.stringMatching(/^[\w/.%~?#=-]{0,20}$/).map((text) => `/${text}`);
