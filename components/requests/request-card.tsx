@@ -1,8 +1,8 @@
 'use client';
 
 import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { defaultOption } from '@interlude/protocol/event-fields';
 import type { RequestItem } from '@interlude/protocol/read-models';
-import { defaultOption } from '@interlude/protocol/request-options';
 import { clsx } from 'clsx';
 import {
   type KeyboardEvent,

@@ -1,5 +1,4 @@
-import { withoutQuotes } from '@interlude/protocol/quotes';
-import { truncateText } from '@interlude/protocol/text';
+import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';

@@ -1,5 +1,4 @@
-import { withoutQuotes } from '@interlude/protocol/quotes';
-import { truncateText } from '@interlude/protocol/text';
+import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { codeName, lookalikes } from './lookalikes';
 
 /**

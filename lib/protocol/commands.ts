@@ -146,7 +146,7 @@ export const sendMessageSchema = z.strictObject({
   text,
   clientId,
   replyTo: idSchema.optional(),
-  /** What was sent to `/sessions/:id/attachments`, in the order in which the agent is given it. */
+  /** Attachments uploaded before, in the order in which the agent receives them. */
   attachments: z
     .array(
       z.strictObject({
@@ -156,10 +156,7 @@ export const sendMessageSchema = z.strictObject({
     )
     .max(MAX_MESSAGE_ATTACHMENTS)
     .optional(),
-  /**
-   * The ended tasks whose results it carries to the agent. Without `runId` and `position` (of the task, where neither id
-   * tells runs apart) the newest run is meant.
-   */
+  /** Ended tasks whose results it carries, by default their newest runs. `position` is `Task.position`. */
   results: z
     .array(
       z.strictObject({
@@ -174,7 +171,7 @@ export const sendMessageSchema = z.strictObject({
 });
 export type SendMessage = z.infer<typeof sendMessageSchema>;
 
-/** `POST /sessions/:id/interrupt`. The body may be empty; without `turnId` the turn that is open then is meant. */
+/** `POST /sessions/:id/interrupt`. The body may be empty. `turnId` defaults to the open turn. */
 export const interruptSchema = z.strictObject({ turnId: z.string().min(1).optional(), clientId: clientId.optional() });
 export type Interrupt = z.infer<typeof interruptSchema>;
 
@@ -182,12 +179,12 @@ export type Interrupt = z.infer<typeof interruptSchema>;
 export const endSessionSchema = z.strictObject({ clientId: clientId.optional() });
 export type EndSession = z.infer<typeof endSessionSchema>;
 
-/** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
+/** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty. `runId` defaults to the newest run. */
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
 export type StopTask = z.infer<typeof stopTaskSchema>;
 
-/** `POST /sessions/:id/tasks/:taskId/wake`. The body may be empty; without `runId` the newest run is meant. */
-export const wakeTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
+/** `POST /sessions/:id/tasks/:taskId/wake`. The body may be empty. `runId` defaults to the newest run. */
+export const wakeTaskSchema = stopTaskSchema;
 export type WakeTask = z.infer<typeof wakeTaskSchema>;
 
 /** `PUT /sessions/:id/wake-rule` */
@@ -196,10 +193,10 @@ export type SetWakeRule = z.infer<typeof setWakeRuleSchema>;
 
 const reason = textUpTo(MAX_REASON_LENGTH);
 
-/** The `digest` of the RequestItem that was answered; null if that has none. */
+/** `RequestItem.digest` of the answered request. */
 const digest = z.string().max(256).nullable().optional();
 
-/** `POST /sessions/:id/requests/:requestId`, where the request is a permission. */
+/** `POST /sessions/:id/requests/:requestId` for a permission. */
 export const decidePermissionSchema = z.strictObject({
   behavior: z.enum(['allow', 'deny']),
   message: reason.optional(),
@@ -211,7 +208,7 @@ export const decidePermissionSchema = z.strictObject({
 });
 export type DecidePermission = z.infer<typeof decidePermissionSchema>;
 
-/** `POST /sessions/:id/requests/:requestId`, where the request is a question. */
+/** `POST /sessions/:id/requests/:requestId` for a question. */
 export const answerQuestionSchema = z.strictObject({
   answers: namedValues(z.union([z.string(), z.array(z.string()).max(64)])).refine(
     (value) => typeof value !== 'object' || value === null || Object.keys(value).length > 0,
@@ -223,8 +220,8 @@ export const answerQuestionSchema = z.strictObject({
 export type AnswerQuestion = z.infer<typeof answerQuestionSchema>;
 
 /**
- * `PUT /agents/:id/log-level`. A `level` of null is the runner's default. `ttlSeconds` of null means until it is
- * changed; left out, DEBUG_TTL_SECONDS for debug and until it is changed for every other level.
+ * `PUT /agents/:id/log-level`. `level: null` is the runner's default. `ttlSeconds: null` means until changed, which is the
+ * default except for debug: DEBUG_TTL_SECONDS.
  */
 export const setLogLevelSchema = z
   .strictObject({
@@ -240,39 +237,41 @@ export const seeInsightsSchema = z.strictObject({
 });
 export type SeeInsights = z.infer<typeof seeInsightsSchema>;
 
-/** `PUT /sessions/:id/arrangement`: what is left out stays as it is. */
+/** `PUT /sessions/:id/arrangement`. An absent field stays unchanged. */
 export const arrangeSchema = z.strictObject({
-  /** Null or blank: its title again. */
+  /** Null or blank restores the title. */
   name: textUpTo(MAX_SESSION_NAME).nullable().optional(),
   pinned: z.boolean().optional(),
   archived: z.boolean().optional(),
-  /** The `stateSince` that was looked at; null: it has not been seen after all. */
+  /** The `stateSince` that was seen; null marks it as unseen. */
   seenState: timeSchema.nullable().optional(),
 });
 export type Arrange = z.infer<typeof arrangeSchema>;
 
 const inboxId = z.string().min(1).max(MAX_INBOX_ID);
 
-/** `POST /inbox/marks`: what people make of what needs them. */
+/** `POST /inbox/marks` */
 export const markInboxSchema = z
   .strictObject({
-    /** As they were shown: one that came up again since is left as it is. */
+    /** Items as shown. One that recurred since stays unmarked. */
     items: z
-      .array(z.strictObject({ id: inboxId, updatedPosition: z.string().refine(isPosition, 'it is that of the item') }))
+      .array(
+        z.strictObject({ id: inboxId, updatedPosition: z.string().refine(isPosition, 'the position of the item') }),
+      )
       .min(1)
       .max(MAX_MARKED)
       .optional(),
-    /** In place of `items`: as they are when this arrives. */
+    /** Instead of `items`: the items in their current state. */
     ids: z.array(inboxId).min(1).max(MAX_MARKED).optional(),
     mark: z.enum(['seen', 'unseen', 'snoozed', 'unsnoozed', 'claimed', 'released']),
-    /** Of `snoozed`: until when, on the server's clock. */
+    /** For `snoozed`: on the server's clock. */
     until: timeSchema.optional(),
-    /** Ignored: pages of earlier versions named who claims. The server knows the sender. */
+    /** Ignored: sent by pages of earlier versions. */
     by: z.unknown().optional(),
-    /** Of `claimed`: also what somebody else has. */
+    /** For `claimed`: also take over items claimed by others. */
     takeOver: z.boolean().optional(),
   })
-  .refine(({ items, ids }) => (items === undefined) !== (ids === undefined), 'say either items or ids')
+  .refine(({ items, ids }) => (items === undefined) !== (ids === undefined), 'give either items or ids')
   .refine(({ mark, until }) => (mark === 'snoozed') === (until !== undefined), 'until belongs to snoozed');
 export type MarkInbox = z.infer<typeof markInboxSchema>;
 
@@ -280,11 +279,11 @@ export type MarkInbox = z.infer<typeof markInboxSchema>;
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 export type Waive = z.infer<typeof waiveSchema>;
 
-/** `POST /sessions/:id/obligations/:messageId/accept`. `candidateId`: the text that was shown, and is taken for the answer. */
+/** `POST /sessions/:id/obligations/:messageId/accept`. `candidateId`: the shown text to accept as the reply. */
 export const acceptReplySchema = z.strictObject({
   candidateId: idSchema,
-  /** Where it began: an agent may say something else under the same id. */
-  candidatePosition: z.string().refine(isPosition, 'it is that of the candidate').optional(),
+  /** Start of that text: an agent may reuse its id. */
+  candidatePosition: z.string().refine(isPosition, 'the position of the candidate').optional(),
   clientId: clientId.optional(),
 });
 export type AcceptReply = z.infer<typeof acceptReplySchema>;
@@ -297,13 +296,11 @@ export type AssignParked = z.infer<typeof assignParkedSchema>;
 export const discardParkedSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 export type DiscardParked = z.infer<typeof discardParkedSchema>;
 
-/**
- * `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused.
- */
+/** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
   reason: reason.optional(),
-  /** For people who watch the wire; not kept. */
+  /** For debugging on the wire; not stored. */
   result: z.unknown().optional(),
   runner: idSchema.optional(),
   startedAt: timeSchema.optional(),

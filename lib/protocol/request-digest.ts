@@ -1,9 +1,9 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { RequestOption } from './ag-ui';
+import { readRequestOptions } from './event-fields';
 import { canonicalJson } from './json';
 import type { Position } from './position';
-import { readRequestOptions } from './request-options';
 
 /** An agent's request as the answering person sees it. */
 export interface OpenedRequest {

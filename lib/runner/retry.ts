@@ -1,4 +1,4 @@
-import { retryDelayMs } from '@interlude/protocol/retry-delay';
+import { retryDelayMs } from '@interlude/protocol/sse';
 
 const USUAL = { firstMs: 1_000, longestMs: 10_000 };
 /** A token is renewed by a person or a file: asking more often helps nobody. */

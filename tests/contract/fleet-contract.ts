@@ -1,6 +1,6 @@
-import { type Activity, MAX_MEASURED } from '@interlude/protocol/activity';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { AgentDetail } from '@interlude/protocol/read-models';
+import { type Activity, MAX_MEASURED } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

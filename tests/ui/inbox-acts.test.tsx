@@ -1,11 +1,10 @@
 // @vitest-environment happy-dom
 
 import type { MarkInbox } from '@interlude/protocol/commands';
-import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList, InboxMarked, WebhookDeliveries, WebhookStatus } from '@interlude/protocol/inbox';
 import { noItems } from '@interlude/protocol/inbox-kinds';
 import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
-import type { WebhookDeliveries, WebhookStatus } from '@interlude/protocol/webhook';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';

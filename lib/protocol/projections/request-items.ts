@@ -1,7 +1,6 @@
-import { customValue, pick, pickId, pickText, pickTime } from '../event-fields';
+import { customValue, pick, pickId, pickText, pickTime, readRequestOptions } from '../event-fields';
 import { readInterlude } from '../interlude-metadata';
 import type { RequestItem } from '../read-models';
-import { readRequestOptions } from '../request-options';
 import { answerDeadline } from '../time';
 import type { EventEntry } from './event-entry';
 import type { ItemDraft } from './item-draft';

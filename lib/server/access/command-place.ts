@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { type FoundAgent, readFoundAgents } from '@interlude/protocol/found-agent';
+import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
 /** What a command run in Interlude's folder on the server's machine needs to find this server. */

@@ -1,7 +1,7 @@
 import { BASE_PATH, withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
-import { withoutQuotes } from '@interlude/protocol/quotes';
 import { EVERYTHING } from '@interlude/protocol/scope';
+import { withoutQuotes } from '@interlude/protocol/text';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS } from './access-settings';
 import { noteAct } from './audit-entry';

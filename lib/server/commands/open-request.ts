@@ -1,6 +1,6 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { readRequestOptions } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { readRequestOptions } from '@interlude/protocol/request-options';
 import { answerDeadline } from '@interlude/protocol/time';
 import { columnText } from '@/db/column-text';
 import { events } from '@/db/schema';

@@ -6,6 +6,7 @@ import {
   idField,
   inputUserMessages,
   pickId,
+  QUESTION_TOOL,
   subagentTaskId,
 } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
@@ -19,7 +20,6 @@ import { chunksAfter, namedChunk } from '@interlude/protocol/projections/chunks'
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { parsedArgs } from '@interlude/protocol/projections/parsed-args';
 import { type SnapshotPart, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
 import type { SessionEntry } from './session-batch';

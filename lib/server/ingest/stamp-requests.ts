@@ -1,10 +1,17 @@
-import { CUSTOM, customName, customValue, pick, pickId, pickText } from '@interlude/protocol/event-fields';
+import {
+  CUSTOM,
+  customName,
+  customValue,
+  pick,
+  pickId,
+  pickText,
+  readRequestOptions,
+} from '@interlude/protocol/event-fields';
 import { MAX_CAPTION } from '@interlude/protocol/limits';
 import type { Position } from '@interlude/protocol/position';
 import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protocol/projections/open-requests';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { readRequestOptions } from '@interlude/protocol/request-options';
 import type { Pace } from '@/db/next-turn';
 
 /** A request that asks something new: no earlier answer is meant for it. */

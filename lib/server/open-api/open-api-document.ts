@@ -1,5 +1,4 @@
 import * as access from '@interlude/protocol/access';
-import * as activity from '@interlude/protocol/activity';
 import * as agUi from '@interlude/protocol/ag-ui';
 import * as agentState from '@interlude/protocol/agent-state';
 import { withBasePath } from '@interlude/protocol/base-path.mjs';
@@ -9,13 +8,14 @@ import { ERROR_STATUS, type ErrorCode } from '@interlude/protocol/errors';
 import * as fields from '@interlude/protocol/field-schemas';
 import * as frames from '@interlude/protocol/frames';
 import * as inbox from '@interlude/protocol/inbox';
+import * as webhook from '@interlude/protocol/inbox';
 import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@interlude/protocol/open-api';
+import * as activity from '@interlude/protocol/read-models';
 import * as readModels from '@interlude/protocol/read-models';
 import { PERMISSIONS, type Permission, ROLES } from '@interlude/protocol/scope';
 import * as storage from '@interlude/protocol/storage';
 import * as turnPlaces from '@interlude/protocol/turn-places';
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
-import * as webhook from '@interlude/protocol/webhook';
 import * as z from 'zod';
 import { GROUPS, type RouteDoc } from './route-docs';
 

@@ -1,16 +1,15 @@
 import * as access from '@interlude/protocol/access';
-import { Activity } from '@interlude/protocol/activity';
 import { ServedEvent } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_TYPES } from '@interlude/protocol/attachments';
 import * as command from '@interlude/protocol/commands';
 import * as envelope from '@interlude/protocol/envelope';
 import { Attachment, Position } from '@interlude/protocol/field-schemas';
 import { FrameData } from '@interlude/protocol/frames';
-import { InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import { InboxList, InboxMarked, WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/inbox';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import * as model from '@interlude/protocol/read-models';
+import { Activity } from '@interlude/protocol/read-models';
 import { Storage } from '@interlude/protocol/storage';
-import { WebhookDeliveries, WebhookStatus, WebhookTest } from '@interlude/protocol/webhook';
 import * as z from 'zod';
 
 /** What the route table does not say about a route. */

@@ -1,5 +1,5 @@
-import { type Activity, durationSteps, MAX_MEASURED } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
+import { type Activity, durationSteps, MAX_MEASURED } from '@interlude/protocol/read-models';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
 import { query, readTogether } from './read-together';

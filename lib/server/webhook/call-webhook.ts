@@ -1,6 +1,6 @@
+import type { WebhookBody, WebhookTest } from '@interlude/protocol/inbox';
 import { WEBHOOK_CALL_MS } from '@interlude/protocol/limits';
 import { redactedJson } from '@interlude/protocol/redaction/outlets';
-import type { WebhookBody, WebhookTest } from '@interlude/protocol/webhook';
 import { postRedacted } from '@/lib/server/access/post-redacted';
 import type { WebhookSettings } from '@/lib/server/access/webhook-settings';
 import { webhookHeaders } from './sign-webhook';

@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import type { WebhookTest } from '@interlude/protocol/webhook';
+import type { WebhookTest } from '@interlude/protocol/inbox';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { callWebhook } from './call-webhook';

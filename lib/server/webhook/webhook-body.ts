@@ -1,9 +1,8 @@
-import type { InboxItem } from '@interlude/protocol/inbox';
+import type { InboxItem, WebhookBody } from '@interlude/protocol/inbox';
 import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { redactedFor } from '@interlude/protocol/redaction/outlets';
 import { truncateText } from '@interlude/protocol/text';
-import type { WebhookBody } from '@interlude/protocol/webhook';
 
 const SAID: Record<InboxKind, string> = {
   permission: 'asks for a permission',

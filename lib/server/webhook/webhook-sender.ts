@@ -1,8 +1,8 @@
 import type { InboxItem } from '@interlude/protocol/inbox';
+import { deliveryId } from '@interlude/protocol/inbox';
 import { isUnread } from '@interlude/protocol/inbox-rules';
 import { WEBHOOK_FIRST_RETRY_MS, WEBHOOK_LEASE_MS, WEBHOOK_RETRY_MS } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { deliveryId } from '@interlude/protocol/webhook';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';

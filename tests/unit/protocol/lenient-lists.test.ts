@@ -1,5 +1,5 @@
 import { commandsOf, limitsOf, modeAndModelOf, troubleOf } from '@interlude/protocol/agent-limits';
-import { readFileEdits, readPlanEntries } from '@interlude/protocol/event-fields';
+import { defaultOption, readFileEdits, readPlanEntries, readRequestOptions } from '@interlude/protocol/event-fields';
 import {
   MAX_CAPTION,
   MAX_EDITS,
@@ -9,7 +9,6 @@ import {
   MAX_OPTIONS,
   MAX_PLAN_ENTRIES,
 } from '@interlude/protocol/limits';
-import { defaultOption, readRequestOptions } from '@interlude/protocol/request-options';
 import { describe, expect, it } from 'vitest';
 
 describe('readRequestOptions', () => {

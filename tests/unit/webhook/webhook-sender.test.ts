@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { WebhookBody } from '@interlude/protocol/inbox';
 import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
-import type { WebhookBody } from '@interlude/protocol/webhook';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { wholeSight } from '@/lib/server/access/sight';
 import { type WebhookSettings, webhookSetting } from '@/lib/server/access/webhook-settings';

@@ -1,3 +1,4 @@
+import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import {
   compact,
   type Fields,
@@ -9,7 +10,6 @@ import {
   textOf,
 } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { truncateText } from '@interlude/protocol/text';
 import { remember } from '../remember';
 import { fittingText } from '../writer/long-text';

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { truncateText } from '@interlude/protocol/text';
 import { contentText } from '../../adapters/agui/event-words';
 import type { ToldEvent } from '../../adapters/wire';
