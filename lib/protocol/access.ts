@@ -5,7 +5,7 @@ import { MEMBER_ROLES, ROLES, type Scope as ScopeType } from './scope';
 /** Credentials, members and the audit: requests and answers. @see PROTOCOL.md, Access */
 
 /** Longest lifetime of an embed token. */
-export const MAX_EMBED_SECONDS = 15 * 60;
+const MAX_EMBED_SECONDS = 15 * 60;
 const MAX_NAME = 100;
 
 export const Role = z.enum(ROLES);

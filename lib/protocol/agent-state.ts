@@ -42,7 +42,6 @@ export const TurnObserved = z
       .describe('The turn failed, and the agent has reported since that its work is done.'),
   })
   .describe('State of the newest turn.');
-export type TurnObserved = z.infer<typeof TurnObserved>;
 
 export const Silence = z
   .object({

@@ -15,7 +15,7 @@ const lenient = <Type extends z.ZodType>(type: Type) => type.optional().catch(un
 const text = lenient(z.string());
 const count = z.number().int().min(0);
 
-export const agentStatusSchema = z.looseObject({
+const agentStatusSchema = z.looseObject({
   /** The kind of agent: `claude`. */
   kind: text,
   /** The connection to it: `sdk`, `claude-terminal`, `demo`, `recording`. */

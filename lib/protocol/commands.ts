@@ -29,9 +29,8 @@ export type Sender = z.infer<typeof Sender>;
 /** The author of the operator's messages while everyone who signs in is the same person. */
 export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
 
-export const WAKE_RULES = ['never', 'command-ended'] as const;
 export const WakeRule = z
-  .enum(WAKE_RULES)
+  .enum(['never', 'command-ended'])
   .describe('When a runner wakes its agent on its own: `never`, or for each background command that ends.');
 export type WakeRule = z.infer<typeof WakeRule>;
 
@@ -96,9 +95,8 @@ export const COMMAND_TYPES = Object.keys(bodies) as CommandType[];
 export const CommandType = z.enum(Object.keys(bodies) as (keyof typeof bodies)[]);
 export type CommandType = keyof typeof bodies;
 
-export const COMMAND_STATES = ['queued', 'delivered', 'done', 'failed', 'expired'] as const;
 export const CommandState = z
-  .enum(COMMAND_STATES)
+  .enum(['queued', 'delivered', 'done', 'failed', 'expired'])
   .describe(
     '`queued`: no runner has accepted it; it may be on its way. `delivered`: it is in the agent’s input. `done`: it had its effect; a message is done when a turn names it. `failed`, `expired`: it never will, and `reason` says why.',
   );
@@ -188,7 +186,7 @@ export const wakeTaskSchema = stopTaskSchema;
 export type WakeTask = z.infer<typeof wakeTaskSchema>;
 
 /** `PUT /sessions/:id/wake-rule` */
-export const setWakeRuleSchema = z.strictObject({ when: z.enum(WAKE_RULES), clientId: clientId.optional() });
+export const setWakeRuleSchema = z.strictObject({ when: WakeRule, clientId: clientId.optional() });
 export type SetWakeRule = z.infer<typeof setWakeRuleSchema>;
 
 const reason = textUpTo(MAX_REASON_LENGTH);

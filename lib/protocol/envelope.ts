@@ -66,7 +66,7 @@ export type LostRecord = z.infer<typeof lostRecordSchema>;
 export type IngestRecord = EventRecord | LogRecord | StatusRecord | LostRecord;
 
 /** A durable outbox. `epoch` is the birth time of its file; `seq` is dense from 1 within it. */
-export const producerSchema = z.looseObject({ id: idSchema, epoch: z.number().int().min(1) });
+const producerSchema = z.looseObject({ id: idSchema, epoch: z.number().int().min(1) });
 export type ProducerRef = { id: string; epoch: number };
 
 /** The whole request. Records are only counted here and validated one by one: an invalid one must not block the rest. */

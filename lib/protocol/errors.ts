@@ -68,7 +68,7 @@ export function statusOf(code: ErrorCode): number {
   return ERROR_STATUS[code];
 }
 
-export function errorBody(error: AppError): ErrorBody {
+function errorBody(error: AppError): ErrorBody {
   return { error: { ...error.details, code: error.code, message: error.message } };
 }
 

@@ -19,7 +19,6 @@ export type SessionEventData = z.infer<typeof SessionEventData>;
 export const LogData = LogLine.omit({ position: true })
   .extend({ agentId: z.string() })
   .describe('A log line. Its position is the frame’s id.');
-export type LogData = z.infer<typeof LogData>;
 
 export const FrameData = z.object({
   hello: z.object({ resume: z.enum(['ok', 'gap']), position: Position }),

@@ -69,7 +69,7 @@ const line = one(
 export const LIST_LIMIT = 1_000;
 
 /** Longest search text in a list, in UTF-16 code units. */
-export const MAX_LIST_SEARCH_LENGTH = 200;
+const MAX_LIST_SEARCH_LENGTH = 200;
 
 export const agentsQuery = z.object({
   after: means('The `next` of the previous page; 0 starts paging from the beginning.', text),

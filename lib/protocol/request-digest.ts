@@ -6,7 +6,7 @@ import { canonicalJson } from './json';
 import type { Position } from './position';
 
 /** An agent's request as the answering person sees it. */
-export interface OpenedRequest {
+interface OpenedRequest {
   sessionId: string;
   requestId: string;
   tool: string | null;

@@ -26,7 +26,6 @@ export const LogRetentionRules = z
     maxBytes: z.number().describe('Limit on the bytes of messages.'),
   })
   .describe('Retention of each agent’s log.');
-export type LogRetentionRules = z.infer<typeof LogRetentionRules>;
 
 export const RetentionRules = z
   .object({

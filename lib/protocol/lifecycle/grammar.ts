@@ -86,7 +86,7 @@ const TURN: Table<TurnState, TurnInput> = {
 /** A text or a thought, or a bracket around others. */
 export type TextState = 'new' | 'open' | 'ended';
 /** `whole`: the complete text so far. `cut`: its turn, speaker or process has ended. */
-export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
+type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
 
 const TEXT: Table<TextState, TextInput> = {
   new: {
@@ -118,7 +118,7 @@ const TEXT: Table<TextState, TextInput> = {
  * a result, which may still arrive.
  */
 export type CallState = 'new' | 'open' | 'closed' | 'left' | 'answered';
-export type CallInput = 'start' | 'args' | 'end' | 'result' | 'cut';
+type CallInput = 'start' | 'args' | 'end' | 'result' | 'cut';
 
 const CALL: Table<CallState, CallInput> = {
   new: {
@@ -163,8 +163,8 @@ const CALL: Table<CallState, CallInput> = {
  * A run of a background task. `hidden`: it runs in the foreground of its call, which shows it. `presumed`: its end was
  * inferred, so a later report counts.
  */
-export type TaskState = 'new' | 'hidden' | 'running' | 'presumed' | 'ended';
-export type TaskInput = 'start' | 'hide' | 'report' | 'end' | 'presume';
+type TaskState = 'new' | 'hidden' | 'running' | 'presumed' | 'ended';
+type TaskInput = 'start' | 'hide' | 'report' | 'end' | 'presume';
 
 const TASK: Table<TaskState, TaskInput> = {
   new: {
@@ -207,7 +207,7 @@ const TASK: Table<TaskState, TaskInput> = {
 };
 
 /** A permission or question. `passed`: the agent continued without a visible answer; one may still be reported. */
-export type RequestState = 'new' | 'open' | 'passed' | 'resolved';
+type RequestState = 'new' | 'open' | 'passed' | 'resolved';
 export type RequestInput = 'ask' | 'pass' | 'answer' | 'cut';
 
 const REQUEST: Table<RequestState, RequestInput> = {
