@@ -83,8 +83,8 @@ const name = z.string().trim().min(1).max(MAX_NAME);
 
 /**
  * A token for a program. `agent` or `agentPrefix`: the agents in its scope. A runner's token needs one of them, and its
- * outbox ids start with it. `anyAgent` is for the runners of a machine on which whoever can read the token could act as
- * any of its agents anyway.
+ * outbox ids start with it. `anyAgent` is for the runners of a machine on which every reader of the token could act as any of its
+ * agents anyway.
  */
 export const newTokenSchema = z.strictObject({
   name: name.optional(),

@@ -10,7 +10,7 @@ const MAX_LIMITS = 50;
 const MAX_COMMANDS = 500;
 const MAX_COMMAND_NAME = 100;
 
-/** What the agent can't report or do, each in a sentence. */
+/** Limitations of the agent, each in a sentence. */
 export function limitsOf(status: Status): string[] {
   const limits = listOf(status?.limits).flatMap((limit) => sentenceOf(limit) ?? []);
   return [...new Set(limits)].slice(0, MAX_LIMITS);

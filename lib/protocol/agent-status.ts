@@ -41,7 +41,7 @@ const agentStatusSchema = z.looseObject({
   takesNot: lenient(z.record(z.string(), z.string())),
   /** Another agent of its kind that supports them. */
   instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
-  /** What agents of its kind can't report or do, or only in part, each in a sentence. */
+  /** Limitations of agents of its kind, each in a sentence. */
   limits: lenient(z.array(z.string())),
   /** A current problem between runner and agent, in a sentence that says what to do. */
   trouble: text,
@@ -102,7 +102,7 @@ const agentStatusSchema = z.looseObject({
   pendingMessages: lenient(count),
   outbox: lenient(z.looseObject({ depth: count, oldestAgeMs: z.number().nullable(), poisoned: count, lost: count })),
   logLevel: lenient(z.enum(LOG_LEVELS)),
-  /** Who changed the level, until when, and the default. */
+  /** The changer of the level, its end, and the default. */
   logSwitch: lenient(
     z.looseObject({
       by: lenient(z.string().nullable()),

@@ -34,7 +34,7 @@ export const WakeRule = z
   .describe('When a runner wakes its agent on its own: `never`, or for each background command that ends.');
 export type WakeRule = z.infer<typeof WakeRule>;
 
-/** How an answer names its request. A runner never applies it to another request with the same id. */
+/** Names the answered request. A runner never applies an answer to another request with the same id. */
 const answeredRequest = z.object({
   requestId: z.string(),
   digest: z.string().optional().describe('`digest` of the answered request, computed over `openedPosition`.'),

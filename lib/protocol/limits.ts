@@ -105,11 +105,11 @@ export const MAX_OPTION_LABEL = 200;
 /** Most file changes shown of one call, and most entries of a plan. */
 export const MAX_EDITS = 200;
 export const MAX_PLAN_ENTRIES = 500;
-/** How long a message without further reports counts as on its way. */
+/** Time for which a message without further reports counts as on its way. */
 export const DELIVERING_MS = 60_000;
 /** An agent that reported to be done and then runs this long counts as resumed. */
 export const RESUMED_MS = 5_000;
-/** How long a still agent's report of work counts. */
+/** Time for which a still agent's report of work counts. */
 export const BELIEVED_MS = 10_000;
 /** A status record from an outbox with older unsent records than this may arrive before earlier events. */
 export const AHEAD_MS = 2_000;

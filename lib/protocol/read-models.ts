@@ -7,7 +7,7 @@ import { Attachment, LogLevel, Position, SessionState } from './field-schemas';
 import { TurnHeader, TurnPlaces } from './turn-places';
 
 /**
- * What pages show and GET routes answer. Times are epoch milliseconds. Import only types where zod must not be loaded:
+ * Models that pages show and GET routes answer. Times are epoch milliseconds. Import only types where zod must not be loaded:
  * in the browser and in projections.
  */
 

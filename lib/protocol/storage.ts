@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { SessionState } from './field-schemas';
 
-/** Size of the database and its retention rules, over all that is stored, whoever asks. */
+/** Size of the whole database, independent of the reader's scope, and its retention rules. */
 
 export const STORAGE_PARTS = [
   'events',

@@ -12,7 +12,7 @@ import { Activity } from '@interlude/protocol/read-models';
 import { Storage } from '@interlude/protocol/storage';
 import * as z from 'zod';
 
-/** What the route table does not say about a route. */
+/** Documentation of a route beyond the route table. */
 export interface RouteDoc {
   summary: string;
   /** The JSON answer; for `text/event-stream` the data of each frame by name, for other content one line or event. */
@@ -141,7 +141,7 @@ export const GROUPS: readonly Group[] = [
   },
   {
     name: 'Acting',
-    about: 'What people send to an agent, and their decisions. 202 means that it is queued for the runner.',
+    about: 'Messages, commands and decisions. 202 means that the command is queued for the runner.',
     routes: {
       'POST /sessions/:sessionId/messages': json('Send a message, once per clientId', command.MessageAnswer),
       'POST /sessions/:sessionId/attachments': {
@@ -176,7 +176,7 @@ export const GROUPS: readonly Group[] = [
   },
   {
     name: 'Inbox',
-    about: 'What needs a person, over the whole fleet, and the webhook that reports it.',
+    about: 'Items that need a person, over the whole fleet, and the webhook that reports them.',
     routes: {
       'GET /inbox': json('List inbox items, page by page', InboxList),
       'POST /inbox/marks': json('Mark items as seen, snoozed or claimed', InboxMarked),
@@ -217,7 +217,7 @@ export const GROUPS: readonly Group[] = [
   },
   {
     name: 'Runners',
-    about: 'How a runner delivers records and receives commands. See PROTOCOL.md and docs/runners.md.',
+    about: 'Delivery of records and reception of commands. See PROTOCOL.md and docs/runners.md.',
     routes: {
       'POST /events': {
         ...json('Deliver records: each is stored once and in order, whatever is retried', envelope.IngestAnswer),
