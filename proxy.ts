@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError, withErrors } from '@interlude/protocol/errors';
 import { type NextRequest, NextResponse } from 'next/server';
 import { accessSettings } from '@/lib/server/access/access-settings';

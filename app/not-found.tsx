@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 
 export default function NotFound() {
   return (
@@ -9,7 +9,7 @@ export default function NotFound() {
           No page, session or agent has this address. It may never have reached this server.
         </p>
         {/* Not a Link: what is used here is loaded with every page. */}
-        <a href={placed('/')} className="mt-4 inline-block underline underline-offset-2">
+        <a href={withBasePath('/')} className="mt-4 inline-block underline underline-offset-2">
           All sessions
         </a>
       </div>

@@ -1,4 +1,4 @@
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { logChunks } from './schema';
 import { shapeOf } from './table-rows';
 

@@ -1,4 +1,4 @@
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { getTableColumns } from 'drizzle-orm';
 import { getTableConfig, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';

@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { ReactNode } from 'react';
 import type { SignInFailure } from '@/lib/server/access/sign-in';
 
@@ -18,7 +18,7 @@ export function SignInWays(props: { next: string; reason: SignInFailure | null; 
   return (
     <>
       <a
-        href={placed(`/sign-in/provider?${new URLSearchParams({ next })}`)}
+        href={withBasePath(`/sign-in/provider?${new URLSearchParams({ next })}`)}
         className="mt-6 flex min-h-9 w-full items-center justify-center rounded-md bg-ink px-4 py-1.5 text-center text-ground [overflow-wrap:anywhere] hover:bg-ink-2"
       >
         Sign in with {provider}
@@ -35,7 +35,7 @@ export function SignInWays(props: { next: string; reason: SignInFailure | null; 
 function TokenForm({ next, isWrong }: { next: string; isWrong: boolean }): ReactNode {
   return (
     <>
-      <form method="post" action={placed('/sign-in')} className="mt-5">
+      <form method="post" action={withBasePath('/sign-in')} className="mt-5">
         <input type="hidden" name="next" value={next} />
         <label htmlFor="token" className="block text-2xs text-ink-3">
           Or paste the token

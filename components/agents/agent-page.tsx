@@ -1,7 +1,7 @@
 'use client';
 
+import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/agent-limits';
 import type { AgentDetail } from '@interlude/protocol/read-models';
-import { commandsOf, limitsOf, outageOf, troubleOf } from '@interlude/protocol/told-of-agent';
 import type { ReactNode } from 'react';
 import { MoreRows } from '@/components/live/more-rows';
 import { LevelSwitch } from '@/components/logs/level-switch';

@@ -1,5 +1,5 @@
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { versionsOf } from './status-facts';
 
 /**

@@ -1,6 +1,6 @@
-import { SESSION_STATES } from '@interlude/protocol/agent-state';
-import { LOG_LEVELS } from '@interlude/protocol/log-levels';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { LOG_LEVELS } from '@interlude/protocol/record-vocabulary';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { hostOf, missingOf, providerOf, urgentStanding } from './board-agent';
 import { byName } from './by-name';
 

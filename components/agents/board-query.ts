@@ -1,9 +1,9 @@
 'use client';
 
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { agentText, searchWords } from '@interlude/protocol/list-search';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { useEffect, useState } from 'react';
 import { hostOf, providerOf, standingCounts } from './board-agent';
 import { SORTS, type Sort } from './board-columns';
@@ -89,5 +89,5 @@ export function useBoardQuery(first: URLSearchParams) {
 }
 
 function addressOf(params: string): string {
-  return placed(params === '' ? '/agents' : `/agents?${params}`);
+  return withBasePath(params === '' ? '/agents' : `/agents?${params}`);
 }

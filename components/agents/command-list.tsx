@@ -1,6 +1,6 @@
 'use client';
 
-import type { NamedCommand } from '@interlude/protocol/told-of-agent';
+import type { NamedCommand } from '@interlude/protocol/agent-limits';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { plural } from '@/components/ui/duration';

@@ -1,7 +1,7 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { Ago } from '@/components/ui/clock';
 import { plural } from '@/components/ui/duration';

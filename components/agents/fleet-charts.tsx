@@ -1,7 +1,7 @@
 'use client';
 
-import type { Activity, DurationStep } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
+import type { Activity, DurationStep } from '@interlude/protocol/read-models';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';

@@ -1,5 +1,5 @@
+import { isHookSignal } from '@interlude/protocol/insight';
 import type { Insight, SessionSummary } from '@interlude/protocol/read-models';
-import { isOfHook } from '@interlude/protocol/signals';
 import { clsx } from 'clsx';
 import { type ReactNode, useRef } from 'react';
 import { sessionTitle } from '@/components/sessions/session-words';
@@ -61,7 +61,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
             : <InsightName insight={insight} />
           </span>
         </Link>
-        {!isOfHook(insight) && insight.source !== '' && (
+        {!isHookSignal(insight) && insight.source !== '' && (
           <span className="wrap-anywhere min-w-0">
             from <Name text={insight.source} />
           </span>
@@ -83,7 +83,7 @@ export function InsightItem({ insight, session }: { insight: Insight; session: S
 
 /** A hook that died is known by the hook's name, everything else by its own. */
 function InsightName({ insight }: { insight: Insight }): ReactNode {
-  if (!isOfHook(insight)) return <Name text={insight.signal} />;
+  if (!isHookSignal(insight)) return <Name text={insight.signal} />;
   return (
     <>
       <Name text={insight.source} /> hook
@@ -93,7 +93,7 @@ function InsightName({ insight }: { insight: Insight }): ReactNode {
 
 function Subject({ insight }: { insight: Insight }): ReactNode {
   const { value, outcome } = insight;
-  const isHook = isOfHook(insight);
+  const isHook = isHookSignal(insight);
   return (
     <>
       <InsightName insight={insight} />

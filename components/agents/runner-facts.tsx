@@ -1,8 +1,8 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
+import { modeAndModelOf } from '@interlude/protocol/agent-limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import { waysOf } from '@interlude/protocol/told-of-agent';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { Fragment, type ReactNode } from 'react';
 import { Ago, TimeOfDay } from '@/components/ui/clock';
@@ -41,7 +41,7 @@ export function RunnerFacts({ agent }: { agent: AgentSummary }) {
           </span>
         </Fact>
       )}
-      {waysOf(agent.status).map(({ name, text }) => (
+      {modeAndModelOf(agent.status).map(({ name, text }) => (
         <Fact key={name} name={name}>
           <span className="wrap-anywhere">
             <Name text={text} />

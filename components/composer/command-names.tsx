@@ -1,6 +1,6 @@
 'use client';
 
-import { commandsOf, type NamedCommand } from '@interlude/protocol/told-of-agent';
+import { commandsOf, type NamedCommand } from '@interlude/protocol/agent-limits';
 import { clsx } from 'clsx';
 import { type RefObject, useEffect, useEffectEvent, useId, useLayoutEffect, useMemo, useState } from 'react';
 import { OVER } from '@/components/ui/in-view';

@@ -1,5 +1,5 @@
+import type { Refusal } from '@interlude/protocol/agent-limits';
 import type { AgentSummary } from '@interlude/protocol/read-models';
-import type { Refusal } from '@interlude/protocol/takes';
 import { Link } from '@/components/ui/link';
 import { Name, Quoted } from '@/components/ui/name';
 import { quoted } from '@/components/ui/verbatim';

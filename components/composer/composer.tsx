@@ -1,6 +1,6 @@
 'use client';
 
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentSummary, SessionSummary } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { ArrowUp } from 'lucide';

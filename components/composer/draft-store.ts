@@ -1,4 +1,5 @@
-import { type Attachment, readAttachments } from '@interlude/protocol/attachments';
+import { readAttachments } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { type Fields, fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { keysOf, storageKey } from '@/components/ui/browser-storage';
 

@@ -1,5 +1,5 @@
-import type { Attachment } from '@interlude/protocol/attachments';
-import { retryDelayMs } from '@interlude/protocol/retry-delay';
+import type { Attachment } from '@interlude/protocol/field-schemas';
+import { retryDelayMs } from '@interlude/protocol/sse';
 import { Store } from '@/components/live/store';
 import { carried, forgetOutgoing, type OutgoingMessage, readOutgoing, storeOutgoing } from './draft-store';
 

@@ -1,5 +1,6 @@
-import { type Attachment, isImageType, isTextType } from '@interlude/protocol/attachments';
+import { isImageType, isTextType } from '@interlude/protocol/attachments';
 import type { ErrorBody } from '@interlude/protocol/errors';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { askServer, page, pageHeaders } from '@/components/live/ask-server';

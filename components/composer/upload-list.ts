@@ -1,10 +1,5 @@
-import {
-  type Attachment,
-  type AttachmentKind,
-  attachmentKind,
-  isImageType,
-  textInstead,
-} from '@interlude/protocol/attachments';
+import { type AttachmentKind, attachmentKind, attachmentNames, isImageType } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import {
   MAX_ATTACHMENT_BYTES,
   MAX_MESSAGE_ATTACHMENT_BYTES,
@@ -255,5 +250,5 @@ const MIB = 1024 * 1024;
 
 /** What a message says. */
 export function textWith(text: string, attachments: readonly Attachment[]): string {
-  return text.trim() === '' ? textInstead(attachments) : text;
+  return text.trim() === '' ? attachmentNames(attachments) : text;
 }

@@ -1,6 +1,6 @@
 'use client';
 
-import { type AttachmentKind, takesAttachments } from '@interlude/protocol/attachments';
+import { type AttachmentKind, supportedAttachments } from '@interlude/protocol/attachments';
 import { type ClipboardEvent, type DragEvent, useEffect, useEffectEvent, useState, useSyncExternalStore } from 'react';
 import { useRunnerStatus } from '@/components/live/refusals';
 import { NOTHING_TAKEN } from './attach-button';
@@ -39,7 +39,7 @@ export function useAttaching(options: {
   send: () => void;
 }): Attaching {
   const { sessionId, ended, draftNow, change, send } = options;
-  const taken = takesAttachments(useRunnerStatus());
+  const taken = supportedAttachments(useRunnerStatus());
   const takes = ended === null ? taken : [];
   const list = uploadLists.of(sessionId);
   useEffect(() =>

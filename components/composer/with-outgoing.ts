@@ -1,6 +1,6 @@
+import { outsideTurn } from '@interlude/protocol/projections/placement';
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { MessageItem, Turn } from '@interlude/protocol/read-models';
-import { outsideTurn } from '@interlude/protocol/turn-places';
 import type { OutgoingMessage } from './draft-store';
 
 /** The server's name for the person who is signed in. */

@@ -1,4 +1,4 @@
-import { unplaced } from '@interlude/protocol/base-path.mjs';
+import { withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { EmbedPlace } from './port-messages';
 
 const PLACES: [RegExp, (id: string, anchor: string | null) => EmbedPlace][] = [
@@ -18,7 +18,7 @@ export function placeOf(href: string, host: string): { to: EmbedPlace; path: str
   if (!URL.canParse(href)) return null;
   const url = new URL(href);
   if (url.host !== host || !/^https?:$/.test(url.protocol)) return null;
-  const path = unplaced(url.pathname);
+  const path = withoutBasePath(url.pathname);
   if (path === null) return null;
   for (const [pattern, make] of PLACES) {
     const match = pattern.exec(path);

@@ -1,4 +1,4 @@
-import { retryDelayMs } from '@interlude/protocol/retry-delay';
+import { retryDelayMs } from '@interlude/protocol/sse';
 import type { TokenNeed } from './port-messages';
 import type { Checked, TokenLimits } from './token-limits';
 

@@ -1,6 +1,6 @@
 'use client';
 
-import { placed, unplaced } from '@interlude/protocol/base-path.mjs';
+import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import { useRouter } from 'next/navigation';
 import { useEffect, useEffectEvent, useRef } from 'react';
 import { ALL } from '@/components/live/fleet-store';
@@ -39,7 +39,9 @@ export function DesktopNotices() {
   const tell = async (notice: Notice) => {
     const { key, href } = notice;
     const { title, body } = await noticeText(notice);
-    const notification = shownBy(() => new Notification(title, { body, tag: key, icon: placed('/icon-news.svg') }));
+    const notification = shownBy(
+      () => new Notification(title, { body, tag: key, icon: withBasePath('/icon-news.svg') }),
+    );
     if (notification === null) return;
     notification.onclick = () => {
       window.focus();
@@ -108,5 +110,5 @@ function summaryOf(notices: readonly Notice[]): Notice {
 /** The reader looks at the very page that it is about. */
 function isBeforeTheirEyes(href: string): boolean {
   const path = href.split('#')[0];
-  return document.visibilityState === 'visible' && document.hasFocus() && unplaced(location.pathname) === path;
+  return document.visibilityState === 'visible' && document.hasFocus() && withoutBasePath(location.pathname) === path;
 }

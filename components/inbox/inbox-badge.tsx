@@ -1,6 +1,8 @@
 'use client';
 
-import { INBOX_KINDS, type InboxItem, isNews, placeOf } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
+import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import { usePathname, useRouter } from 'next/navigation';
 import { useEffect, useState } from 'react';
 import { useServerNow } from '@/components/ui/now';
@@ -18,7 +20,7 @@ const NOTHING: readonly InboxItem[] = [];
 export function InboxBadge() {
   const { list } = useInbox();
   const rows = list?.rows ?? NOTHING;
-  const count = useServerNow((now) => rows.filter((item) => isNews(item, now)).length);
+  const count = useServerNow((now) => rows.filter((item) => isUnread(item, now)).length);
   const text = `${count}${count > 0 && list?.next != null ? '+' : ''}`;
   useEffect(() => (count === 0 ? undefined : markTab(text)), [count, text]);
   useNextRequest(rows);
@@ -48,14 +50,14 @@ function useNextRequest(rows: readonly InboxItem[]): void {
       const asking = rows
         .filter(({ doneAt, request }) => doneAt === null && request !== null)
         .sort((a, b) => INBOX_KINDS.indexOf(a.kind) - INBOX_KINDS.indexOf(b.kind) || a.since - b.since);
-      const isHere = (item: InboxItem) => placeOf(item).split('#')[0] === path;
+      const isHere = (item: InboxItem) => inboxItemPath(item).split('#')[0] === path;
       const last = asking.findIndex(({ id }) => id === lastId);
       // What was gone to last may have been left since by another way.
       const from = last >= 0 && isHere(asking[last] as InboxItem) ? last : -1;
       const next = asking[(from + 1) % Math.max(1, asking.length)];
       if (next === undefined) return false;
       setLastId(next.id);
-      router.push(placeOf(next));
+      router.push(inboxItemPath(next));
     },
   });
 }

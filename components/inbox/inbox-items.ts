@@ -1,4 +1,5 @@
-import { type InboxItem, type InboxKind, type InboxList, type InboxMarked, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList, InboxMarked } from '@interlude/protocol/inbox';
+import { type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import { ALL, type FleetStore } from '@/components/live/fleet-store';
 import { RowCounts } from '@/components/live/row-counts';

@@ -1,4 +1,5 @@
-import { INBOX_KINDS, type InboxItem, type InboxKind } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { inboxText, sessionText } from '@interlude/protocol/list-search';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';

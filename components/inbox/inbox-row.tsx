@@ -1,7 +1,9 @@
 'use client';
 
-import { type InboxItem, type InboxKind, placeOf } from '@interlude/protocol/inbox';
-import type { Sending } from '@interlude/protocol/sending';
+import type { Sending } from '@interlude/protocol/commands';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
+import { inboxItemPath } from '@interlude/protocol/inbox-rules';
 import { clsx } from 'clsx';
 import { memo } from 'react';
 import { useMayAct } from '@/components/access/may-act';
@@ -73,7 +75,7 @@ export const InboxRow = memo(function InboxRow(props: {
           />
         </label>
         <div className="flex min-w-0 flex-1 flex-wrap items-baseline gap-x-5 gap-y-1">
-          <Link href={placeOf(item)} className="min-w-0 flex-[1_1_16rem] rounded-sm hover:bg-raised/60">
+          <Link href={inboxItemPath(item)} className="min-w-0 flex-[1_1_16rem] rounded-sm hover:bg-raised/60">
             <span className="flex items-baseline gap-2">
               <Glyph name={KIND_GLYPH[kind]} className="relative top-[1.5px]" />
               <span dir="auto" className="wrap-break-word min-w-0 flex-1 font-medium">

@@ -1,6 +1,8 @@
 'use client';
 
-import { INBOX_KINDS, type InboxItem, isSnoozed, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, noItems } from '@interlude/protocol/inbox-kinds';
+import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { usePagePerson } from '@/components/access/page-person';

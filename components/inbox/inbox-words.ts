@@ -1,4 +1,5 @@
-import type { InboxItem, InboxKind } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import type { InboxKind } from '@interlude/protocol/inbox-kinds';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';

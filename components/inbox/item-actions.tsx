@@ -1,6 +1,7 @@
 'use client';
 
-import { type InboxItem, isSnoozed } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
 import { ButtonPopover } from '@/components/ui/button-popover';

@@ -1,7 +1,7 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 
 /** What a browser shows of a page in its tab, besides: drawn by the same hand as the icon of the app. */
-const NEWS_ICON = placed('/icon-news.svg');
+const NEWS_ICON = withBasePath('/icon-news.svg');
 
 /**
  * Puts a count before the page's title, and a dot on its icon, until the returned function is called. A page that is

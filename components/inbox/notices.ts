@@ -1,4 +1,6 @@
-import { INBOX_KINDS, type InboxItem, type InboxKind, isNews, placeOf } from '@interlude/protocol/inbox';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
+import { inboxItemPath, isUnread } from '@interlude/protocol/inbox-rules';
 import type { Position } from '@interlude/protocol/position';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { sessionTitle } from '@/components/sessions/session-words';
@@ -100,7 +102,7 @@ export function standingNotices(
   for (const item of rows.items) {
     const { id, kind, since, agentId, claim } = item;
     const isSettled = AT_ONCE.has(kind) || now - since >= SETTLE_MS;
-    if (settings.off.includes(kind) || !isNews(item, now) || claim !== null || !isSettled) continue;
+    if (settings.off.includes(kind) || !isUnread(item, now) || claim !== null || !isSettled) continue;
     const title = titled(TITLE_WORD[kind], agentId);
     found.push({
       key: `${id} ${since}`,
@@ -109,7 +111,7 @@ export function standingNotices(
       position: item.openedPosition ?? null,
       title,
       body: itemTitle(item),
-      href: placeOf(item),
+      href: inboxItemPath(item),
     });
   }
   const isWanted = (kind: NoticeKind) => !settings.off.includes(kind);

@@ -1,7 +1,7 @@
 'use client';
 
+import type { Sending } from '@interlude/protocol/commands';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
-import type { Sending } from '@interlude/protocol/sending';
 import { useQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 import { SendHere } from '@/components/sessions/send-here';

@@ -1,6 +1,8 @@
 'use client';
 
-import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, isSnoozed } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
+import { isSnoozed } from '@interlude/protocol/inbox-rules';
 import { searchWords } from '@interlude/protocol/list-search';
 import { useSearchParams } from 'next/navigation';
 import { type RefObject, useDeferredValue, useEffect, useMemo, useState } from 'react';

@@ -1,13 +1,13 @@
 'use client';
 
-import { INBOX_KINDS } from '@interlude/protocol/inbox';
 import type {
   WebhookDeliveries,
   WebhookDelivery,
   WebhookDeliveryState,
   WebhookStatus,
   WebhookTest,
-} from '@interlude/protocol/webhook';
+} from '@interlude/protocol/inbox';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import { useQuery } from '@tanstack/react-query';
 import { useMayAct } from '@/components/access/may-act';
 import { useAsk } from '@/components/live/ask';

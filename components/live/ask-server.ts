@@ -1,5 +1,4 @@
-import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/page-header';
-import { API_ADDRESS } from '@interlude/protocol/version';
+import { API_ADDRESS, PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/version';
 import { hasPageEnded, personId } from '@/components/ui/browser-storage';
 
 /**

@@ -1,4 +1,3 @@
-import { noSessions, type SessionState } from '@interlude/protocol/agent-state';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type {
@@ -13,6 +12,7 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
+import { noSessions, type SessionState } from '@interlude/protocol/session-states';
 import { RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';

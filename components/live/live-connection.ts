@@ -1,5 +1,5 @@
 import { comparePositions, type Position } from '@interlude/protocol/position';
-import { retryDelayMs } from '@interlude/protocol/retry-delay';
+import { retryDelayMs } from '@interlude/protocol/sse';
 import {
   type ConnectionEvent,
   type ConnectionState,

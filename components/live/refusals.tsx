@@ -1,7 +1,7 @@
 'use client';
 
+import { type Refusal, refusalOf } from '@interlude/protocol/agent-limits';
 import type { CommandType } from '@interlude/protocol/commands';
-import { type Refusal, refusalOf } from '@interlude/protocol/takes';
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 
 /** What the runner of the agent shown says of the commands it acts on. */

@@ -1,5 +1,5 @@
-import { noSessions, type SessionState } from '@interlude/protocol/agent-state';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { noSessions, type SessionState } from '@interlude/protocol/session-states';
 
 export type CountsByState = Record<SessionState, number>;
 

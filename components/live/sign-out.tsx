@@ -1,6 +1,6 @@
 'use client';
 
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { usePagePerson } from '@/components/access/page-person';
 import { stopPage } from '@/components/ui/leave-page';
 
@@ -8,7 +8,7 @@ import { stopPage } from '@/components/ui/leave-page';
 export function SignOut(props: { label: string; className: string; formClassName?: string }) {
   const principal = usePagePerson() ?? '';
   return (
-    <form method="post" action={placed('/sign-out')} onSubmit={stopPage} className={props.formClassName}>
+    <form method="post" action={withBasePath('/sign-out')} onSubmit={stopPage} className={props.formClassName}>
       <input type="hidden" name="principal" value={principal} />
       <button type="submit" className={props.className}>
         {props.label}

@@ -1,6 +1,6 @@
 'use client';
 
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { usePathname, useSearchParams } from 'next/navigation';
 
 /** Said once, above everything, when the server no longer takes this browser's cookie. */
@@ -12,7 +12,7 @@ export function SignedOutWords() {
       <span>
         Your sign-in has ended: you signed out, an admin ended it, or it expired. This page is no longer updated.
       </span>
-      <a href={placed(`/sign-in?next=${encodeURIComponent(next)}`)} className="underline">
+      <a href={withBasePath(`/sign-in?next=${encodeURIComponent(next)}`)} className="underline">
         Sign in again
       </a>
     </p>

@@ -1,5 +1,5 @@
 import type { LogLevelAnswer } from '@interlude/protocol/commands';
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import { putJson, RequestError } from '@/components/live/fetch-json';
 
 export interface LevelChoice {

@@ -1,6 +1,6 @@
 'use client';
 
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { clsx } from 'clsx';
 import { RadioGroup } from 'radix-ui';
 import { LEVEL_COLOUR } from './log-words';

@@ -1,8 +1,8 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
+import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
-import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import { formatDuration } from '@interlude/protocol/time';
 
 const CHOICES: readonly { seconds: number | null; words: string }[] = [
   { seconds: DEBUG_TTL_SECONDS, words: '15 min' },

@@ -1,6 +1,6 @@
 'use client';
 
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 import { clsx } from 'clsx';
 import { type KeyboardEvent, useRef } from 'react';
 

@@ -1,4 +1,4 @@
-import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { agoInWords, formatClock } from '@/components/ui/duration';
 import { quoted } from '@/components/ui/verbatim';

@@ -1,6 +1,6 @@
-import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
 import type { LogRegex } from '@interlude/protocol/projections/log-regex';
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/record-vocabulary';
 
 /** What of a log is asked for, as a reader says it and as an address carries it. */
 export interface LogQuery {

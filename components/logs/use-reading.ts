@@ -1,6 +1,6 @@
 'use client';
 
-import { formatTopic } from '@interlude/protocol/frames';
+import { formatTopic } from '@interlude/protocol/sse';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useLiveClient } from '@/components/live/live-provider';
 import { useHydrated } from '@/components/ui/now';

@@ -1,8 +1,8 @@
 'use client';
 
 import type { RequestOption } from '@interlude/protocol/ag-ui';
+import { defaultOption } from '@interlude/protocol/event-fields';
 import type { RequestItem } from '@interlude/protocol/read-models';
-import { optionFor } from '@interlude/protocol/request-options';
 import { clsx } from 'clsx';
 import {
   type KeyboardEvent,
@@ -97,8 +97,8 @@ function Card(props: RequestCardProps & { asked: ActionState | null }) {
   };
   const answer = (body: object) => isMeant() && give(body);
   const options = offeredBy(item);
-  const first = optionFor(options, 'allow');
-  const deny = optionFor(options, 'deny') ?? NO;
+  const first = defaultOption(options, 'allow');
+  const deny = defaultOption(options, 'deny') ?? NO;
   const isFree = !isQuestion && canAnswer && unseen === null && first !== null;
   useOffer(isFree ? item.digest : null, () => first !== null && give(decisionOf(first)));
   const choose = (option: RequestOption | null, reason: string | null = null) => {

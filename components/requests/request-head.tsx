@@ -1,5 +1,5 @@
-import { withoutQuotes } from '@interlude/protocol/quotes';
 import type { RequestItem } from '@interlude/protocol/read-models';
+import { withoutQuotes } from '@interlude/protocol/text';
 import { RunningClock } from '@/components/ui/clock';
 import { formatClock } from '@/components/ui/duration';
 import { Glyph } from '@/components/ui/glyph';

@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import type { RequestItem } from '@interlude/protocol/read-models';
 import { Name } from '@/components/ui/name';
 import { SettledButton } from '@/components/ui/settled-button';
@@ -24,7 +24,7 @@ export function AnswerElsewhere({ sessionId, requestId }: { sessionId: string; r
   return (
     <p className="mt-1.5 pl-5 text-xs">
       <a
-        href={placed(`/sessions/${encodeURIComponent(sessionId)}#${encodeURIComponent(`request-${requestId}`)}`)}
+        href={withBasePath(`/sessions/${encodeURIComponent(sessionId)}#${encodeURIComponent(`request-${requestId}`)}`)}
         target="_blank"
         rel="noopener"
         className="font-medium text-ink underline underline-offset-2 hover:text-accent"

@@ -1,7 +1,7 @@
-import { formatDuration } from '@interlude/protocol/duration';
 import { MAX_OPTION_LABEL } from '@interlude/protocol/limits';
-import { withoutQuotes } from '@interlude/protocol/quotes';
 import type { RequestItem } from '@interlude/protocol/read-models';
+import { withoutQuotes } from '@interlude/protocol/text';
+import { formatDuration } from '@interlude/protocol/time';
 import { TimeOfDay } from '@/components/ui/clock';
 import { Glyph } from '@/components/ui/glyph';
 import { Name, Quoted, Words } from '@/components/ui/name';

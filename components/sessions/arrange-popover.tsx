@@ -3,7 +3,7 @@
 import type { Arrange } from '@interlude/protocol/commands';
 import { MAX_SESSION_NAME } from '@interlude/protocol/limits';
 import type { ArrangementAnswer, SessionSummary } from '@interlude/protocol/read-models';
-import { isSeen, standsSince } from '@interlude/protocol/session-standing';
+import { isSeen, reviewedSince } from '@interlude/protocol/session-predicates';
 import { type FormEvent, type RefObject, useState } from 'react';
 import { putJson } from '@/components/live/fetch-json';
 import { useIsTaken } from '@/components/live/refusals';
@@ -89,7 +89,7 @@ export function ArrangePopover(props: {
           <button
             type="button"
             disabled={isAsking}
-            onClick={() => void arrange({ seenState: isSeen(session) ? null : standsSince(session) })}
+            onClick={() => void arrange({ seenState: isSeen(session) ? null : reviewedSince(session) })}
             className={ACTION}
           >
             {isSeen(session) ? 'Mark as not seen' : 'Mark as seen'}

@@ -1,7 +1,7 @@
 'use client';
 
 import type { AgentSummary, SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { isLost, isUnderWay } from '@interlude/protocol/session-standing';
+import { hasOpenWork, wentSilent } from '@interlude/protocol/session-predicates';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
@@ -61,11 +61,11 @@ function titleOf({ agentGoesOn, isSilent, isUnreachable }: SessionAway, agent: A
 function meaningOf(session: SessionSummary, away: SessionAway): string {
   const { agentGoesOn, isSilent, isUnreachable } = away;
   if (isUnreachable) {
-    const closed = isLost(session) ? 'What was running has been closed. ' : '';
+    const closed = wentSilent(session) ? 'What was running has been closed. ' : '';
     return `${closed}Restart the agent where it runs. The session continues once it answers.`;
   }
   if (agentGoesOn) return 'The agent goes on unseen. Start its runner again to see what it does.';
-  if (isUnderWay(session)) {
+  if (hasOpenWork(session)) {
     return `${isSilent ? 'It may have ended.' : 'The agent most likely ended with it.'} What is shown as under way may be over.`;
   }
   return isSilent ? 'Nothing was under way.' : 'Nothing was under way. What is written here waits until it is back.';

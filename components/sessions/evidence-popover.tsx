@@ -1,8 +1,8 @@
 'use client';
 
+import { limitsOf, modeAndModelOf } from '@interlude/protocol/agent-limits';
 import type { EvidenceSource, Observations, StateRule } from '@interlude/protocol/agent-state';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { limitsOf, waysOf } from '@interlude/protocol/told-of-agent';
 import { clsx } from 'clsx';
 import type { ReactNode, RefObject } from 'react';
 import { useRunnerStatus } from '@/components/live/refusals';
@@ -22,7 +22,7 @@ export function EvidencePopover(props: {
   const { session, button, onClose } = props;
   const { evidence, observations, away } = session;
   const status = useRunnerStatus();
-  const [ways, limits] = [waysOf(status), limitsOf(status)];
+  const [ways, limits] = [modeAndModelOf(status), limitsOf(status)];
   return (
     <ButtonPopover label="Why this state" button={button} onClose={onClose}>
       <div className="px-3 py-1.5 text-xs">

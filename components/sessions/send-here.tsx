@@ -1,7 +1,6 @@
 'use client';
 
-import type { MessageAnswer, SendMessage } from '@interlude/protocol/commands';
-import type { Sending } from '@interlude/protocol/sending';
+import type { MessageAnswer, Sending, SendMessage } from '@interlude/protocol/commands';
 import { useEffect, useEffectEvent, useId, useState } from 'react';
 import { useAsk } from '@/components/live/ask';
 import { Name } from '@/components/ui/name';

@@ -1,7 +1,7 @@
 'use client';
 
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import type { SessionList } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { FoundRows } from '@/components/live/found-rows';
 import { MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-fleet';

@@ -1,8 +1,8 @@
 'use client';
 
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
-import { placed, unplaced } from '@interlude/protocol/base-path.mjs';
+import { withBasePath, withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { useEffect, useState } from 'react';
 
 /** Which sessions are wanted: in any of these states (none: in any), of an agent, with words. */
@@ -52,7 +52,7 @@ export function useSessionQuery(home: boolean, first: URLSearchParams) {
   useEffect(() => {
     if (!home) return;
     const follow = () => {
-      if (unplaced(location.pathname) === '/') setQuery(queryOf(new URLSearchParams(location.search)));
+      if (withoutBasePath(location.pathname) === '/') setQuery(queryOf(new URLSearchParams(location.search)));
     };
     addEventListener('popstate', follow);
     return () => removeEventListener('popstate', follow);
@@ -69,5 +69,5 @@ export function useSessionQuery(home: boolean, first: URLSearchParams) {
 }
 
 function pathOf(params: string): string {
-  return placed(params === '' ? '/' : `/?${params}`);
+  return withBasePath(params === '' ? '/' : `/?${params}`);
 }

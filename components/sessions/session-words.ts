@@ -1,6 +1,7 @@
-import type { SessionState, StateNote } from '@interlude/protocol/agent-state';
+import type { StateNote } from '@interlude/protocol/agent-state';
 import type { SessionAway, SessionSummary } from '@interlude/protocol/read-models';
-import { hasBrokenOff, isAtWork, isLost, isSeen } from '@interlude/protocol/session-standing';
+import { hasCrashed, isActiveState, isSeen, wentSilent } from '@interlude/protocol/session-predicates';
+import type { SessionState } from '@interlude/protocol/session-states';
 import { plural } from '@/components/ui/duration';
 import type { GlyphName } from '@/components/ui/glyph';
 import { plainWords } from '@/components/ui/plain-words';
@@ -39,8 +40,8 @@ type Arranged = Stated & Pick<SessionSummary, 'stateSince' | 'arrangement'>;
 const OLD_MS = 24 * 60 * 60_000;
 
 export function standingOf(session: Stated): Standing {
-  if (isLost(session)) return 'lost';
-  return hasBrokenOff(session) ? 'failed' : session.state;
+  if (wentSilent(session)) return 'lost';
+  return hasCrashed(session) ? 'failed' : session.state;
 }
 
 export const STATE_WORD: Record<SessionState, string> = {
@@ -87,7 +88,7 @@ const MARKED: Partial<Record<StateNote, string>> = {
 
 /** Whether it is told for how long it has been so. */
 export function isTimed({ state }: Pick<SessionSummary, 'state'>): boolean {
-  return isAtWork(state);
+  return isActiveState(state);
 }
 
 /** The server keeps this much of a title. */

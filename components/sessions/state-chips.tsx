@@ -1,6 +1,6 @@
 'use client';
 
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import { Glyph } from '@/components/ui/glyph';
 import { glyphOf, STATE_WORD } from './session-words';
 

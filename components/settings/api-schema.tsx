@@ -1,135 +1,126 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
 import type { JsonSchema } from '@interlude/protocol/open-api';
 import { Fragment, type ReactNode } from 'react';
-import { typePath } from './api-parts';
 import { WithCode } from './with-code';
+
+export const LINK = 'underline decoration-line-strong underline-offset-2 hover:decoration-ink';
 
 const COMPONENTS = '#/components/schemas/';
 
-/** What a value is, in a few words: the name of a type leads to it. */
-export function TypeWords({ schema }: { schema: JsonSchema }): ReactNode {
+/** A type in TypeScript's notation. Named types link to their place on the page. */
+export function TypeText({ schema }: { schema: JsonSchema }): ReactNode {
   const { $ref, type, items, additionalProperties } = schema;
   if (typeof $ref === 'string') {
     const name = $ref.slice(COMPONENTS.length);
     return (
-      <a
-        href={placed(typePath(name))}
-        className="underline decoration-line-strong underline-offset-2 hover:decoration-ink"
-      >
+      <a href={`#${name}`} className={LINK}>
         {name}
       </a>
     );
   }
-  const choices = (schema.anyOf ?? schema.oneOf ?? schema.allOf) as JsonSchema[] | undefined;
-  if (choices !== undefined)
-    return <Choice of={choices.map((one) => [JSON.stringify(one), <TypeWords key="" schema={one} />])} />;
-  const values = schema.const === undefined ? (schema.enum as unknown[] | undefined) : [schema.const];
-  if (values !== undefined) {
-    return <Choice of={values.map((value) => [String(value), <code key="">{JSON.stringify(value)}</code>])} />;
+  const choices = choicesOf(schema);
+  if (choices !== undefined) {
+    return choices.map((choice, at) => (
+      <Fragment key={JSON.stringify(choice)}>
+        {at > 0 && ' | '}
+        <TypeText schema={choice} />
+      </Fragment>
+    ));
   }
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   if (type === 'array') {
+    const item = (items ?? {}) as JsonSchema;
+    const isUnion = choicesOf(item) !== undefined || Array.isArray(item.enum) || Array.isArray(item.type);
     const { minItems, maxItems } = schema;
     return (
       <>
-        list of <TypeWords schema={(items ?? {}) as JsonSchema} />
-        {(minItems !== undefined || maxItems !== undefined) && ` (${range(minItems, maxItems)})`}
+        {isUnion && '('}
+        <TypeText schema={item} />
+        {isUnion && ')'}[]{range(minItems, maxItems, 'items')}
       </>
     );
   }
   if (type === 'object' && typeof additionalProperties === 'object' && schema.properties === undefined) {
     return (
       <>
-        object of <TypeWords schema={additionalProperties as JsonSchema} />
+        {'{ [name]: '}
+        <TypeText schema={additionalProperties as JsonSchema} />
+        {' }'}
       </>
     );
   }
-  const words = [type].flat().filter((one) => typeof one === 'string');
-  if (words.length === 0) return 'anything';
-  const { minimum, maximum, maxLength } = schema;
-  const isNumber = words.includes('integer') || words.includes('number');
-  const isBound = isNumber && (minimum !== undefined || (typeof maximum === 'number' && maximum < LARGEST));
-  const about = isBound ? range(minimum, maximum) : maxLength === undefined ? '' : range(undefined, maxLength);
-  return `${words.join(' or ')}${about === '' ? '' : ` (${about})`}`;
+  const names = [type].flat().filter((name) => typeof name === 'string');
+  if (names.length === 0) return 'any';
+  const isNumber = names.includes('integer') || names.includes('number');
+  const limits = isNumber
+    ? range(schema.minimum, schema.maximum)
+    : range(schema.minLength, schema.maxLength, 'characters');
+  return `${names.join(' | ')}${limits}`;
 }
 
-/** What any number that JSON carries whole is below: nothing to say. */
-const LARGEST = Number.MAX_SAFE_INTEGER;
-
-function range(from: unknown, to: unknown): string {
-  const upTo = typeof to === 'number' && to < LARGEST ? to.toLocaleString('en') : null;
-  if (typeof from !== 'number') return upTo === null ? '' : `at most ${upTo}`;
-  return upTo === null ? `from ${from}` : `${from} to ${upTo}`;
+function choicesOf({ anyOf, oneOf, allOf }: JsonSchema): JsonSchema[] | undefined {
+  return (anyOf ?? oneOf ?? allOf) as JsonSchema[] | undefined;
 }
 
-function Choice({ of }: { of: [string, ReactNode][] }) {
-  return of.map(([key, words], at) => (
-    <Fragment key={key}>
-      {at > 0 && ' or '}
-      {words}
-    </Fragment>
-  ));
+/** ` (1 to 200 items)`; empty if there is no limit besides that of JSON's numbers. */
+function range(least: unknown, most: unknown, unit = ''): string {
+  const to = typeof most === 'number' && most < Number.MAX_SAFE_INTEGER ? most.toLocaleString('en') : null;
+  const from = typeof least === 'number' && least > Number.MIN_SAFE_INTEGER ? String(least) : null;
+  const words = from === null ? to && `at most ${to}` : to === null ? `at least ${from}` : `${from} to ${to}`;
+  return words === null ? '' : ` (${`${words} ${unit}`.trim()})`;
 }
 
-/** The fields of an object, or what else it is; and of what its fields are made, if that has no name. */
-export function SchemaFields({ schema, label }: { schema: JsonSchema; label: string }) {
-  const fields = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
-  const required = (schema.required ?? []) as string[];
-  if (fields.length === 0) {
-    return (
-      <p className="text-ink-2 text-xs">
-        <TypeWords schema={schema} />
-      </p>
-    );
-  }
-  return (
-    <Fields
-      label={label}
-      rows={fields.map(([name, field]) => ({
-        name,
-        schema: field,
-        isOptional: !required.includes(name),
-        about: typeof field.description === 'string' ? field.description : undefined,
-      }))}
-    />
-  );
-}
-
-export interface FieldRow {
+export interface Field {
   name: string;
   schema: JsonSchema;
   isOptional: boolean;
-  about?: string | undefined;
-  /** Where it is sent, if that is not where the others are. */
+  description?: unknown;
+  /** `path`, `query` or `header`. */
   place?: string;
 }
 
-/** Names, what they are, and what they mean. */
-export function Fields({ label, rows }: { label: string; rows: readonly FieldRow[] }) {
+/** The fields of an object type; for other types, the type itself. */
+export function SchemaFields({ schema, label }: { schema: JsonSchema; label: string }) {
+  const fields = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
+  const required = (schema.required ?? []) as string[];
+  if (fields.length > 0) {
+    const rows = fields.map(([name, field]) => ({
+      name,
+      schema: field,
+      isOptional: !required.includes(name),
+      description: field.description,
+    }));
+    return <Fields label={label} fields={rows} />;
+  }
+  return (
+    <p className="text-ink-2 text-xs">
+      <TypeText schema={schema} />
+    </p>
+  );
+}
+
+export function Fields({ label, fields }: { label: string; fields: readonly Field[] }) {
   return (
     <dl aria-label={label} className="border-line border-t text-xs">
-      {rows.map(({ name, schema, isOptional, about, place }) => (
+      {fields.map(({ name, schema, isOptional, description, place }) => (
         <div
           key={`${place} ${name}`}
           className="grid gap-x-4 border-line border-b py-1 @xl:grid-cols-[minmax(0,13rem)_minmax(0,1fr)]"
         >
-          <dt className="min-w-0 [overflow-wrap:anywhere]">
-            <code className="font-medium">{name}</code>
-            {isOptional && <span className="text-ink-3"> optional</span>}
-            {place !== undefined && <span className="text-ink-3"> in the {place}</span>}
+          <dt className="min-w-0 text-ink-3">
+            <code className="font-medium text-ink">{name}</code>
+            {isOptional && ' optional'}
+            {place !== undefined && ` ${place}`}
           </dt>
-          <dd className="min-w-0 text-ink-2 [overflow-wrap:anywhere]">
-            <TypeWords schema={schema} />
-            {schema.default !== undefined && (
-              <span className="text-ink-3">
-                , otherwise <code>{JSON.stringify(schema.default)}</code>
-              </span>
-            )}
-            {about !== undefined && (
+          <dd className="min-w-0 text-ink-2">
+            <TypeText schema={schema} />
+            {schema.default !== undefined && `, default ${JSON.stringify(schema.default)}`}
+            {typeof description === 'string' && (
               <p className="max-w-prose text-ink-3">
-                <WithCode text={about} />
+                <WithCode text={description} />
               </p>
             )}
-            <Within schema={schema} label={name} />
+            <AnonymousTypes schema={schema} label={name} />
           </dd>
         </div>
       ))}
@@ -137,13 +128,15 @@ export function Fields({ label, rows }: { label: string; rows: readonly FieldRow
   );
 }
 
-/** What has no name of its own is told where it stands. */
-function Within({ schema, label }: { schema: JsonSchema; label: string }) {
-  const inner = [schema, schema.items, ...((schema.anyOf ?? []) as JsonSchema[])] as (JsonSchema | undefined)[];
-  const shapes = inner.filter((one) => one?.properties !== undefined) as JsonSchema[];
-  return shapes.map((shape) => (
-    <div key={JSON.stringify(shape)} className="mt-1 border-line border-l pl-3">
-      <SchemaFields schema={shape} label={label} />
-    </div>
-  ));
+/** Object types without a name are shown below the field that uses them. */
+function AnonymousTypes({ schema, label }: { schema: JsonSchema; label: string }) {
+  const inner = [schema, schema.items as JsonSchema | undefined, ...(choicesOf(schema) ?? [])];
+  return inner.map(
+    (type) =>
+      type?.properties !== undefined && (
+        <div key={JSON.stringify(type)} className="mt-1 border-line border-l pl-3">
+          <SchemaFields schema={type} label={label} />
+        </div>
+      ),
+  );
 }

@@ -1,6 +1,6 @@
 'use client';
 
-import type { AuditCheck } from '@interlude/protocol/audit';
+import type { AuditCheck } from '@interlude/protocol/access';
 import { ShieldCheck } from 'lucide';
 import { useState } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';

@@ -1,6 +1,6 @@
 'use client';
 
-import type { AuditEntry } from '@interlude/protocol/audit';
+import type { AuditEntry } from '@interlude/protocol/access';
 import { useId } from 'react';
 import type { AuditField, AuditFilter } from './audit-filter';
 import { RESULTS, resultWord } from './audit-words';

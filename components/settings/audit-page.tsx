@@ -1,6 +1,6 @@
 'use client';
 
-import type { AuditPage as Page } from '@interlude/protocol/audit';
+import type { AuditPage as Page } from '@interlude/protocol/access';
 import { API_ADDRESS } from '@interlude/protocol/version';
 import { clsx } from 'clsx';
 import { Download } from 'lucide';

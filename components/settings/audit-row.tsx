@@ -1,6 +1,6 @@
 'use client';
 
-import type { AuditEntry } from '@interlude/protocol/audit';
+import type { AuditEntry } from '@interlude/protocol/access';
 import type { Role } from '@interlude/protocol/scope';
 import { API_BASE } from '@interlude/protocol/version';
 import { clsx } from 'clsx';

@@ -1,4 +1,4 @@
-import { SESSION_STATES } from '@interlude/protocol/agent-state';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { RetentionRules } from '@interlude/protocol/storage';
 
 const MIB = 1024 * 1024;

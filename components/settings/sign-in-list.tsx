@@ -1,7 +1,7 @@
 'use client';
 
 import type { CredentialSummary } from '@interlude/protocol/access';
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { Ago } from '@/components/ui/clock';
 import { Moment } from '@/components/ui/moment';
 import { Words } from '@/components/ui/name';
@@ -56,7 +56,7 @@ export function SignInList(props: {
           cell: ({ id, name }) =>
             id === ownId ? (
               <a
-                href={placed('/settings')}
+                href={withBasePath('/settings')}
                 className="inline-block min-h-6 text-ink-3 underline decoration-line-strong underline-offset-2 hover:text-ink"
               >
                 You

@@ -1,6 +1,6 @@
 'use client';
 
-import type { AuditPage } from '@interlude/protocol/audit';
+import type { AuditPage } from '@interlude/protocol/access';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { fetchJson } from '@/components/live/fetch-json';
 

@@ -1,6 +1,6 @@
 'use client';
 
-import { addTo } from '@interlude/protocol/grouped';
+import { addTo } from '@interlude/protocol/fields';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useEffect, useMemo } from 'react';
 import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';

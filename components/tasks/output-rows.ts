@@ -1,4 +1,4 @@
-import type { TaskOutput } from '@interlude/protocol/task-output';
+import type { TaskOutput } from '@interlude/protocol/read-models';
 import { type AnsiSpan, type AnsiStyle, PLAIN, parseAnsi, settledLine, styleAfter } from '@/components/ui/ansi';
 import { lastPart } from '@/components/ui/last-part';
 

@@ -1,6 +1,6 @@
 'use client';
 
-import type { TaskOutput } from '@interlude/protocol/task-output';
+import type { TaskOutput } from '@interlude/protocol/read-models';
 import { useMemo, useRef, useState } from 'react';
 import { useFollow } from '@/components/ui/use-follow';
 import { OutputLines } from './output-lines';

@@ -1,5 +1,4 @@
-import type { Task } from '@interlude/protocol/read-models';
-import type { TaskOutput } from '@interlude/protocol/task-output';
+import type { Task, TaskOutput } from '@interlude/protocol/read-models';
 import { isBoilerplate } from './task-words';
 
 /** Longest excerpt of the output, in UTF-16 units: its end. */

@@ -1,7 +1,7 @@
 'use client';
 
-import type { Task } from '@interlude/protocol/read-models';
-import { outputSize, type TaskOutput } from '@interlude/protocol/task-output';
+import type { Task, TaskOutput } from '@interlude/protocol/read-models';
+import { outputSize } from '@interlude/protocol/task-output';
 import { useMemo, useState } from 'react';
 import { useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';

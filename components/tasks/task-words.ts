@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import type { Task } from '@interlude/protocol/read-models';
+import { truncateText } from '@interlude/protocol/text';
 
 /** `failed, exit 3`. An exit code of 0 says no more than "completed" does. */
 export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>): string {
@@ -12,7 +12,7 @@ export function taskOutcome(task: Pick<Task, 'status' | 'exitCode' | 'presumed'>
 export function namedTask(task: Task): Task {
   const known = named.get(task);
   if (known !== undefined) return known;
-  const description = cutText(task.description, MOST_DESCRIPTION).trim() === '' ? task.id : task.description;
+  const description = truncateText(task.description, MOST_DESCRIPTION).trim() === '' ? task.id : task.description;
   const result = description === task.description ? task : { ...task, description };
   named.set(task, result);
   return result;

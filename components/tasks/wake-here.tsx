@@ -1,9 +1,9 @@
 'use client';
 
-import type { CommandAnswer } from '@interlude/protocol/commands';
+import { refusalOf } from '@interlude/protocol/agent-limits';
+import type { CommandAnswer, Sending } from '@interlude/protocol/commands';
 import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
-import { type Sending, sendingTo } from '@interlude/protocol/sending';
-import { refusalOf } from '@interlude/protocol/takes';
+import { sendingTo } from '@interlude/protocol/sending';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { useAsk } from '@/components/live/ask';

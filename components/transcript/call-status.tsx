@@ -1,5 +1,5 @@
-import { formatDuration } from '@interlude/protocol/duration';
 import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { RunningClock } from '@/components/ui/clock';
 import { Glyph, type GlyphName } from '@/components/ui/glyph';

@@ -1,6 +1,7 @@
 'use client';
 
-import { type Attachment, isImageType } from '@interlude/protocol/attachments';
+import { isImageType } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { FileText } from 'lucide';
 import { useState } from 'react';
 import { useSource } from '@/components/live/use-source';

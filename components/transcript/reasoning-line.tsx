@@ -1,7 +1,7 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { ReasoningItem } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { ChevronRight } from 'lucide';
 import { memo } from 'react';

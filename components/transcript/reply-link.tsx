@@ -1,7 +1,7 @@
 'use client';
 
-import { cutText } from '@interlude/protocol/cut-text';
 import type { Item, MessageItem } from '@interlude/protocol/read-models';
+import { truncateText } from '@interlude/protocol/text';
 import { CornerDownRight } from 'lucide';
 import { Icon } from '@/components/ui/icon';
 import { JumpLink } from '@/components/ui/jump';
@@ -59,5 +59,5 @@ export function ReplyLink({ answers }: { answers: string }) {
 /** The part of a message that is quoted where it is named. */
 export function quote(item: Pick<MessageItem, 'text'>): string {
   const line = plainWords(item.text);
-  return line.length > 60 ? `${cutText(line, 60)}…` : line;
+  return line.length > 60 ? `${truncateText(line, 60)}…` : line;
 }

@@ -1,6 +1,6 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import type { ToolCallItem } from '@interlude/protocol/read-models';
+import { truncateText } from '@interlude/protocol/text';
 import { todosInWords, todosOf } from './todos';
 
 /** One line is made of this much; nobody sees what is beyond. */
@@ -71,10 +71,10 @@ function tellingPart(argsText: string): string {
 
 function oneLine(text: string): string {
   // Its lines run on; that they are several is still said.
-  const line = cutText(text, LOOKED_AT)
+  const line = truncateText(text, LOOKED_AT)
     .trim()
     .replace(/\n[ \t]+/g, '\n');
-  return line.length > 300 ? `${cutText(line, 300)}…` : line;
+  return line.length > 300 ? `${truncateText(line, 300)}…` : line;
 }
 
 /** `mcp__github__create_issue` → `github: create_issue`. */

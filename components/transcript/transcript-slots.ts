@@ -1,6 +1,6 @@
 'use client';
 
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { Position } from '@interlude/protocol/position';
 import type { MessageItem, RequestItem, Task, TaskItem } from '@interlude/protocol/read-models';
 import { createContext, type ReactNode, useContext } from 'react';

@@ -1,7 +1,7 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { RequestItem, Turn } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import type { ReactNode } from 'react';
 import { RunningClock, TimeOfDay } from '@/components/ui/clock';
 import { CopyButton } from '@/components/ui/copy-button';

@@ -1,7 +1,7 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
 import type { Task, Turn } from '@interlude/protocol/read-models';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { type ReactNode, useMemo } from 'react';
 import { SessionLink } from '@/components/sessions/session-link';

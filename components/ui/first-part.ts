@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 
 /**
  * Where the beginning of a text ends that is at most so long: behind a line where one ends nearby, and never between
@@ -8,5 +8,5 @@ export function endOfFirstPart(text: string, most: number): number {
   if (text.length <= most) return text.length;
   const lineEnd = text.lastIndexOf('\n', most - 1) + 1;
   if (lineEnd > most / 2) return lineEnd;
-  return cutText(text, most).length;
+  return truncateText(text, most).length;
 }

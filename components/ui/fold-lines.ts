@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 
 /** A line of more is no line that people write: what somebody has said is one of a few hundred. */
 export const LONGEST_LINE = 6_000;
@@ -23,7 +23,7 @@ export function foldLines(text: string): FoldedLines {
   let shown = '';
   let from = 0;
   for (const { start, end } of folded) {
-    shown += `${text.slice(from, start)}${cutText(text.slice(start, start + LINE_KEPT + 1), LINE_KEPT)}…`;
+    shown += `${text.slice(from, start)}${truncateText(text.slice(start, start + LINE_KEPT + 1), LINE_KEPT)}…`;
     from = end;
   }
   return { text: shown + text.slice(from), wholeLength: text.length };

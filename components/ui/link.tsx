@@ -1,6 +1,6 @@
 'use client';
 
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 // AppRouterContext is no public export of Next. The public useRouter throws where no router is mounted, as in tests and
 // on error pages. If an upgrade moves the context, tests/ui/link.test.tsx fails.
 import { AppRouterContext } from 'next/dist/shared/lib/app-router-context.shared-runtime';
@@ -25,7 +25,7 @@ export function Link({
     <a
       onPointerEnter={() => prefetch && router?.prefetch(href)}
       {...props}
-      href={placed(href)}
+      href={withBasePath(href)}
       onClick={(event) => {
         props.onClick?.(event);
         const isModified = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;

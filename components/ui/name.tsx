@@ -1,5 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
-import { withoutQuotes } from '@interlude/protocol/quotes';
+import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { clsx } from 'clsx';
 import type { ReactNode } from 'react';
 import { bracketed, isPlainName, type VerbatimPiece, verbatimPieces } from './verbatim';
@@ -24,7 +23,7 @@ const NAME_SIGNS = 12;
 export function Name(props: { text: string; most?: number; signs?: number; layout?: 'name' | 'tool' }): ReactNode {
   const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, layout = 'name' } = props;
   const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? cutText(text, most) : text, layout);
+  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, layout);
   const shown = firstSigns(pieces, signs);
   return (
     <>
@@ -43,7 +42,7 @@ export function Name(props: { text: string; most?: number; signs?: number; layou
 export function Words(props: { text: string; most?: number; signs?: number; strict?: boolean }): ReactNode {
   const { text, most = NAME_CHARACTERS, signs = NAME_SIGNS, strict = false } = props;
   const isLong = text.length > most;
-  const pieces = verbatimPieces(isLong ? cutText(text, most) : text, strict ? 'name' : 'words');
+  const pieces = verbatimPieces(isLong ? truncateText(text, most) : text, strict ? 'name' : 'words');
   const shown = firstSigns(pieces, signs);
   return (
     <>

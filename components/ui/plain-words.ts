@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { decodeEntities } from './entities';
 
 /** One line is made of this much; nobody sees what is beyond. */
@@ -36,7 +36,7 @@ const ESCAPED = /\\([*_`#|~<>[\]])/g;
  */
 export function plainWords(markdown: string): string {
   const isCut = markdown.length > LOOKED_AT;
-  let words = isCut ? cutText(markdown, LOOKED_AT) : markdown;
+  let words = isCut ? truncateText(markdown, LOOKED_AT) : markdown;
   // Marks stand within marks. Each round that changes anything leaves less.
   for (let before = '', round = 1; before !== words; round++) {
     before = words;

@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { countLines } from './count-lines';
 import { type VerbatimPiece, verbatimPieces } from './verbatim';
 
@@ -35,7 +35,9 @@ function endOf(text: string, from: number, { characters, lines }: PageLimits): n
       const isLast = text.length <= from + characters;
       if (isLast && next === -1) return text.length;
       // At least a whole character, though it be longer than a page.
-      return end > from ? end : from + Math.max(1, cutText(text.slice(from, from + characters + 1), characters).length);
+      return end > from
+        ? end
+        : from + Math.max(1, truncateText(text.slice(from, from + characters + 1), characters).length);
     }
     end = next + 1;
   }

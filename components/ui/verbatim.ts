@@ -1,5 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
-import { withoutQuotes } from '@interlude/protocol/quotes';
+import { truncateText, withoutQuotes } from '@interlude/protocol/text';
 import { codeName, lookalikes } from './lookalikes';
 
 /**
@@ -149,7 +148,7 @@ export function verbatimPieces(text: string, layout: VerbatimLayout, most = Numb
  * What can't be seen is spelled out: `⟨RLO⟩`. What has been spelled out already stays as it is.
  */
 export function nameText(text: string, most = 1_000): string {
-  const pieces = verbatimPieces(cutText(text, most), 'name');
+  const pieces = verbatimPieces(truncateText(text, most), 'name');
   const shown = pieces.map((piece) => ('label' in piece ? bracketed(piece.label) : piece.text)).join('');
   return text.length > most ? `${shown}…` : shown;
 }

@@ -1,5 +1,5 @@
 import { createServer, STATUS_CODES } from 'node:http';
-import { unplacedFrom } from '../protocol/base-path.mjs';
+import { stripBasePath } from '../protocol/base-path.mjs';
 import { serverLog } from '../protocol/server-log.mjs';
 import { errorCode } from '../runner/host/system-error.mjs';
 import { prepareHeaders } from '../server/access/incoming-headers.mjs';

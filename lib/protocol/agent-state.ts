@@ -1,136 +1,111 @@
-/** The state of a session: what its agent does, as far as anybody knows, and on what evidence. */
+import * as z from 'zod';
+import { SessionState } from './field-schemas';
+import { REPORT_STATES } from './session-states';
 
-/**
- * In the order in which lists show them: those that need a person most come first.
- * - `needs-input`: a permission or a question is open
- * - `failed`: the agent says so, or its last turn failed
- * - `working`: a turn is open, or a message is on its way to the agent
- * - `waiting-on-background`: no turn is open, and tasks run
- * - `starting`: nothing has been observed yet
- * - `unknown`: nothing is heard of it any more; `evidence.last` is what it was
- * - `idle`: no turn is open
- * - `complete`: the agent says that its work is done
- * - `exited`: its process has ended
- */
-export const SESSION_STATES = [
-  'needs-input',
-  'failed',
-  'working',
-  'waiting-on-background',
-  'starting',
-  'unknown',
-  'idle',
-  'complete',
-  'exited',
-] as const;
-export type SessionState = (typeof SESSION_STATES)[number];
+/** Evidence about what a session's agent does. Times are on the server's clock. */
 
-/** A count of sessions in each state, all of them zero. */
-export function noSessions(): Record<SessionState, number> {
-  return Object.fromEntries(SESSION_STATES.map((state) => [state, 0])) as Record<SessionState, number>;
-}
+export const ReportState = z.enum(REPORT_STATES);
 
-/** What a self-report can say. */
-export const REPORT_STATES = ['working', 'idle', 'complete', 'failure'] as const;
-export type ReportState = (typeof REPORT_STATES)[number];
+export const SelfReport = z
+  .object({ state: ReportState, summary: z.string().nullable(), link: z.string().nullable() })
+  .describe('An agent’s report about itself.');
+export type SelfReport = z.infer<typeof SelfReport>;
 
-/** What the agent says of itself. */
-export interface SelfReport {
-  state: ReportState;
-  summary: string | null;
-  link: string | null;
-}
-
-/** The newest from one source. `observedAt` is when the server learned of it, on its own clock. */
+/** The newest observation from one source. */
+const observed = <Value extends z.ZodType>(value: Value) =>
+  z.object({
+    observedAt: z.number().describe('When the server learned of it, on the server’s clock.'),
+    turnId: z.string().nullable().describe('The turn it is about; null if none.'),
+    value,
+  });
 export interface Observed<Value> {
   observedAt: number;
-  /** The turn it speaks of; null if it speaks of none. */
   turnId: string | null;
   value: Value;
 }
 
-export interface ProcessExit {
-  code: number | null;
-  /** The signal that ended it: `SIGKILL`. */
-  signal: string | null;
-  reason: string | null;
-}
+export const ProcessExit = z.object({
+  code: z.number().nullable(),
+  signal: z.string().nullable().describe('The signal that ended the process: `SIGKILL`.'),
+  reason: z.string().nullable(),
+});
+export type ProcessExit = z.infer<typeof ProcessExit>;
 
-/**
- * How the newest turn stands. `isSilent`: it has finished without a word. `isOutweighed`: it failed, and the agent has
- * reported since that its work is done.
- */
-export interface TurnObserved {
-  state: 'running' | 'finished' | 'failed' | 'interrupted';
-  message?: string;
-  isSilent?: true;
-  isOutweighed?: true;
-}
+export const TurnObserved = z
+  .object({
+    state: z.enum(['running', 'finished', 'failed', 'interrupted']),
+    message: z.string().optional(),
+    isSilent: z.literal(true).optional().describe('The turn finished without any text.'),
+    isOutweighed: z
+      .literal(true)
+      .optional()
+      .describe('The turn failed, and the agent has reported since that its work is done.'),
+  })
+  .describe('State of the newest turn.');
 
-/** What was observed of a session: the newest observation from each source. */
-export interface Observations {
-  /** The session is known; nothing more. */
-  session: Observed<null>;
-  /** Its process has ended. */
-  process?: Observed<ProcessExit>;
-  /** It waits for an answer to this. */
-  request?: Observed<string>;
-  /** A message that is newer than everything else the agent told. */
-  message?: Observed<null>;
-  /** `isOutdated`: a person has written since, and the agent has not answered that yet. */
-  report?: Observed<SelfReport> & { isOutdated?: true };
-  turn?: Observed<TurnObserved>;
-  /** What its runner sees it do, told after everything known of its turns. */
-  agent?: Observed<'running' | 'still' | 'compacting' | 'restarting'>;
-  /** How many background tasks run, and since when any does. */
-  task?: Observed<number>;
-  /** Processor seconds of its processes, observed when they last grew during a silence. */
-  cpu?: Observed<number>;
-  /** It works, and has been silent for ten minutes. */
-  silence?: Observed<Silence>;
-}
+export const Silence = z
+  .object({
+    limitMs: z.number().describe('A silence this long counts as no progress.'),
+    call: z.string().optional().describe('Name of the running tool call.'),
+  })
+  .describe('A working agent’s silence of at least ten minutes.');
+export type Silence = z.infer<typeof Silence>;
 
-/** A silence that lasts for `limitMs` is no progress. */
-export interface Silence {
-  limitMs: number;
-  /** The name of the call that runs. */
-  call?: string;
-}
+export const Observations = z
+  .object({
+    session: observed(z.null()).describe('The session is known.'),
+    process: observed(ProcessExit).optional().describe('The agent’s process has ended.'),
+    request: observed(z.string()).optional().describe('The agent waits for an answer to this request.'),
+    message: observed(z.null()).optional().describe('A message newer than anything the agent sent.'),
+    report: observed(SelfReport)
+      .extend({
+        isOutdated: z
+          .literal(true)
+          .optional()
+          .describe('A person has written since, and the agent has not answered yet.'),
+      })
+      .optional(),
+    turn: observed(TurnObserved).optional(),
+    agent: observed(z.enum(['running', 'still', 'compacting', 'restarting']))
+      .optional()
+      .describe('The agent’s activity as its runner sees it, later than everything known of its turns.'),
+    task: observed(z.number()).optional().describe('Number of running background tasks, and since when any runs.'),
+    cpu: observed(z.number())
+      .optional()
+      .describe('Processor seconds of the agent’s processes, observed when they last grew during a silence.'),
+    silence: observed(Silence).optional(),
+  })
+  .describe('The newest observation from each source. Together they decide the state.');
+export type Observations = z.infer<typeof Observations>;
 
-/** Where evidence comes from. `connection` is the age of the last sign of life. */
-export type EvidenceSource = Exclude<keyof Observations, 'cpu' | 'silence'> | 'connection';
+export const EvidenceSource = z
+  .enum(['session', 'process', 'request', 'message', 'report', 'turn', 'agent', 'task', 'connection'])
+  .describe('An observation, or `connection`: the age of the last sign of life.');
+export type EvidenceSource = z.infer<typeof EvidenceSource>;
 
-/** The number of a rule of `resolveState`. */
-export type StateRule = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16;
+export const StateRule = z
+  .literal([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16])
+  .describe('Number of the rule that decided the state (PROTOCOL.md, State).');
+export type StateRule = z.infer<typeof StateRule>;
 
-/**
- * What the state alone does not tell.
- * - `delivering`: a message is on its way to the agent
- * - `resumed`: it works although it had said that it was done
- * - `compacting`, `restarting`: what it does instead of its work
- * - `no-progress`: no event, output or processor time for as long as `silence` allows
- * - `no-output`: its last turn has finished without a word
- * - `inferred`: the agent has not said so itself
- */
-export type StateNote =
-  | 'delivering'
-  | 'resumed'
-  | 'compacting'
-  | 'restarting'
-  | 'no-progress'
-  | 'no-output'
-  | 'inferred';
+export const StateNote = z
+  .enum(['delivering', 'resumed', 'compacting', 'restarting', 'no-progress', 'no-output', 'inferred'])
+  .describe(
+    '`delivering`: a message is on its way to the agent. `resumed`: the agent works although it had reported to be done. `compacting`, `restarting`: what it does instead of its work. `no-progress`: no event, output or processor time for as long as `silence` allows. `no-output`: its last turn finished without any text. `inferred`: derived, not reported by the agent.',
+  );
+export type StateNote = z.infer<typeof StateNote>;
 
-/** Why a session is in its state. */
-export interface StateEvidence {
-  rule: StateRule;
-  source: EvidenceSource;
-  /** On the server's clock. */
-  observedAt: number;
-  turnId?: string;
-  /** What the agent last said of itself, whether or not that decided. */
-  report?: SelfReport & { observedAt: number; isOutdated?: true };
-  /** What an unknown session was when it was last heard of. */
-  last?: SessionState;
-  note?: StateNote;
-}
+export const StateEvidence = z
+  .object({
+    rule: StateRule,
+    source: EvidenceSource,
+    observedAt: z.number().describe('On the server’s clock.'),
+    turnId: z.string().optional(),
+    report: SelfReport.extend({ observedAt: z.number(), isOutdated: z.literal(true).optional() })
+      .optional()
+      .describe('The agent’s last self-report, whether or not it decided.'),
+    last: SessionState.optional().describe('State of an unknown session at its last sign of life.'),
+    note: StateNote.optional(),
+  })
+  .describe('Why a session is in its state.');
+export type StateEvidence = z.infer<typeof StateEvidence>;

@@ -1,23 +1,24 @@
 import * as z from 'zod';
-import { REPORT_STATES } from './agent-state';
+import { fieldsOf, listOf, parseJson, textOf, textsOf } from './fields';
 import { MAX_EVERY_MS } from './limits';
-import { LOG_LEVELS } from './log-levels';
+import { LOG_LEVELS } from './record-vocabulary';
+import { REPORT_STATES } from './session-states';
 
 /**
- * What a runner says about itself and its agent: the `status` of a status record. `versions.protocol` is the version of
- * the protocol that it speaks.
+ * A runner's report about itself and its agent: the `status` of a status record. `versions.protocol` is the runner's
+ * protocol version.
  *
- * Failure: a field that does not fit its description here counts as absent; the record is never refused for it. The
- * record itself is kept and shown unchanged, including fields that are unknown here.
+ * Failure: a field of the wrong shape counts as absent and never rejects the record. The record is stored and shown
+ * unchanged, with unknown fields.
  */
 const lenient = <Type extends z.ZodType>(type: Type) => type.optional().catch(undefined);
 const text = lenient(z.string());
 const count = z.number().int().min(0);
 
-export const agentStatusSchema = z.looseObject({
+const agentStatusSchema = z.looseObject({
   /** The kind of agent: `claude`. */
   kind: text,
-  /** How it is reached: `sdk`, `claude-terminal`, `demo`, `recording`. */
+  /** The connection to it: `sdk`, `claude-terminal`, `demo`, `recording`. */
   source: text,
   cwd: text,
   model: text,
@@ -25,28 +26,28 @@ export const agentStatusSchema = z.looseObject({
   runner: lenient(z.looseObject({ id: z.string(), pid: lenient(count), startedAt: lenient(z.number()) })),
   /** `provider` is the agent's own program, by name and version: `Claude Code 2.1.329`. */
   versions: lenient(z.looseObject({ runner: text, protocol: text, provider: text })),
-  /** The next record comes within this time. */
+  /** The next record arrives within this time. */
   everyMs: lenient(
     z
       .int()
       .min(1)
       .transform((ms) => Math.min(ms, MAX_EVERY_MS)),
   ),
-  /** The agent is not a child of its runner: without it, the agent goes on unobserved. */
+  /** The agent is not a child of its runner, so it continues unobserved without it. */
   agentGoesOn: lenient(z.boolean()),
-  /** The commands it acts on; absent, on all but those of waking and the end of a session, which are younger. */
+  /** Supported commands. If absent: all except waking and ending a session, which were added later. */
   takes: lenient(z.array(z.string())),
-  /** Why it does not act on the others, as part of a sentence. */
+  /** Why other commands are unsupported, as part of a sentence. */
   takesNot: lenient(z.record(z.string(), z.string())),
-  /** Another agent of its kind that can be asked. */
+  /** Another agent of its kind that supports them. */
   instead: lenient(z.looseObject({ agentId: z.string(), sessionId: z.string() })),
-  /** What its kind can't tell or do, or only in part, each in a sentence. */
+  /** Limitations of agents of its kind, each in a sentence. */
   limits: lenient(z.array(z.string())),
-  /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
+  /** A current problem between runner and agent, in a sentence that says what to do. */
   trouble: text,
   /**
-   * The agent, which its runner did not start, does not answer: since when, why, what the session was in the middle of
-   * then, and whether any session of the agent was in the middle of something. Absent while it answers.
+   * An outage of an agent that its runner did not start: since when, why, the session's state then, and whether any
+   * session of the agent was at work. Absent while the agent answers.
    */
   unreachable: lenient(
     z.looseObject({
@@ -56,15 +57,15 @@ export const agentStatusSchema = z.looseObject({
       wasAtWork: lenient(z.boolean()),
     }),
   ),
-  /** Whether it takes messages while it is idle, where that is not always so. */
+  /** Whether it accepts messages while idle. */
   wakeable: lenient(z.boolean()),
   /** The mode it works in, in the agent's words. */
   mode: text,
-  /** What people can have it do by a `/name` at the beginning of a message. */
+  /** Commands that people give by starting a message with `/name`. */
   commands: lenient(z.array(z.looseObject({ name: z.string(), description: text }))),
-  /** What messages to it may carry, of ATTACHMENT_KINDS; absent: nothing. */
+  /** Attachments that messages to it may carry, of ATTACHMENT_KINDS; absent: none. */
   attachments: lenient(z.array(z.string())),
-  /** How many sessions its runner carries. */
+  /** Number of sessions of its runner. */
   sessions: lenient(count),
   process: lenient(
     z.looseObject({
@@ -74,36 +75,34 @@ export const agentStatusSchema = z.looseObject({
       signal: lenient(z.string().nullable()),
     }),
   ),
-  /**
-   * Processor seconds of the agent's processes, reported while an open turn is silent. A changed number is a sign of work.
-   */
+  /** Processor seconds of the agent's processes, reported while an open turn is silent. Growth shows work. */
   cpuSeconds: lenient(z.number().min(0)),
   /**
-   * In a word, what the agent says of itself (`working`, `idle`, `complete`, `failure`), or what it is seen to do
-   * (`busy`, `still`, `compacting`).
+   * The agent's self-report (`working`, `idle`, `complete`, `failure`), or its observed activity (`busy`, `still`,
+   * `compacting`).
    */
   state: text,
-  /** What the agent said of itself, at length, in each record until it says something else. */
+  /** The agent's full self-report, repeated in each record until it changes. */
   report: lenient(
     z.looseObject({
       state: z.enum(REPORT_STATES),
-      /** Longer than MAX_REPORT_SUMMARY, it is cut. */
+      /** Truncated to MAX_REPORT_SUMMARY. */
       summary: lenient(z.string()),
       link: lenient(z.string()),
-      /** The turn in which it was said. */
+      /** The turn of the report. */
       turnId: lenient(z.string().nullable()),
-      /** When it was said: with another time, the same words are a new report. */
+      /** Time of the report. The same words with another time are a new report. */
       at: lenient(z.number()),
     }),
   ),
   openTurnId: lenient(z.string().nullable()),
   tasks: lenient(z.array(z.looseObject({ id: z.string(), description: z.string() }))),
   requests: lenient(z.array(z.string())),
-  /** Messages the agent holds that no turn has answered. */
+  /** Messages held by the agent that no turn has answered. */
   pendingMessages: lenient(count),
   outbox: lenient(z.looseObject({ depth: count, oldestAgeMs: z.number().nullable(), poisoned: count, lost: count })),
   logLevel: lenient(z.enum(LOG_LEVELS)),
-  /** Who changed the level, until when, and what it is otherwise. */
+  /** The changer of the level, its end, and the default. */
   logSwitch: lenient(
     z.looseObject({
       by: lenient(z.string().nullable()),
@@ -115,14 +114,38 @@ export const agentStatusSchema = z.looseObject({
 
 export type AgentStatus = z.infer<typeof agentStatusSchema>;
 
-/** What is certain of it. */
+/** The well-formed fields of a status record. */
 export function readAgentStatus(status: Record<string, unknown> | null): AgentStatus {
   return agentStatusSchema.parse(status ?? {});
 }
 
 const reporterSchema = z.object({ runner: agentStatusSchema.shape.runner, everyMs: agentStatusSchema.shape.everyMs });
 
-/** Who says it, and how often: all that has to be known of a status each time its agent is written. */
+/** The reporting runner and its interval: what each write of an agent needs of its status. */
 export function reporterOf(status: Record<string, unknown> | null) {
   return reporterSchema.parse(status ?? {});
+}
+
+/** An agent on the dashboard's own machine that can be connected. */
+export interface FoundAgent {
+  /** The runner's kind: `codex`. */
+  kind: string;
+  /** Name for people. */
+  title: string;
+  /** The program, socket or settings file by which it was found. */
+  at: string;
+  /** Commands that connect it, without the leading `interlude`. */
+  commands: string[];
+  /** The effect of the commands, in a sentence. */
+  why: string;
+}
+
+/** Parses INTERLUDE_FOUND_AGENTS, which the launcher passes to the server. */
+export function readFoundAgents(text: string | undefined): FoundAgent[] {
+  return listOf(parseJson(text ?? '')).flatMap((one) => {
+    const { kind, title, at, commands, why } = fieldsOf(one);
+    const found = { kind: textOf(kind), title: textOf(title), at: textOf(at), why: textOf(why) };
+    const isWhole = Object.values(found).every((value) => value !== null) && textsOf(commands).length > 0;
+    return isWhole ? [{ ...(found as Omit<FoundAgent, 'commands'>), commands: textsOf(commands) }] : [];
+  });
 }

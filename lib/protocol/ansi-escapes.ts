@@ -1,12 +1,12 @@
-/** An escape sequence in some output, from its first sign to behind its last. */
+/** An escape sequence in terminal output, from its first character to after its last. */
 export interface Escape {
   from: number;
   to: number;
-  /** The parameters of a colour (SGR), `''` for a bare reset; null for every other escape. */
+  /** Parameters of a colour sequence (SGR), `''` for a bare reset; null for other escapes. */
   colour: string | null;
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: escapes are what this is about
+// biome-ignore lint/suspicious/noControlCharactersInRegex: matches escape characters
 const OPENER = /[\x1b\x90\x98\x9b\x9d-\x9f]/g;
 // CSI … final byte
 // biome-ignore lint/suspicious/noControlCharactersInRegex: see above
@@ -21,15 +21,14 @@ const STRING_END = /[\x07\x1b\x9c]/g;
 const TWO_BYTES = /\x1b[ -/]*[0-~]?/y;
 
 /**
- * The escape sequences of some output, in order and apart.
+ * The escape sequences of terminal output, in order and without overlap.
  *
- * Every sign is looked at a bounded number of times: where one string of a terminal ends, or that it does not, is
- * remembered for all that are opened before that place.
+ * Linear: the end of a control string, or its absence, is remembered for all strings opened before it.
  *
  * @see ECMA-48 §5.4 (control sequences), §5.6 (strings)
  */
 export function* findEscapes(output: string): Generator<Escape> {
-  /** Where the next sign stands that ends a string or breaks it off; what is opened before it ends there, too. */
+  /** The next character that ends or breaks a control string. All strings opened before it end there. */
   let stopAt = -1;
   OPENER.lastIndex = 0;
   let at = 0;
@@ -40,7 +39,7 @@ export function* findEscapes(output: string): Generator<Escape> {
     if (sequence) {
       at = from + sequence[0].length;
       const [, parameters = '', between, final] = sequence;
-      // With anything between, or with parameters of its own, it is another command, whatever its last byte.
+      // with intermediate bytes or private parameters, a final `m` is no colour
       const isColour = final === 'm' && between === '' && /^[\d;:]*$/.test(parameters);
       yield { from, to: at, colour: isColour ? parameters : null };
       continue;
@@ -63,7 +62,7 @@ export function* findEscapes(output: string): Generator<Escape> {
   }
 }
 
-/** @returns null if the string is broken off by another escape: then it is none */
+/** @returns null if another escape breaks the string, which then is none */
 function endOfString(output: string, stopAt: number): number | null {
   if (stopAt === -1 || stopAt === output.length) return output.length;
   if (output[stopAt] !== '\u001b') return stopAt + 1;
@@ -75,7 +74,7 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 }
 
-/** @returns -1 where there is none */
+/** The index of the next match, or -1. */
 function nextMatch(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.exec(text)?.index ?? -1;

@@ -1,29 +1,18 @@
-import { cutText } from './cut-text';
+import type { Attachment } from './field-schemas';
 import { fieldsOf, listOf, textOf } from './fields';
 import { MAX_MESSAGE_ATTACHMENTS } from './limits';
+import { truncateText } from './text';
 
-/** What a message carries besides its text. @see PROTOCOL.md, Attachments */
+/** An attachment as a message names it. */
+export type AttachmentRef = Pick<Attachment, 'hash' | 'name'>;
 
-/** As a message names it: the same bytes may have another name in another message. */
-export interface AttachmentRef {
-  /** SHA-256 of the bytes, in lower-case hex. */
-  hash: string;
-  name: string;
-}
-
-export interface Attachment extends AttachmentRef {
-  /** One of the types that are taken, without parameters. */
-  mediaType: string;
-  bytes: number;
-}
-
-/** What an agent may take, in a status record's `attachments`. */
+/** Values of a status record's `attachments`. */
 export const ATTACHMENT_KINDS = ['image', 'file'] as const;
 export type AttachmentKind = (typeof ATTACHMENT_KINDS)[number];
 
 export const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 const FILE_TYPES = ['text/*', 'application/json', 'application/pdf'] as const;
-/** All that are taken, as people and refusals name them. */
+/** Accepted media types, as UI and errors list them. */
 export const ATTACHMENT_TYPES: readonly string[] = [...IMAGE_TYPES, ...FILE_TYPES];
 
 export function attachmentKind(mediaType: string): AttachmentKind {
@@ -34,22 +23,21 @@ export function isImageType(mediaType: string): boolean {
   return (IMAGE_TYPES as readonly string[]).includes(mediaType);
 }
 
-/** Text of any kind: its bytes are UTF-8. */
+/** Types whose bytes are UTF-8 text. */
 export function isTextType(mediaType: string): boolean {
   return /^text\/[a-z0-9][a-z0-9.+-]{0,99}$/.test(mediaType) || mediaType === 'application/json';
 }
 
-/** What a message says that has no words of its own: also those who see only its text are to know what it carries. */
-export function textInstead(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
+/** The text of a message without words, so that readers of the text alone see that it carries files. */
+export function attachmentNames(attachments: readonly Pick<AttachmentRef, 'name'>[]): string {
   return attachments.map(({ name }) => name).join(', ');
 }
 
-/** Whether a hash can be one. */
 export function isHash(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
 }
 
-/** Where its bytes are, below `/api/v1`. @param name under which they are saved, if not that under which they were sent */
+/** The path of the bytes below `/api/v1`. @param name file name for the download, if not the original */
 export function attachmentPath(hash: string, sessionId: string, name?: string): string {
   const query = new URLSearchParams({ session: sessionId, ...(name === undefined ? {} : { name }) });
   return `/attachments/${hash}?${query}`;
@@ -58,21 +46,21 @@ export function attachmentPath(hash: string, sessionId: string, name?: string): 
 /** Longest name of an attachment, in UTF-16 code units. */
 export const MAX_ATTACHMENT_NAME = 255;
 
-/** What a list says that anybody may have written: what fits, the rest is left out. */
+/** Reads an untrusted list; malformed entries are dropped. */
 export function readAttachments(list: unknown): Attachment[] {
   return listOf(list)
     .slice(0, MAX_MESSAGE_ATTACHMENTS)
     .flatMap((one) => {
-      const { hash, bytes, ...said } = fieldsOf(one);
-      const [name, mediaType] = [textOf(said.name), textOf(said.mediaType)];
+      const { hash, bytes, ...fields } = fieldsOf(one);
+      const [name, mediaType] = [textOf(fields.name), textOf(fields.mediaType)];
       const fits = isHash(hash) && typeof bytes === 'number' && Number.isSafeInteger(bytes) && bytes >= 0;
       if (!fits || name === null || mediaType === null || mediaType.length > MAX_ATTACHMENT_NAME) return [];
-      return [{ hash, name: cutText(name, MAX_ATTACHMENT_NAME), mediaType, bytes }];
+      return [{ hash, name: truncateText(name, MAX_ATTACHMENT_NAME), mediaType, bytes }];
     });
 }
 
-/** What an agent says that it takes, in its status record; nothing of that is certain. */
-export function takesAttachments(status: Record<string, unknown> | null): AttachmentKind[] {
-  const said = listOf(status?.attachments);
-  return ATTACHMENT_KINDS.filter((kind) => said.includes(kind));
+/** The attachment kinds that an agent supports. @param status untrusted, as the runner sent it */
+export function supportedAttachments(status: Record<string, unknown> | null): AttachmentKind[] {
+  const listed = listOf(status?.attachments);
+  return ATTACHMENT_KINDS.filter((kind) => listed.includes(kind));
 }

@@ -1,50 +1,49 @@
 /**
- * Where this Interlude is beneath its origin: `/interlude`, or '' if the whole origin is its own.
+ * The path below which this server is mounted on its origin: `/interlude`, or '' for the root.
  *
- * Inside, every path is without it: a request loses it at the door, and what is compared, kept or handed on never had it.
- * What goes out as text (an address, a redirect, a cookie's path) is given it last, by `placed`. Next does the same for
- * its routes and router.
+ * Inside, all paths omit it: the front door strips it from requests, and `withBasePath` adds it to text that leaves
+ * (links, redirects, cookie paths), as Next does for its own routes.
  *
- * It is JavaScript, because the launcher and Next's configuration read it, too. In what Next bundles, for browsers as for
- * the server, the variable is what next.config.ts says, written into the code.
+ * JavaScript, because the launcher and Next's configuration import it. In Next's bundles, for browsers and server,
+ * next.config.ts replaces the variable at build time.
  */
 export const BASE_PATH = typeof process === 'undefined' ? '' : (process.env.INTERLUDE_BASE_PATH ?? '');
 
 /**
- * @param {string} path of this server, with its leading slash
- * @returns {string} as a browser asks for it
+ * @param {string} path on this server, with its leading slash
+ * @returns {string} the path that browsers request
  */
-export function placed(path) {
-  // asked again as it is written into code, so that pages that are beneath nothing load no more of this
-  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? placedAt(path, BASE_PATH) : path;
+export function withBasePath(path) {
+  // read again because it is replaced at build time: without a base path, the rest is dropped from bundles
+  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? prependBasePath(path, BASE_PATH) : path;
 }
 
 /**
- * @param {string} path as a browser asked for it, with or without a query
- * @returns {string | null} the path of this server; null: it is none of it
+ * @param {string} path requested by a browser, with or without a query
+ * @returns {string | null} the path on this server; null if it is outside the base path
  */
-export function unplaced(path) {
-  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? unplacedFrom(path, BASE_PATH) : path;
+export function withoutBasePath(path) {
+  return BASE_PATH && process.env.INTERLUDE_BASE_PATH ? stripBasePath(path, BASE_PATH) : path;
 }
 
 /**
- * `placed`, for a path that is not that of this process.
+ * `withBasePath` for another base path than this process's.
  *
  * @param {string} path
  * @param {string} basePath
  */
-export function placedAt(path, basePath) {
+export function prependBasePath(path, basePath) {
   return basePath === '' ? path : basePath + path.replace(/^\/(?=[?#]|$)/, '');
 }
 
 /**
- * `unplaced`, in the same way. Cut by `replace`: a length would be written into the code as that of the placeholder.
+ * `withoutBasePath` for another base path. Uses `replace`: the build would inline the length of its placeholder.
  *
  * @param {string} path
  * @param {string} basePath
  * @returns {string | null}
  */
-export function unplacedFrom(path, basePath) {
+export function stripBasePath(path, basePath) {
   if (basePath === '') return path;
   const rest = path.startsWith(basePath) ? path.replace(basePath, '') : null;
   if (rest === null || !/^([/?#]|$)/.test(rest)) return null;
@@ -52,27 +51,27 @@ export function unplacedFrom(path, basePath) {
 }
 
 /**
- * @param {string} address where people find this server
+ * @param {string} address public URL of this server
  * @param {string} basePath
  */
 export function isBeneath(address, basePath) {
   return basePath === '' || new URL(address).pathname.replace(/\/+$/, '') === basePath;
 }
 
-/** Parts that need no escaping in an address, a cookie or code, and that no browser takes for `.` or `..`. */
+/** Segments that need no escaping in URLs, cookies or code, and that browsers don't resolve as `.` or `..`. */
 const GOOD = /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._~-]+)+$/;
-/** It names a folder. */
+/** The build uses it as a folder name. */
 const MAX_LENGTH = 200;
 
 /**
  * @param {string} [setting] INTERLUDE_BASE_PATH
- * @returns {string} it; '' for none
- * @throws {RangeError} one line that says what to give
+ * @returns {string} the valid base path; '' for none
+ * @throws {RangeError} one line that says what is allowed
  */
 export function basePathSetting(setting = '') {
   if (setting === '' || setting === '/') return '';
   if (GOOD.test(setting) && setting.length <= MAX_LENGTH) return setting;
   throw new RangeError(
-    `INTERLUDE_BASE_PATH is ${JSON.stringify(setting)}; give a path such as /interlude, of letters, digits and ". _ ~ -" after each slash and without one at its end`,
+    `INTERLUDE_BASE_PATH is ${JSON.stringify(setting)}; set a path such as /interlude: letters, digits and ". _ ~ -" after each slash, no slash at the end`,
   );
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type Attachment, isHash, MAX_ATTACHMENT_NAME } from './attachments';
-import { idSchema, textUpTo, timeSchema } from './field-schemas';
+import { isHash, MAX_ATTACHMENT_NAME } from './attachments';
+import { Attachment, idSchema, LogLevel, namedValues, Position, textUpTo, timeSchema } from './field-schemas';
 import {
   MAX_INBOX_ID,
   MAX_MARKED,
@@ -10,113 +10,116 @@ import {
   MAX_REASON_LENGTH,
   MAX_SESSION_NAME,
 } from './limits';
-import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from './log-levels';
-import { namedValues } from './named-values';
-import { isPosition, type Position } from './position';
-import type { Sending } from './sending';
+import { isPosition } from './position';
+import { LOG_LEVELS } from './record-vocabulary';
 
 /**
- * What the server asks of a runner. @see PROTOCOL.md, Commands
+ * Commands: what the server asks of a runner. @see PROTOCOL.md, Commands
  *
- * Ordering: a runner is sent an agent's commands in the order they were queued.
- * Failure: a command may be delivered twice (its lease ran out, the stream broke off) and is acted on once, because
- * the runner remembers the ids it has taken. One that nobody took in time expires, and the transcript says so.
+ * Ordering: a runner receives an agent's commands in the order they were queued.
+ * Failure: a command may be delivered twice (its lease ran out, or the stream broke). The runner remembers the ids it
+ * has accepted and acts once. A command that no runner accepts in time expires, and the transcript shows it.
  */
 
-/** Who sent a message, and so to whom a reply is owed. */
-export interface Sender {
-  kind: 'person' | 'agent';
-  id: string;
-}
+export const Sender = z
+  .object({ kind: z.enum(['person', 'agent']), id: z.string() })
+  .describe('Author of a message, who is owed its reply.');
+export type Sender = z.infer<typeof Sender>;
 
-/** The operator's own messages, while everybody who signs in is the same person. */
+/** The author of the operator's messages while everyone who signs in is the same person. */
 export const OPERATOR: Sender = { kind: 'person', id: 'operator' };
 
-/** Which request an answer is meant for. A runner never gives it to another with the same id. */
-export interface AnsweredRequest {
-  requestId: string;
-  /** `requestDigest` of what was answered, over `openedPosition`. */
-  digest?: string;
-  openedPosition?: Position;
-}
+export const WakeRule = z
+  .enum(['never', 'command-ended'])
+  .describe('When a runner wakes its agent on its own: `never`, or for each background command that ends.');
+export type WakeRule = z.infer<typeof WakeRule>;
 
-/** `value` of each type is the command's `body`. A message's `messageId` is the command's id too. */
-export interface CommandBodies {
-  message: {
-    messageId: string;
-    text: string;
-    from: Sender;
-    replyTo?: string;
-    attachments?: Attachment[];
-    /** The ended tasks whose results it carries. */
-    results?: { taskId: string; runId?: string; position: Position }[];
-  };
-  /** `turnId`: the turn it ends, and no other. */
-  interrupt: { turnId?: string };
-  /** Ends the session for good, whatever runs in it: its agent ends, and a runner of one session with it. */
-  'session.end': Record<string, never>;
-  /** `description`: what people call the task. */
-  'task.stop': { taskId: string; runId?: string; description?: string };
-  /** Begins a turn with the result of a task that has ended, for an agent that is not told of it by itself. */
-  'task.wake': { taskId: string; runId?: string; description?: string };
-  /** Whether the runner does that by itself, from now on, for each background command of the session that ends. */
-  'wake-rule.set': { when: WakeRule };
-  'permission.decision': AnsweredRequest & {
-    behavior: 'allow' | 'deny';
-    message?: string;
-    /** Runs in place of what was asked: what was answered is what runs. */
-    updatedInput?: Record<string, unknown>;
-    /** Do not ask again for this kind of thing in this session. */
-    remember?: boolean;
-    /** Which of the answers that the agent offers (`RequestOption.id`); `behavior` is its kind. */
-    optionId?: string;
-  };
-  /** Question text or header → the chosen labels, or free text. */
-  'question.answer': AnsweredRequest & { answers: Record<string, string | string[]> };
-  'log-level.set': {
-    /** Null: back to the runner's own default. */
-    level: LogLevel | null;
-    /** After this many seconds the runner goes back to its default. Counted from when the command is sent. */
-    ttlSeconds?: number;
-    /** When that is, on the server's clock. */
-    expiresAt?: number;
-    /** Who asked for it. */
-    by: string;
-    /** The same whenever it is asked again, also by the runner's next process, so that it is done once. */
-    requestId: string;
-  };
-}
+/** Names the answered request. A runner never applies an answer to another request with the same id. */
+const answeredRequest = z.object({
+  requestId: z.string(),
+  digest: z.string().optional().describe('`digest` of the answered request, computed over `openedPosition`.'),
+  openedPosition: Position.optional(),
+});
+export type AnsweredRequest = z.infer<typeof answeredRequest>;
 
-export const WAKE_RULES = ['never', 'command-ended'] as const;
-/** When a runner wakes its agent without being asked each time. */
-export type WakeRule = (typeof WAKE_RULES)[number];
+const taskRun = { taskId: z.string(), runId: z.string().optional() };
 
-export const COMMAND_TYPES = [
-  'message',
-  'interrupt',
-  'session.end',
-  'task.stop',
-  'task.wake',
-  'wake-rule.set',
-  'permission.decision',
-  'question.answer',
-  'log-level.set',
-] as const satisfies (keyof CommandBodies)[];
-export type CommandType = (typeof COMMAND_TYPES)[number];
+/** The `body` of each command type. */
+const bodies = {
+  message: z.object({
+    messageId: z.string().describe('The id of the command, too.'),
+    text: z.string(),
+    from: Sender,
+    replyTo: z.string().optional(),
+    attachments: z.array(Attachment).optional(),
+    results: z
+      .array(z.object({ ...taskRun, position: Position }))
+      .optional()
+      .describe('The ended tasks whose results the message carries.'),
+  }),
+  interrupt: z.object({ turnId: z.string().optional().describe('The turn to end, and no other.') }),
+  'session.end': z
+    .record(z.string(), z.never())
+    .describe('Ends the session for good, with its agent and all its work.'),
+  'task.stop': z.object({ ...taskRun, description: z.string().optional().describe('The task’s name for people.') }),
+  'task.wake': z
+    .object({ ...taskRun, description: z.string().optional() })
+    .describe('Starts a turn with the result of an ended task, for an agent that is not notified of it.'),
+  'wake-rule.set': z.object({ when: WakeRule }).describe('Sets whether the runner wakes the agent on its own.'),
+  'permission.decision': answeredRequest.extend({
+    behavior: z.enum(['allow', 'deny']),
+    message: z.string().optional(),
+    updatedInput: z.record(z.string(), z.unknown()).optional().describe('Runs in place of the requested input.'),
+    remember: z.boolean().optional().describe('Don’t ask again for this kind of request in this session.'),
+    optionId: z.string().optional().describe('The chosen answer (`RequestOption.id`). `behavior` is its kind.'),
+  }),
+  'question.answer': answeredRequest.extend({
+    answers: z
+      .record(z.string(), z.union([z.string(), z.array(z.string())]))
+      .describe('Question text or header → the chosen labels, or free text.'),
+  }),
+  'log-level.set': z.object({
+    level: LogLevel.nullable().describe('Null: the runner’s own default.'),
+    ttlSeconds: z
+      .number()
+      .optional()
+      .describe('Seconds from when the command is sent until the runner returns to its default.'),
+    expiresAt: z.number().optional().describe('The same moment on the server’s clock.'),
+    by: z.string().describe('Who asked for it.'),
+    requestId: z.string().describe('Stable across retries and runner restarts, so that the level is set once.'),
+  }),
+};
+export type CommandBodies = { [Type in keyof typeof bodies]: z.infer<(typeof bodies)[Type]> };
 
-/**
- * `queued`: nobody has taken it (it may be on its way). `delivered`: it is in the agent's input. `done`: it had its
- * effect; a message is done when a turn names it. `failed`, `expired`: it never will, and `reason` says why.
- */
-export const COMMAND_STATES = ['queued', 'delivered', 'done', 'failed', 'expired'] as const;
-export type CommandState = (typeof COMMAND_STATES)[number];
+export const COMMAND_TYPES = Object.keys(bodies) as CommandType[];
+export const CommandType = z.enum(Object.keys(bodies) as (keyof typeof bodies)[]);
+export type CommandType = keyof typeof bodies;
 
-/** A command as `event: command` carries it; the frame's id is the position at which it was queued. */
+export const CommandState = z
+  .enum(['queued', 'delivered', 'done', 'failed', 'expired'])
+  .describe(
+    '`queued`: no runner has accepted it; it may be on its way. `delivered`: it is in the agent’s input. `done`: it had its effect; a message is done when a turn names it. `failed`, `expired`: it never will, and `reason` says why.',
+  );
+export type CommandState = z.infer<typeof CommandState>;
+
+const command = <Type extends CommandType>(type: Type) =>
+  z.object({
+    id: z.string(),
+    type: z.literal(type),
+    sessionId: z.string().nullable().describe('Null if it concerns the whole agent.'),
+    createdAt: z.number(),
+    expiresAt: z.number(),
+    body: bodies[type],
+  });
+
+export const Command = z
+  .union(COMMAND_TYPES.map(command))
+  .describe('Data of `event: command`. The frame’s id is the position at which the command was queued.');
+/** A command as `event: command` carries it. The frame's id is the position at which the command was queued. */
 export type Command = {
   [Type in CommandType]: {
     id: string;
     type: Type;
-    /** Null for what concerns the agent as a whole. */
     sessionId: string | null;
     createdAt: number;
     expiresAt: number;
@@ -141,7 +144,7 @@ export const sendMessageSchema = z.strictObject({
   text,
   clientId,
   replyTo: idSchema.optional(),
-  /** What was sent to `/sessions/:id/attachments`, in the order in which the agent is given it. */
+  /** Attachments uploaded before, in the order in which the agent receives them. */
   attachments: z
     .array(
       z.strictObject({
@@ -151,10 +154,7 @@ export const sendMessageSchema = z.strictObject({
     )
     .max(MAX_MESSAGE_ATTACHMENTS)
     .optional(),
-  /**
-   * The ended tasks whose results it carries to the agent. Without `runId` and `position` (of the task, where neither id
-   * tells runs apart) the newest run is meant.
-   */
+  /** Ended tasks whose results it carries, by default their newest runs. `position` is `Task.position`. */
   results: z
     .array(
       z.strictObject({
@@ -169,7 +169,7 @@ export const sendMessageSchema = z.strictObject({
 });
 export type SendMessage = z.infer<typeof sendMessageSchema>;
 
-/** `POST /sessions/:id/interrupt`. The body may be empty; without `turnId` the turn that is open then is meant. */
+/** `POST /sessions/:id/interrupt`. The body may be empty. `turnId` defaults to the open turn. */
 export const interruptSchema = z.strictObject({ turnId: z.string().min(1).optional(), clientId: clientId.optional() });
 export type Interrupt = z.infer<typeof interruptSchema>;
 
@@ -177,24 +177,24 @@ export type Interrupt = z.infer<typeof interruptSchema>;
 export const endSessionSchema = z.strictObject({ clientId: clientId.optional() });
 export type EndSession = z.infer<typeof endSessionSchema>;
 
-/** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty; without `runId` the newest run is meant. */
+/** `POST /sessions/:id/tasks/:taskId/stop`. The body may be empty. `runId` defaults to the newest run. */
 export const stopTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
 export type StopTask = z.infer<typeof stopTaskSchema>;
 
-/** `POST /sessions/:id/tasks/:taskId/wake`. The body may be empty; without `runId` the newest run is meant. */
-export const wakeTaskSchema = z.strictObject({ runId: idSchema.optional(), clientId: clientId.optional() });
+/** `POST /sessions/:id/tasks/:taskId/wake`. The body may be empty. `runId` defaults to the newest run. */
+export const wakeTaskSchema = stopTaskSchema;
 export type WakeTask = z.infer<typeof wakeTaskSchema>;
 
 /** `PUT /sessions/:id/wake-rule` */
-export const setWakeRuleSchema = z.strictObject({ when: z.enum(WAKE_RULES), clientId: clientId.optional() });
+export const setWakeRuleSchema = z.strictObject({ when: WakeRule, clientId: clientId.optional() });
 export type SetWakeRule = z.infer<typeof setWakeRuleSchema>;
 
 const reason = textUpTo(MAX_REASON_LENGTH);
 
-/** The `digest` of the RequestItem that was answered; null if that has none. */
+/** `RequestItem.digest` of the answered request. */
 const digest = z.string().max(256).nullable().optional();
 
-/** `POST /sessions/:id/requests/:requestId`, where the request is a permission. */
+/** `POST /sessions/:id/requests/:requestId` for a permission. */
 export const decidePermissionSchema = z.strictObject({
   behavior: z.enum(['allow', 'deny']),
   message: reason.optional(),
@@ -206,7 +206,7 @@ export const decidePermissionSchema = z.strictObject({
 });
 export type DecidePermission = z.infer<typeof decidePermissionSchema>;
 
-/** `POST /sessions/:id/requests/:requestId`, where the request is a question. */
+/** `POST /sessions/:id/requests/:requestId` for a question. */
 export const answerQuestionSchema = z.strictObject({
   answers: namedValues(z.union([z.string(), z.array(z.string()).max(64)])).refine(
     (value) => typeof value !== 'object' || value === null || Object.keys(value).length > 0,
@@ -218,8 +218,8 @@ export const answerQuestionSchema = z.strictObject({
 export type AnswerQuestion = z.infer<typeof answerQuestionSchema>;
 
 /**
- * `PUT /agents/:id/log-level`. A `level` of null is the runner's default. `ttlSeconds` of null means until it is
- * changed; left out, DEBUG_TTL_SECONDS for debug and until it is changed for every other level.
+ * `PUT /agents/:id/log-level`. `level: null` is the runner's default. `ttlSeconds: null` means until changed, which is the
+ * default except for debug: DEBUG_TTL_SECONDS.
  */
 export const setLogLevelSchema = z
   .strictObject({
@@ -235,39 +235,41 @@ export const seeInsightsSchema = z.strictObject({
 });
 export type SeeInsights = z.infer<typeof seeInsightsSchema>;
 
-/** `PUT /sessions/:id/arrangement`: what is left out stays as it is. */
+/** `PUT /sessions/:id/arrangement`. An absent field stays unchanged. */
 export const arrangeSchema = z.strictObject({
-  /** Null or blank: its title again. */
+  /** Null or blank restores the title. */
   name: textUpTo(MAX_SESSION_NAME).nullable().optional(),
   pinned: z.boolean().optional(),
   archived: z.boolean().optional(),
-  /** The `stateSince` that was looked at; null: it has not been seen after all. */
+  /** The `stateSince` that was seen; null marks it as unseen. */
   seenState: timeSchema.nullable().optional(),
 });
 export type Arrange = z.infer<typeof arrangeSchema>;
 
 const inboxId = z.string().min(1).max(MAX_INBOX_ID);
 
-/** `POST /inbox/marks`: what people make of what needs them. */
+/** `POST /inbox/marks` */
 export const markInboxSchema = z
   .strictObject({
-    /** As they were shown: one that came up again since is left as it is. */
+    /** Items as shown. One that recurred since stays unmarked. */
     items: z
-      .array(z.strictObject({ id: inboxId, updatedPosition: z.string().refine(isPosition, 'it is that of the item') }))
+      .array(
+        z.strictObject({ id: inboxId, updatedPosition: z.string().refine(isPosition, 'the position of the item') }),
+      )
       .min(1)
       .max(MAX_MARKED)
       .optional(),
-    /** In place of `items`: as they are when this arrives. */
+    /** Instead of `items`: the items in their current state. */
     ids: z.array(inboxId).min(1).max(MAX_MARKED).optional(),
     mark: z.enum(['seen', 'unseen', 'snoozed', 'unsnoozed', 'claimed', 'released']),
-    /** Of `snoozed`: until when, on the server's clock. */
+    /** For `snoozed`: on the server's clock. */
     until: timeSchema.optional(),
-    /** Ignored: pages of earlier versions named who claims. The server knows the sender. */
+    /** Ignored: sent by pages of earlier versions. */
     by: z.unknown().optional(),
-    /** Of `claimed`: also what somebody else has. */
+    /** For `claimed`: also take over items claimed by others. */
     takeOver: z.boolean().optional(),
   })
-  .refine(({ items, ids }) => (items === undefined) !== (ids === undefined), 'say either items or ids')
+  .refine(({ items, ids }) => (items === undefined) !== (ids === undefined), 'give either items or ids')
   .refine(({ mark, until }) => (mark === 'snoozed') === (until !== undefined), 'until belongs to snoozed');
 export type MarkInbox = z.infer<typeof markInboxSchema>;
 
@@ -275,11 +277,11 @@ export type MarkInbox = z.infer<typeof markInboxSchema>;
 export const waiveSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 export type Waive = z.infer<typeof waiveSchema>;
 
-/** `POST /sessions/:id/obligations/:messageId/accept`. `candidateId`: the text that was shown, and is taken for the answer. */
+/** `POST /sessions/:id/obligations/:messageId/accept`. `candidateId`: the shown text to accept as the reply. */
 export const acceptReplySchema = z.strictObject({
   candidateId: idSchema,
-  /** Where it began: an agent may say something else under the same id. */
-  candidatePosition: z.string().refine(isPosition, 'it is that of the candidate').optional(),
+  /** Start of that text: an agent may reuse its id. */
+  candidatePosition: z.string().refine(isPosition, 'the position of the candidate').optional(),
   clientId: clientId.optional(),
 });
 export type AcceptReply = z.infer<typeof acceptReplySchema>;
@@ -292,84 +294,101 @@ export type AssignParked = z.infer<typeof assignParkedSchema>;
 export const discardParkedSchema = z.strictObject({ reason: reason.optional(), clientId: clientId.optional() });
 export type DiscardParked = z.infer<typeof discardParkedSchema>;
 
-/**
- * `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused.
- */
+/** `POST /agents/:id/commands/:commandId/ack`. `runner` and `startedAt` as on the stream: a fenced runner is refused. */
 export const ackSchema = z.strictObject({
   state: z.enum(['delivered', 'done', 'failed']),
   reason: reason.optional(),
-  /** For people who watch the wire; not kept. */
+  /** For debugging on the wire; not stored. */
   result: z.unknown().optional(),
   runner: idSchema.optional(),
   startedAt: timeSchema.optional(),
 });
 export type Ack = z.infer<typeof ackSchema>;
 
-/** 202, and the same again for the same `clientId`. */
-export interface MessageAnswer {
-  messageId: string;
-  /** How far it has come by now. */
-  delivery: MessageDelivery;
-  /** What becomes of it, as the session stood when it was first sent. */
-  sending: Sending;
-}
-export interface CommandAnswer {
-  commandId: string;
-  state: CommandState;
-}
+export const MessageDelivery = z.enum(['queued', 'delivered', 'seen', 'failed']);
+export type MessageDelivery = z.infer<typeof MessageDelivery>;
 
-/** 202 of `PUT /sessions/:id/wake-rule` */
-export interface WakeRuleAnswer extends CommandAnswer {
-  when: WakeRule;
-}
+export const Sending = z
+  .union([
+    z.object({ kind: z.literal('allowed'), reason: z.null() }),
+    z.object({ kind: z.literal('warned'), reason: z.string() }).describe('It may never be read.'),
+    z.object({ kind: z.literal('queued'), reason: z.string() }).describe('It waits until the agent accepts it.'),
+    z.object({ kind: z.literal('refused'), reason: z.string() }).describe('It can never be delivered.'),
+  ])
+  .describe('What happens to a message sent now. `reason` is a sentence.');
+export type Sending = z.infer<typeof Sending>;
 
-/** 202 of `PUT /agents/:id/log-level` */
-export interface LogLevelAnswer extends CommandAnswer {
-  desired: DesiredLogLevel;
-}
+export const MessageAnswer = z
+  .object({
+    messageId: z.string(),
+    delivery: MessageDelivery.describe('Current delivery state.'),
+    sending: Sending.describe('As the session was when the message was first sent.'),
+  })
+  .describe('202, and the same answer for every repetition with the same `clientId`.');
+export type MessageAnswer = z.infer<typeof MessageAnswer>;
 
-export interface WaiveAnswer {
-  messageId: string;
-  state: 'waived';
-}
+export const CommandAnswer = z.object({ commandId: z.string(), state: CommandState });
+export type CommandAnswer = z.infer<typeof CommandAnswer>;
+
+export const WakeRuleAnswer = CommandAnswer.extend({ when: WakeRule });
+export type WakeRuleAnswer = z.infer<typeof WakeRuleAnswer>;
+
+export const DesiredLogLevel = z
+  .object({
+    level: LogLevel.nullable().describe('Null: the runner’s default. Once confirmed, nothing is requested any more.'),
+    requestedAt: z.number(),
+    requestedBy: z.string(),
+    expiresAt: z.number().nullable().describe('When the runner returns to its default; null: never.'),
+    state: z
+      .enum(['requested', 'confirmed', 'refused'])
+      .describe(
+        '`requested`: the runner has not answered yet. `confirmed`: it has changed the level, as its next status will show. `refused`: it can’t; `reason` says why.',
+      ),
+    reason: z.string().nullable(),
+  })
+  .describe('The log level requested of a runner.');
+export type DesiredLogLevel = z.infer<typeof DesiredLogLevel>;
+
+export const LogLevelAnswer = CommandAnswer.extend({ desired: DesiredLogLevel });
+export type LogLevelAnswer = z.infer<typeof LogLevelAnswer>;
+
+export const WaiveAnswer = z.object({ messageId: z.string(), state: z.literal('waived') });
+export type WaiveAnswer = z.infer<typeof WaiveAnswer>;
 
 /** `PUT /agents/:id/retirement` */
 export const retireSchema = z.strictObject({ retired: z.boolean() });
 export type Retire = z.infer<typeof retireSchema>;
 
-/** 200 of `PUT /agents/:id/retirement` */
-export interface RetireAnswer {
-  /** Null: it is not retired. */
-  retiredAt: number | null;
-  position: Position;
-}
+export const RetireAnswer = z.object({
+  retiredAt: z.number().nullable().describe('Null: not retired.'),
+  position: Position,
+});
+export type RetireAnswer = z.infer<typeof RetireAnswer>;
 
-/** 200 of `POST /sessions/:id/obligations/:messageId/accept` */
-export interface AcceptReplyAnswer {
-  messageId: string;
-  state: 'answered';
-}
+export const AcceptReplyAnswer = z.object({ messageId: z.string(), state: z.literal('answered') });
+export type AcceptReplyAnswer = z.infer<typeof AcceptReplyAnswer>;
 
-/** 200 of `POST /agents/:id/parked/:position/assign` and `…/discard` */
-export interface ParkedAnswer {
-  taskId: string;
-  state: 'assigned' | 'discarded';
-  /** Where it was assigned to. */
-  sessionId: string | null;
-  /** How many records went: all that one session told of one run of the task. */
-  settled: number;
-  /** How many of those were too much for one request and are still parked. */
-  left: number;
-}
+export const ParkedAnswer = z
+  .object({
+    taskId: z.string(),
+    state: z.enum(['assigned', 'discarded']),
+    sessionId: z.string().nullable().describe('The session it was assigned to.'),
+    settled: z.number().describe('Records settled: all that one session reported about one run of the task.'),
+    left: z.number().describe('Records that exceeded one request and are still parked.'),
+  })
+  .describe('Answer to assigning or discarding parked records.');
+export type ParkedAnswer = z.infer<typeof ParkedAnswer>;
 
-export type MessageDelivery = 'queued' | 'delivered' | 'seen' | 'failed';
-
-/** What a runner's stream of commands sends. Only `command` carries an id. */
-export interface CommandFrameData {
-  hello: { resume: 'ok' | 'gap'; position: Position };
-  command: Command;
-  'up-to-date': { position: Position };
-  /** A newer runner of the same agent has taken over: end, and say so. */
-  fenced: { runnerId: string; startedAt: number; message: string };
-  bye: { reason: 'planned' | 'slow' | 'shutdown' | 'replaced' | 'unauthorized' };
-}
+const upToDate = z.object({ position: Position }).describe('Everything before this position has been sent.');
+export const CommandFrameData = z
+  .object({
+    hello: z.object({ resume: z.enum(['ok', 'gap']), position: Position }),
+    command: Command as z.ZodType<Command>,
+    'up-to-date': upToDate,
+    fenced: z
+      .object({ runnerId: z.string(), startedAt: z.number(), message: z.string() })
+      .describe('A newer runner of the same agent has taken over: end, and report it.'),
+    bye: z.object({ reason: z.enum(['planned', 'slow', 'shutdown', 'replaced', 'unauthorized']) }),
+  })
+  .describe('Frames of a runner’s command stream. Only `command` carries an id.');
+export type CommandFrameData = z.infer<typeof CommandFrameData>;

@@ -1,11 +1,10 @@
-import { requestIdOf } from './request-id';
 import { serverLog } from './server-log.mjs';
 
 /**
- * Every refusal of the wire: one code, one status, one body shape.
+ * Every error of the wire: one code, one status, one body shape.
  *
- * Failure: an expected outcome (`duplicate`, `gap`, `fenced`) is data where it arises and becomes an AppError only at
- * the edge, where it turns into a response. A response with an error status has stored nothing.
+ * Failure: expected outcomes (`duplicate`, `gap`, `fenced`) are data and become an AppError only at the edge. A request
+ * answered with an error status has stored nothing.
  */
 export const ERROR_STATUS = {
   malformed: 400,
@@ -34,7 +33,10 @@ export interface ErrorBody {
   error: { code: ErrorCode; message: string; [detail: string]: unknown };
 }
 
-/** An error a person or a program will read. `message` says what happened and what to do next. */
+/** Marks every AppError: Next bundles this file more than once, and each copy must recognize the others' errors. */
+const APP_ERROR = Symbol.for('interlude.app-error');
+
+/** An error for people and programs. `message` says what happened and what to do next. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
@@ -66,13 +68,13 @@ export function statusOf(code: ErrorCode): number {
   return ERROR_STATUS[code];
 }
 
-export function errorBody(error: AppError): ErrorBody {
+function errorBody(error: AppError): ErrorBody {
   return { error: { ...error.details, code: error.code, message: error.message } };
 }
 
 /**
- * The one way an error leaves the server. What is not an AppError is a fault of ours: it is logged whole and answered
- * without its text, which may hold what the caller must not see, but with the id under which it stands in the log.
+ * The only way an error leaves the server. An unexpected error is logged whole. Its response omits the text, which may
+ * contain what the caller must not see, and gives the request id to find it in the log.
  */
 export function toResponse(error: unknown, request?: Request): Response {
   return responseOf(error instanceof AppError ? error : unexpected(error, request));
@@ -94,26 +96,19 @@ function responseOf(known: AppError): Response {
   });
 }
 
-/** An error as the server's log should have it: one line of what is no fault of ours, all of what is. */
-export function inShort(error: unknown): unknown {
+/** An error for the log: the message of an AppError, all of an unexpected error. */
+export function forLog(error: unknown): unknown {
   return error instanceof AppError ? error.message : error;
 }
 
-/**
- * What a stream breaks off with whose server has said the cause, or of whom nothing is to be said: whoever pipes it logs
- * nothing of an abort, and all of anything else, for each stream.
- */
-export function brokenOff(error: unknown): DOMException {
+/** Ends a stream whose cause is already logged: the code that pipes it logs every error except an abort. */
+export function toAbortError(error: unknown): DOMException {
   return new DOMException(error instanceof Error ? error.message : String(error), 'AbortError');
 }
 
-/** What whoever hung up is answered: nobody reads it. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/**
- * Wraps a handler so that whatever it throws becomes the wire's error body. That the client has hung up is no fault of
- * ours, and nothing to log.
- */
+/** Wraps a handler so that its errors become error responses. A client's disconnect is not logged. */
 export function withErrors<Args extends [Request, ...unknown[]]>(
   handler: (...args: Args) => Promise<Response>,
 ): (...args: Args) => Promise<Response> {
@@ -126,4 +121,18 @@ export function withErrors<Args extends [Request, ...unknown[]]>(
       return toResponse(error, args[0]);
     }
   };
+}
+
+const ids = new WeakMap<Request, string>();
+
+/** A request's id in the log, stable per request: its `x-request-id`, else its trace id, else a random one. */
+export function requestIdOf(request: Request): string {
+  const known = ids.get(request);
+  if (known !== undefined) return known;
+  const { headers } = request;
+  const given = headers.get('x-request-id') ?? '';
+  const [, traceId] = /^00-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '') ?? [];
+  const id = /^[\w.:-]{1,128}$/.test(given) ? given : (traceId ?? crypto.randomUUID());
+  ids.set(request, id);
+  return id;
 }

@@ -1,8 +1,10 @@
-/** Lenient access to messages whose shape nobody vouches for: what is not as expected is absent, nothing throws. */
+import { MAX_ID_LENGTH } from './limits';
+
+/** Lenient access to untrusted messages: a field of the wrong type counts as absent, and nothing throws. */
 
 export type Fields = Record<string, unknown>;
 
-/** What the text says as JSON; null if it is none. */
+/** The parsed JSON; null if malformed. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -24,7 +26,7 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value as an object; an empty one where it is none. */
+/** The value if it is an object, else an empty one. */
 export function fieldsOf(value: unknown): Fields {
   return isObject(value) ? value : {};
 }
@@ -45,9 +47,23 @@ export function textsOf(value: unknown): string[] {
   return listOf(value).filter((entry): entry is string => typeof entry === 'string' && entry !== '');
 }
 
-/** The object without what says nothing: undefined, null and empty strings. */
+/** The object without undefined, null and empty strings. */
 export function compact<T extends object>(value: T): T {
   return Object.fromEntries(
     Object.entries(value).filter(([, field]) => field !== undefined && field !== null && field !== ''),
   ) as T;
+}
+
+export function addTo<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+/**
+ * Whether a value is an id (PROTOCOL.md §2). Ids become database keys and parts of URLs, which can't carry NUL or half
+ * a surrogate pair, and which drop `.` and `..` from paths. Not a schema, because browsers don't load zod.
+ */
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_ID_LENGTH && /^(?!\.{1,2}$)[^\0\p{Surrogate}]+$/u.test(value);
 }

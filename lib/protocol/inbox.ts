@@ -1,159 +1,146 @@
-import type { Sender } from './commands';
-import type { Position } from './position';
+import * as z from 'zod';
+import { Sender } from './commands';
+import { Position } from './field-schemas';
+import { INBOX_KINDS } from './inbox-kinds';
 
 /** The inbox: what needs a person, over the whole fleet. Times are epoch milliseconds on the server's clock. */
 
-/**
- * In the order in which the inbox shows them.
- * - `permission`, `question`: a request is open
- * - `overdue-reply`: an agent owes a reply for too long
- * - `failure`: a session has failed, or its process broke off
- * - `undelivered`: a task ended while its agent was idle, and no turn has taken up its result in time
- * - `lost-contact`: nothing is heard any more of a session that had something under way
- * - `hook-failure`: failures around an agent that nobody has looked at
- * - `delivery-gap`: records of a session were lost, or are in quarantine
- * - `parked`: records about tasks wait for somebody to say whose they are
- */
-export const INBOX_KINDS = [
-  'permission',
-  'question',
-  'overdue-reply',
-  'failure',
-  'undelivered',
-  'lost-contact',
-  'hook-failure',
-  'delivery-gap',
-  'parked',
-] as const;
-export type InboxKind = (typeof INBOX_KINDS)[number];
+export const InboxKind = z
+  .enum(INBOX_KINDS)
+  .describe(
+    'In display order. `permission`, `question`: a request is open. `overdue-reply`: an agent’s reply is overdue. `failure`: a session failed, or its process broke off. `undelivered`: a task ended while its agent was idle, and no turn took up its result in time. `lost-contact`: a session went silent with work under way. `hook-failure`: an agent has unseen failures. `delivery-gap`: records of a session were lost or rejected. `parked`: records about tasks must be assigned to a session.',
+  );
 
-/** A count of items of each kind, all of them zero. */
-export function noItems(): Record<InboxKind, number> {
-  return Object.fromEntries(INBOX_KINDS.map((kind) => [kind, 0])) as Record<InboxKind, number>;
+export const InboxPerson = z
+  .object({
+    id: z.string().describe('As `Me.id`; `local` for everyone who signs in with this machine’s links or token.'),
+    name: z.string(),
+  })
+  .describe('The person or program that claimed an item.');
+export type InboxPerson = z.infer<typeof InboxPerson>;
+
+export const InboxClaim = z.object({ by: InboxPerson, at: z.number() });
+export type InboxClaim = z.infer<typeof InboxClaim>;
+
+export const InboxRequest = z.object({
+  id: z.string(),
+  digest: z.string().nullable().describe('As `RequestItem.digest`. Null for readers who may not answer.'),
+  openedPosition: Position,
+  answerBy: z.number().nullable().describe('Last moment for an answer; null: no expiry.'),
+});
+export type InboxRequest = z.infer<typeof InboxRequest>;
+
+export const InboxTask = z
+  .object({ id: z.string(), runId: z.string().nullable(), position: Position })
+  .describe('A run of a task; see `Task`.');
+export type InboxTask = z.infer<typeof InboxTask>;
+
+export const InboxMarks = z.object({
+  seenAt: z.number().nullable(),
+  snoozedUntil: z.number().nullable(),
+  claim: InboxClaim.nullable().describe('Who takes care of it.'),
+  doneAt: z.number().nullable().describe('When it stopped needing a person; null while it does.'),
+});
+export type InboxMarks = z.infer<typeof InboxMarks>;
+
+export const InboxItem = InboxMarks.extend({
+  id: z.string().describe('Opaque. A condition that recurs has the same id.'),
+  kind: InboxKind,
+  agentId: z.string(),
+  sessionId: z.string().nullable().describe('Null if it is about the agent.'),
+  title: z
+    .string()
+    .nullable()
+    .describe('The request, message or problem, in the agent’s or the server’s words; null if the kind says it all.'),
+  count: z.number().describe('Failures, missing or parked records that it stands for; else 1.'),
+  request: InboxRequest.nullable().describe(
+    'For a permission or question. `GET /sessions/:id/requests/:requestId` has all of it.',
+  ),
+  messageId: z.string().nullable().describe('For an overdue reply: the message.'),
+  from: Sender.nullable().describe('For an overdue reply: who waits.'),
+  task: InboxTask.optional().describe('For an undelivered result: the run of the task.'),
+  since: z.number().describe('When it came up. If it grows or recurs, this moves on and all marks are cleared.'),
+  openedPosition: Position.describe(
+    'Where it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged.',
+  ),
+  updatedPosition: Position,
+}).describe('Something that needs a person until it is done.');
+export type InboxItem = z.infer<typeof InboxItem>;
+
+export const InboxList = z.object({
+  position: Position,
+  items: z.array(InboxItem).describe('Open items in the order of kinds, the oldest of each kind first.'),
+  next: z.string().nullable().describe('Cursor for `after`; null at the end.'),
+  counts: z.record(InboxKind, z.number()).describe('Matching items by kind, listed or not, up to 100,000.'),
+});
+export type InboxList = z.infer<typeof InboxList>;
+
+export const InboxMarked = z.object({
+  items: z.array(InboxItem).describe('The items as they are now, in the requested order, without unknown ones.'),
+  changed: z.array(z.string()).describe('Items that changed since they were shown and therefore stay unmarked.'),
+  position: Position,
+});
+export type InboxMarked = z.infer<typeof InboxMarked>;
+
+/** The webhook: reports what comes up in the inbox. Times are epoch milliseconds on the server's clock. */
+
+/** The request body. `text` is what Slack and compatible receivers show. */
+export interface WebhookBody {
+  text: string;
+  interlude: {
+    type: 'inbox.opened' | 'test';
+    item: Pick<InboxItem, 'id' | 'kind' | 'agentId' | 'sessionId' | 'title' | 'count' | 'since'> | null;
+    /** Page where a person can handle it; null if the server does not know its own address. */
+    url: string | null;
+  };
 }
 
-/** Something that needs a person until it is done. */
-export interface InboxItem extends InboxMarks {
-  /** What it is about; opaque. The same thing has the same id when it comes up again. */
-  id: string;
-  kind: InboxKind;
-  agentId: string;
-  /** Null if it is about the agent. */
-  sessionId: string | null;
-  /** What is asked, owed or wrong, in the agent's or the server's words; null if the kind says it all. */
-  title: string | null;
-  /** How many it stands for: failures, missing or parked records; else 1. */
-  count: number;
-  /** Of a permission or a question. `GET /sessions/:id/requests/:requestId` has what it asks in full. */
-  request: InboxRequest | null;
-  /** Of an overdue reply: the message, and who waits. */
-  messageId: string | null;
-  from: Sender | null;
-  /** Of a result that was not delivered: the run of the task. */
-  task?: InboxTask;
-  /** When it came up. When there is more of it, or it comes up again, this is later and all marks are gone. */
-  since: number;
-  /** Position at which it came up. Unlike `updatedPosition`, it stays when the item is marked or comes back unchanged. */
-  openedPosition: Position;
-  updatedPosition: Position;
+/** The `webhook-id` header, the same for each attempt. @param position where the item came up */
+export function deliveryId(position: number): string {
+  return `inbox_${position}`;
 }
 
-/** What people have made of an item, and whether it is done. */
-export interface InboxMarks {
-  /** Somebody has seen it. */
-  seenAt: number | null;
-  /** Until then nobody wants to be told of it. */
-  snoozedUntil: number | null;
-  /** Who takes care of it. */
-  claim: InboxClaim | null;
-  /** When it stopped needing anybody; null while it does. */
-  doneAt: number | null;
-}
+export const WebhookDeliveryState = z
+  .enum(['waiting', 'delivered', 'withdrawn', 'gave-up'])
+  .describe(
+    '`waiting`: to be sent, or sent again. `delivered`: the receiver answered 2xx. `withdrawn`: the item was done before it was delivered. `gave-up`: delivery failed for a day.',
+  );
+export type WebhookDeliveryState = z.infer<typeof WebhookDeliveryState>;
 
-export interface InboxRequest {
-  id: string;
-  /** As `RequestItem.digest`. Null for readers who may not answer. */
-  digest: string | null;
-  openedPosition: Position;
-  /** Until when it can be answered; null: it does not expire. */
-  answerBy: number | null;
-}
+export const WebhookDelivery = z.object({
+  id: z.string().describe('As in the `webhook-id` header.'),
+  itemId: z.string(),
+  kind: InboxKind,
+  state: WebhookDeliveryState,
+  attempts: z.number(),
+  createdAt: z.number(),
+  dueAt: z.number(),
+  attemptedAt: z.number().nullable(),
+  status: z.number().nullable().describe('Status of the last response; null if there was none.'),
+  error: z.string().nullable().describe('Why the last attempt failed; null if it did not.'),
+});
+export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
-/** @see Task */
-export interface InboxTask {
-  id: string;
-  runId: string | null;
-  position: Position;
-}
+export const WebhookStatus = z.object({
+  webhook: z
+    .object({ host: z.string(), kinds: z.array(InboxKind), signed: z.boolean() })
+    .nullable()
+    .describe('Null: none is configured.'),
+  problem: z.string().nullable().describe('Why the configured webhook is not used; null if it is, or if none is set.'),
+  waiting: z.number(),
+  last: WebhookDelivery.nullable().describe('The last attempted delivery.'),
+  position: Position,
+});
+export type WebhookStatus = z.infer<typeof WebhookStatus>;
 
-export interface InboxClaim {
-  by: InboxPerson;
-  at: number;
-}
+export const WebhookDeliveries = z.object({
+  position: Position,
+  deliveries: z.array(WebhookDelivery).describe('Newest first.'),
+  next: Position.nullable().describe('Cursor for `before`; null at the end.'),
+});
+export type WebhookDeliveries = z.infer<typeof WebhookDeliveries>;
 
-/** The person or the program that claimed an item. */
-export interface InboxPerson {
-  /** As `Me.id`; `local` for everybody who signs in with this machine's own links or token. */
-  id: string;
-  /** What to call them. */
-  name: string;
-}
-
-/** What needs a person: it follows from the rows of the fleet, and is over as soon as it no longer does. */
-export interface Attention {
-  id: string;
-  kind: InboxKind;
-  title: string | null;
-  count: number;
-  request: InboxRequest | null;
-  messageId: string | null;
-  from: Sender | null;
-  task?: InboxTask;
-  /** Another one is news: it came up again. Where several are counted, only a greater one is. */
-  version: number;
-}
-
-/** Kinds of which there can be more or fewer. */
-export const COUNTED_KINDS = ['hook-failure', 'delivery-gap', 'parked'] as const satisfies readonly InboxKind[];
-
-/** Kinds that are done once seen, although their cause remains. */
-export const DONE_ONCE_SEEN: readonly InboxKind[] = ['delivery-gap', 'undelivered'];
-
-/** Whether it is to be counted: nobody has seen it, and nobody has put it off. Time alone changes it. */
-export function isNews({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
-  return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
-}
-
-export function isSnoozed({ snoozedUntil }: Pick<InboxItem, 'snoozedUntil'>, now: number): boolean {
-  return snoozedUntil !== null && snoozedUntil > now;
-}
-
-/** Where in the dashboard a person can see to an item: the path of a page. */
-export function placeOf({ kind, agentId, sessionId, request, messageId, task }: InboxItem): string {
-  if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
-  const session = `/sessions/${encodeURIComponent(sessionId)}`;
-  if (task !== undefined) return `${session}#task-${task.position}`;
-  if (request !== null) return `${session}#request-${encodeURIComponent(request.id)}`;
-  return kind === 'overdue-reply' && messageId !== null
-    ? `${session}#message-${encodeURIComponent(messageId)}`
-    : session;
-}
-
-/** `GET /inbox`: what is not done, in the order of INBOX_KINDS, of each kind the oldest first. */
-export interface InboxList {
-  position: Position;
-  items: InboxItem[];
-  /** Where the next page begins, as `after` takes it; opaque, null at the end. */
-  next: string | null;
-  /** How many items of each kind pass the filters, listed or not; counted up to 100,000. */
-  counts: Record<InboxKind, number>;
-}
-
-/** `POST /inbox/marks` */
-export interface InboxMarked {
-  /** The items as they are now, in the order asked for; those that are unknown are left out. */
-  items: InboxItem[];
-  /** Of these something has come up since they were shown, which stays unmarked. */
-  changed: string[];
-  position: Position;
-}
+export const WebhookTest = z
+  .object({ delivered: z.boolean(), status: z.number().nullable(), error: z.string().nullable() })
+  .describe('Result of the call. The status of this answer is 200 even if the call failed.');
+export type WebhookTest = z.infer<typeof WebhookTest>;

@@ -1,8 +1,7 @@
 import type { AgUiEvent, InterludeMetadata, RemovedTurns, TurnTrigger } from './ag-ui';
 import { readAttachments } from './attachments';
 import { caption, idList, idOrNull, pickTime } from './event-fields';
-import { type Fields, isObject, listOf, textOf } from './fields';
-import { isId } from './is-id';
+import { type Fields, fieldsOf, isId, isObject, listOf, textOf } from './fields';
 import { MAX_NAMED } from './limits';
 import { isPosition } from './position';
 
@@ -14,17 +13,17 @@ const IDS = ['taskRunId', 'clientId', 'reportedBy', 'replaces'] as const;
 const TEXTS = ['taskPosition', 'assignedBy'] as const;
 
 /**
- * What an event says under `metadata.interlude`, as far as it has the agreed shape. Agents can write anything there, so
- * the rest can't be trusted: it is stored but not passed on.
+ * The well-formed fields of an event's `metadata.interlude`. Agents can write anything there; other fields are stored but
+ * not passed on.
  */
-export function interludeOf(event: AgUiEvent): InterludeMetadata {
-  const said: unknown = event.metadata?.interlude;
-  if (!isObject(said)) return NOTHING;
-  const { turn, trigger, carries, from, ofSnapshot, derived, removed } = said;
+export function readInterlude(event: AgUiEvent): InterludeMetadata {
+  const fields: unknown = event.metadata?.interlude;
+  if (!isObject(fields)) return NOTHING;
+  const { turn, trigger, carries, from, ofSnapshot, derived, removed } = fields;
   const known: InterludeMetadata = {};
-  for (const key of LISTS) if (Array.isArray(said[key])) known[key] = idList(said[key]);
-  for (const key of IDS) if (isId(said[key])) known[key] = said[key];
-  for (const key of TEXTS) if (typeof said[key] === 'string') known[key] = said[key];
+  for (const key of LISTS) if (Array.isArray(fields[key])) known[key] = idList(fields[key]);
+  for (const key of IDS) if (isId(fields[key])) known[key] = fields[key];
+  for (const key of TEXTS) if (typeof fields[key] === 'string') known[key] = fields[key];
   if (turn === 'user' || turn === 'between-run') known.turn = turn;
   if (isObject(trigger)) known.trigger = triggerOf(trigger);
   if (isObject(carries)) {
@@ -32,36 +31,36 @@ export function interludeOf(event: AgUiEvent): InterludeMetadata {
     const positions = idList(carries.positions);
     known.carries = { taskIds, ...(taskRunIds === undefined ? {} : { taskRunIds }), positions };
   }
-  for (const key of FLAGS) if (said[key] === true) known[key] = true;
+  for (const key of FLAGS) if (fields[key] === true) known[key] = true;
   if (isObject(ofSnapshot)) {
     const { turnId, sameAs } = ofSnapshot;
     known.ofSnapshot = { turnId: stringOrNull(turnId), ...(typeof sameAs === 'string' && { sameAs }) };
   }
   if (isObject(derived)) known.derived = { turnId: stringOrNull(derived.turnId) };
-  if (Array.isArray(said.attachments)) known.attachments = readAttachments(said.attachments);
-  if (said.delivery === 'queued') known.delivery = 'queued';
+  if (Array.isArray(fields.attachments)) known.attachments = readAttachments(fields.attachments);
+  if (fields.delivery === 'queued') known.delivery = 'queued';
   if (isObject(removed)) known.removed = removedOf(removed);
   if (isObject(from) && isId(from.id) && (from.kind === 'person' || from.kind === 'agent'))
     known.from = { kind: from.kind, id: from.id };
   return known;
 }
 
-function triggerOf(said: Fields): TurnTrigger {
-  const kind = TRIGGER_KINDS.find((known) => known === said.kind) ?? 'unknown';
-  const tasks = listOf(said.taskIds)
+function triggerOf(fields: Fields): TurnTrigger {
+  const kind = TRIGGER_KINDS.find((known) => known === fields.kind) ?? 'unknown';
+  const tasks = listOf(fields.taskIds)
     .slice(0, MAX_NAMED)
     .flatMap((id, at) => (isId(id) ? [{ id, at }] : []));
   const trigger: TurnTrigger = { kind, taskIds: tasks.map(({ id }) => id) };
-  if (said.wokenBy === 'interlude') trigger.wokenBy = said.wokenBy;
+  if (fields.wokenBy === 'interlude') trigger.wokenBy = fields.wokenBy;
   if (kind === 'timer') {
-    const reason = caption(textOf(said.reason));
+    const reason = caption(textOf(fields.reason));
     if (reason !== null) trigger.reason = reason;
-    const setAt = pickTime(said, 'setAt');
+    const setAt = pickTime(fields, 'setAt');
     if (setAt !== null) trigger.setAt = setAt;
   }
   for (const key of ['taskRunIds', 'ofSessionIds'] as const) {
-    const ids = said[key];
-    // by the place of the task, of which some may be left out
+    const ids = fields[key];
+    // index by index: some tasks may have been dropped
     if (Array.isArray(ids)) trigger[key] = tasks.map(({ at }) => idOrNull(ids[at]));
   }
   return trigger;
@@ -74,4 +73,31 @@ function removedOf({ upTo, turns, lastId }: Fields): RemovedTurns | undefined {
 
 function stringOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+/** @param more merged into the event's `metadata.interlude`, over fields of the same names */
+export function withInterlude(event: AgUiEvent, more: InterludeMetadata): AgUiEvent {
+  const metadata = fieldsOf(event.metadata);
+  const before = fieldsOf(metadata.interlude) as InterludeMetadata;
+  return { ...event, metadata: { ...metadata, interlude: { ...before, ...more } } };
+}
+
+const SERVER_MARKS = [
+  'ofSnapshot',
+  'derived',
+  'replaces',
+  'presumed',
+  'again',
+  'taskPosition',
+  'origin',
+  'delivery',
+  'clientId',
+  'removed',
+] as const;
+const NO_MARKS = Object.fromEntries(SERVER_MARKS.map((mark) => [mark, undefined]));
+
+/** Removes the fields that only the server may set. */
+export function withoutServerMarks(event: AgUiEvent): AgUiEvent {
+  const known = readInterlude(event);
+  return SERVER_MARKS.some((mark) => known[mark] !== undefined) ? withInterlude(event, NO_MARKS) : event;
 }

@@ -1,27 +1,24 @@
 import type { InboxItem } from './inbox';
 import type { AgentSummary, SessionSummary } from './read-models';
 
-/**
- * What a search in a list looks for, and where. The server searches all rows by it, and a page the rows it has, so both
- * find the same.
- */
+/** Search in lists. The server applies it to all rows and a page to its loaded rows, so that both find the same. */
 
-/** The words of a search, each once: a row that has all of them is found. */
+/** The distinct words of a search. A row matches if it contains all of them. */
 export function searchWords(text: string): string[] {
   return [...new Set(text.toLowerCase().split(/\s+/).filter(Boolean))];
 }
 
-/** A session's names, what was written last, and why it stands as it does, a request's title too. In lower case. */
+/** The searched text of a session, in lower case. */
 export function sessionText({ id, agentId, title, stateReason, lastText, arrangement }: SessionSummary): string {
   return searchable(arrangement.name, title, stateReason, lastText, id, agentId);
 }
 
-/** An agent's name and kind. In lower case. */
+/** The searched text of an agent, in lower case. */
 export function agentText({ id, kind }: Pick<AgentSummary, 'id' | 'kind'>): string {
   return `${id}\n${kind ?? ''}`.toLowerCase();
 }
 
-/** What an inbox item says, and what it is about. In lower case. */
+/** The searched text of an inbox item, in lower case. */
 export function inboxText({ agentId, sessionId, title }: Pick<InboxItem, 'agentId' | 'sessionId' | 'title'>): string {
   return searchable(title, sessionId, agentId);
 }

@@ -8,12 +8,12 @@ function mark(bytes: number): string {
 }
 
 /**
- * A log message that is no longer than a line may be, as UTF-8 and with its mark. What is cut off is said in bytes, and
- * a character is cut off whole.
+ * A log message of at most `MAX_LOG_MESSAGE_BYTES` as UTF-8, including a mark that gives the truncated bytes. Never cuts
+ * within a character.
  *
- * @param missing bytes that were cut off already, before the message came here
+ * @param missing bytes that were already truncated before
  */
-export function cutLogMessage(message: string, missing = 0): string {
+export function truncateLogMessage(message: string, missing = 0): string {
   // A UTF-16 unit is 3 bytes at most: most messages need not be measured.
   if (missing === 0 && message.length * 3 <= MAX_LOG_MESSAGE_BYTES) return message;
   const bytes = utf8Length(message);
@@ -23,7 +23,7 @@ export function cutLogMessage(message: string, missing = 0): string {
   return `${message.slice(0, read)}${mark(bytes - written + missing)}`;
 }
 
-/** How many bytes a text has as UTF-8. */
+/** Length of a text in UTF-8 bytes. */
 export function utf8Length(text: string): number {
   return encoder.encode(text).byteLength;
 }

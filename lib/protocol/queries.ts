@@ -1,19 +1,19 @@
 import * as z from 'zod';
-import { SESSION_STATES } from './agent-state';
 import { MAX_ATTACHMENT_NAME } from './attachments';
-import { INBOX_KINDS } from './inbox';
+import { INBOX_KINDS } from './inbox-kinds';
 import { ACTIVITY_KEPT_MINUTES, MAX_LOG_SEARCH_LENGTH } from './limits';
 import { searchWords } from './list-search';
-import { LOG_LEVELS } from './log-levels';
 import { isPosition, positionToNumber } from './position';
+import { LOG_LEVELS } from './record-vocabulary';
+import { SESSION_STATES } from './session-states';
 
 /**
- * What the arguments of GET routes may be. Each is given as the list of its values; an issue's message says what it must
- * be: "a whole number from 1 to 200". A strict object refuses arguments it does not know, where a filter that is not
- * applied would be taken for one that is.
+ * Query parameters of GET routes. Each is parsed from the list of its values. The message of an issue names the expected
+ * value: "a whole number from 1 to 200". Strict objects reject unknown parameters, so that a misspelled filter is not
+ * silently ignored.
  */
 
-/** Of an argument that is repeated the first value counts; one that is missing is empty. */
+/** Of a repeated parameter the first value counts; a missing one is empty. */
 const one = <Schema extends z.ZodType<unknown, string>>(schema: Schema) =>
   z
     .array(z.string())
@@ -25,7 +25,7 @@ const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.nullable().d
 
 const text = orNull(one(z.string()));
 
-/** What an argument means, as the API's description says it; and its JSON Schema, where a transformation hides it. */
+/** The description for the OpenAPI document. `.meta({ type })` adds the JSON Schema that a transformation hides. */
 const means = <Schema extends z.ZodType>(description: string, schema: Schema): Schema => schema.meta({ description });
 
 const limit = (byDefault: number, most: number) =>
@@ -39,7 +39,7 @@ const limit = (byDefault: number, most: number) =>
       .meta({ type: 'integer', minimum: 1, maximum: most }),
   )
     .default(byDefault)
-    .meta({ description: 'How many at most.' });
+    .meta({ description: 'Most rows to return.' });
 
 const position = one(
   z
@@ -68,12 +68,11 @@ const line = one(
 /** Most rows of one page of a list. */
 export const LIST_LIMIT = 1_000;
 
-/** Longer than this, in UTF-16 units, nothing is searched for in a list. */
-export const MAX_LIST_SEARCH_LENGTH = 200;
+/** Longest search text in a list, in UTF-16 code units. */
+const MAX_LIST_SEARCH_LENGTH = 200;
 
-/** `after` is 0 or the `next` of an answer. `q`: words, all of which a row has, whatever their case. */
 export const agentsQuery = z.object({
-  after: means('The `next` of the page before, or 0: page by page from the beginning.', text),
+  after: means('The `next` of the previous page; 0 starts paging from the beginning.', text),
   limit: limit(LIST_LIMIT, LIST_LIMIT),
   q: one(z.string().max(MAX_LIST_SEARCH_LENGTH, { message: `at most ${MAX_LIST_SEARCH_LENGTH} characters` }))
     .default('')
@@ -81,21 +80,21 @@ export const agentsQuery = z.object({
     .meta({
       type: 'string',
       maxLength: MAX_LIST_SEARCH_LENGTH,
-      description: 'Words, all of which a row has, whatever their case.',
+      description: 'Words that a row must all contain, ignoring case.',
     }),
 });
 export const sessionsQuery = agentsQuery.extend({
-  agent: means('Of this agent.', text),
+  agent: means('Only of this agent.', text),
   state: means(
-    'In one of these states.',
+    'Only sessions in one of these states.',
     z.array(z.enum(SESSION_STATES, { message: `one of ${SESSION_STATES.join(', ')}` })).default([]),
   ),
 });
 export const inboxQuery = agentsQuery.extend({
-  agent: means('Of this agent.', text),
-  session: means('Of this session.', text),
+  agent: means('Only of this agent.', text),
+  session: means('Only of this session.', text),
   kind: means(
-    'Of one of these kinds.',
+    'Only items of one of these kinds.',
     z.array(z.enum(INBOX_KINDS, { message: `one of ${INBOX_KINDS.join(', ')}` })).default([]),
   ),
 });
@@ -104,22 +103,22 @@ export type AgentsQuery = z.infer<typeof agentsQuery>;
 export type SessionsQuery = z.infer<typeof sessionsQuery>;
 
 export const transcriptQuery = z.object({
-  before: means('A turn’s id or position: the turns before it.', text),
+  before: means('Id or position of a turn: returns the turns before it.', text),
   limit: limit(50, 200),
 });
 
 export const turnAtQuery = z.strictObject({
-  at: means('A time by the clock of the agent’s runner, in epoch milliseconds.', time),
+  at: means('A time on the clock of the agent’s runner, in epoch milliseconds.', time),
 });
 
 export const taskQuery = z.object({
-  runId: means('Which run, where the agent re-uses task ids; the newest unless named.', text),
-  position: means('`Task.position` of the run, where neither id tells runs apart.', orNull(position)),
+  runId: means('The run, if the agent reuses task ids; default: the newest.', text),
+  position: means('`Task.position` of the run, if ids don’t distinguish runs.', orNull(position)),
 });
 
 export const attachmentQuery = z.strictObject({
   name: means(
-    'What people call the file.',
+    'File name.',
     one(
       z
         .string()
@@ -134,69 +133,69 @@ export const attachmentQuery = z.strictObject({
 export type AttachmentQuery = z.infer<typeof attachmentQuery>;
 
 export const attachmentBytesQuery = z.strictObject({
-  session: means('The session that has it.', one(z.string().min(1, { message: 'the session that has it' }))),
-  name: means('Under which it is saved.', text),
+  session: means('The session that owns it.', one(z.string().min(1, { message: 'the session that has it' }))),
+  name: means('File name for the download.', text),
 });
 export type AttachmentBytesQuery = z.infer<typeof attachmentBytesQuery>;
 
 export const agUiQuery = z.strictObject({
-  session: means('To which the client’s thread is bound, where it makes thread ids of its own.', text),
+  session: means('The session to bind the client’s thread to, if the client chooses its own thread ids.', text),
 });
 
 export const webhookDeliveriesQuery = z.strictObject({
-  before: means('The `next` of the page before.', orNull(position)),
+  before: means('The `next` of the previous page.', orNull(position)),
   limit: limit(50, 200),
 });
 
-/** Each of them exactly. */
+/** Filters match exactly. */
 export const auditQuery = z.strictObject({
-  before: means('The `next` of the page before.', orNull(line)),
+  before: means('The `next` of the previous page.', orNull(line)),
   limit: limit(100, 1_000),
-  actor: means('Who did it, by name.', text),
-  action: means('What was done.', text),
-  agent: means('To this agent.', text),
-  session: means('To this session.', text),
-  credential: means('With this credential.', text),
-  result: means('`done`, or the code of the refusal.', text),
+  actor: means('Only by this actor.', text),
+  action: means('Only this action.', text),
+  agent: means('Only on this agent.', text),
+  session: means('Only on this session.', text),
+  credential: means('Only with this credential.', text),
+  result: means('Only with this result: `done`, or an error code.', text),
 });
 export type AuditQuery = z.infer<typeof auditQuery>;
 
 export const activityQuery = z.strictObject({
-  minutes: means('Of how many minutes, up to a day.', limit(60, ACTIVITY_KEPT_MINUTES)),
+  minutes: means('Minutes to cover, up to a day.', limit(60, ACTIVITY_KEPT_MINUTES)),
 });
 
 export const parkedQuery = z.strictObject({
   state: means(
-    'What became of them.',
+    'State of the records.',
     one(z.enum(['parked', 'assigned', 'discarded'], { message: 'parked, assigned, discarded' })).default('parked'),
   ),
-  after: means('The position of the last one of the page before.', position.default(0)),
+  after: means('Position of the last record of the previous page.', position.default(0)),
   limit: limit(50, 200),
 });
 
 const tooLong = `at most ${MAX_LOG_SEARCH_LENGTH} characters`;
 const logFilter = {
   level: means(
-    'At least of this level.',
+    'Least severe level to return.',
     orNull(one(z.enum(LOG_LEVELS, { message: `one of ${LOG_LEVELS.join(', ')}` }))),
   ),
-  component: means('Of one of these components.', z.array(z.string()).default([])),
+  component: means('Only lines of one of these components.', z.array(z.string()).default([])),
   q: means(
-    'Terms with blanks in between, all of which the message has, in any case; `"a phrase"` is one term.',
+    'Terms that the message must all contain, ignoring case. `"a phrase"` is one term.',
     one(z.string().max(MAX_LOG_SEARCH_LENGTH, { message: tooLong })).default(''),
   ),
-  regex: means('A regular expression in RE2 syntax that matches somewhere in the message.', text),
+  regex: means('A regular expression in RE2 syntax that must match within the message.', text),
   from: means('Not before this time, in epoch milliseconds.', orNull(time)),
   to: means('Not after this time, in epoch milliseconds.', orNull(time)),
 };
 
-/** Of a download: everything that passes the filter. */
+/** For a download: every matching line. */
 export const logFilterQuery = z.strictObject(logFilter);
 export type LogFilterQuery = z.infer<typeof logFilterQuery>;
 
 const LOG_PLACES = ['before', 'after', 'around', 'line', 'at'] as const;
 
-/** One page: the newest, or the one that a place says. */
+/** One page: the newest, or the one at the given place. */
 export const logQuery = z
   .strictObject({
     ...logFilter,
@@ -209,6 +208,6 @@ export const logQuery = z
   })
   .superRefine((given, { addIssue }) => {
     const [first, second] = LOG_PLACES.filter((place) => given[place] !== null);
-    if (second !== undefined) addIssue({ code: 'custom', path: [second], message: `left out where ${first} is given` });
+    if (second !== undefined) addIssue({ code: 'custom', path: [second], message: `left out when ${first} is given` });
   });
 export type LogQuery = z.infer<typeof logQuery>;

@@ -1,675 +1,729 @@
-import type { FileEdit, PlanEntry, RemovedTurns, RequestOption } from './ag-ui';
-import type { Observations, SessionState, StateEvidence } from './agent-state';
-import type { Attachment } from './attachments';
-import type { CommandType, MessageDelivery, Sender, WakeRule } from './commands';
-import type { LogMarker } from './envelope';
-import type { DesiredLogLevel, LogLevel } from './log-levels';
-import type { Position } from './position';
-import type { TaskOutput } from './task-output';
-import type { TurnHeader, TurnKind, TurnPlaces } from './turn-places';
-
-/** The views every page and GET route shows. Times are epoch milliseconds. */
+import * as z from 'zod';
+import { FileEdit, PlanEntry, RemovedTurns, RequestOption, TurnKind } from './ag-ui';
+import { Observations, StateEvidence } from './agent-state';
+import { DesiredLogLevel, MessageDelivery, Sender, WakeRule } from './commands';
+import { logMarkerSchema } from './envelope';
+import { Attachment, LogLevel, Position, SessionState } from './field-schemas';
+import { TurnHeader, TurnPlaces } from './turn-places';
 
 /**
- * One stretch of agent work. `none` is what happened outside any turn: it keeps its place and is never glued to a turn
- * it does not belong to.
+ * Models that pages show and GET routes answer. Times are epoch milliseconds. Import only types where zod must not be loaded:
+ * in the browser and in projections.
  */
-export interface Turn extends TurnHeader {
-  /** The newest, and before them older requests: at most MAX_TURN_ITEMS, of at most MAX_TURN_TEXT. */
-  items: Item[];
-  /** How many items of the turn are left out of them. Missing if none are. */
-  omitted?: number;
-}
 
-export type Item = MessageItem | ReasoningItem | ToolCallItem | TaskItem | RequestItem | PlanItem | NoticeItem;
+const redacted = z.number().optional().describe('Secrets left out. Absent for readers who see everything.');
+
+// --- Transcript
+
+const itemBase = {
+  id: z.string(),
+  position: Position.describe('Start of the item. Items of a turn are ordered by it.'),
+  at: z.number(),
+};
+
+const streamedItem = {
+  ...itemBase,
+  cut: z.number().optional().describe('UTF-16 code units beyond those shown. Absent if all are shown.'),
+};
+
+export const MessageItem = z.object({
+  ...streamedItem,
+  kind: z.literal('message'),
+  role: z.enum(['user', 'assistant', 'system']),
+  name: z.string().nullable().describe('The author, if the agent names one.'),
+  text: z.string(),
+  streaming: z.boolean(),
+  delivery: MessageDelivery.nullable().describe('Delivery state; null for a message not sent through Interlude.'),
+  deliveryReason: z.string().nullable().describe('Why delivery failed.'),
+  replyTo: z.array(z.string()).describe('The messages it answers.'),
+  clientId: z.string().nullable().describe('The id its sender’s browser chose; null if not sent through Interlude.'),
+  attachments: z.array(Attachment).optional(),
+});
+export type MessageItem = z.infer<typeof MessageItem>;
+
+export const ReasoningItem = z.object({
+  ...streamedItem,
+  kind: z.literal('reasoning'),
+  text: z.string(),
+  streaming: z.boolean(),
+});
+export type ReasoningItem = z.infer<typeof ReasoningItem>;
+
+export const ToolCallItem = z.object({
+  ...streamedItem,
+  kind: z.literal('tool-call'),
+  name: z.string(),
+  args: z.unknown().describe('The arguments once they are complete JSON within the limits of a record; else null.'),
+  argsText: z.string().describe('The arguments as streamed.'),
+  result: z.string().nullable(),
+  status: z.enum(['running', 'completed', 'failed', 'unknown']).describe('`unknown`: its turn ended without a result.'),
+  endedAt: z.number().nullable(),
+  edits: z.array(FileEdit).optional().describe('File changes, if the agent reports them with the result.'),
+});
+export type ToolCallItem = z.infer<typeof ToolCallItem>;
+
+export const TaskEnd = z.enum(['completed', 'failed', 'stopped', 'lost']);
+export type TaskEnd = z.infer<typeof TaskEnd>;
+
+export const TaskItem = z
+  .object({
+    ...itemBase,
+    kind: z.literal('task'),
+    runId: z.string().nullable(),
+    phase: z.enum(['started', ...TaskEnd.options]),
+    reportedBy: z.string().optional().describe('The session whose runner reported it, if another one.'),
+  })
+  .describe('A moment in a task’s life, at its place in the transcript.');
+export type TaskItem = z.infer<typeof TaskItem>;
+
+export const RequestAnswer = z
+  .object({
+    commandId: z.string(),
+    behavior: z.enum(['allow', 'deny']).nullable().describe('For a permission.'),
+    optionId: z.string().optional().describe('The chosen option of the request.'),
+    state: z.enum(['queued', 'done', 'failed']),
+    reason: z.string().nullable(),
+  })
+  .describe('A person’s answer to a request.');
+export type RequestAnswer = z.infer<typeof RequestAnswer>;
+
+export const RequestItem = z.object({
+  ...itemBase,
+  kind: z.literal('request'),
+  requestKind: z.enum(['permission', 'question']),
+  toolCallId: z.string().nullable(),
+  toolName: z.string().nullable(),
+  title: z.string(),
+  input: z.unknown(),
+  outcome: z.enum(['allowed', 'denied', 'answered', 'expired', 'cancelled', 'unknown']).nullable(),
+  message: z.string().nullable(),
+  resolvedAt: z.number().nullable(),
+  options: z
+    .array(RequestOption)
+    .optional()
+    .describe('Answers that the agent offers to a permission, in its order. Absent if it offers only yes and no.'),
+  expiresAt: z.number().nullable().describe('Last moment for an answer, on the server’s clock; null: no expiry.'),
+  digest: z
+    .string()
+    .nullable()
+    .describe(
+      'Digest of session, id, tool, input and `openedPosition`. Send it with an answer: then the answer applies to this request or to none. For redacted readers, an HMAC-SHA-256 of it under a key of the server. Null for readers who may not answer, and for requests opened before servers computed it.',
+    ),
+  openedPosition: Position.nullable().describe('Where it was opened. Its content has not changed since.'),
+  answer: RequestAnswer.nullable().describe(
+    'A person’s answer while it is on its way, or if it could not be delivered.',
+  ),
+});
+export type RequestItem = z.infer<typeof RequestItem>;
+
+export const PlanItem = z
+  .object({
+    ...itemBase,
+    kind: z.literal('plan'),
+    entries: z.array(PlanEntry),
+    omitted: z.number().optional().describe('Entries left out. Absent if none are.'),
+  })
+  .describe('The agent’s plan and its progress: the latest state in this turn, at the place of the first.');
+export type PlanItem = z.infer<typeof PlanItem>;
+
+export const NoticeItem = z.object({
+  ...itemBase,
+  kind: z.literal('notice'),
+  text: z.string(),
+  tone: z.enum(['info', 'warning', 'error']),
+  code: z
+    .string()
+    .nullable()
+    .describe(
+      '`lost`, `quarantined`, `session-ended`, `command`, `waived`, `accepted`, `runner-away`, `runner-back`, `task-elsewhere`, `parked-assigned`, `parked-discarded`, or null.',
+    ),
+  ofSessionId: z.string().optional().describe('The other session that it is about.'),
+  command: z
+    .object({
+      id: z.string(),
+      type: z.string().describe('A command type.'),
+      state: z.enum(['queued', 'done', 'failed']),
+      taskId: z.string().nullable(),
+    })
+    .nullable()
+    .describe('If `code` is `command`: the command and its outcome.'),
+});
+export type NoticeItem = z.infer<typeof NoticeItem>;
+
+export const Item = z.union([MessageItem, ReasoningItem, ToolCallItem, TaskItem, RequestItem, PlanItem, NoticeItem]);
+export type Item = z.infer<typeof Item>;
 export type ItemKind = Item['kind'];
 
-interface ItemBase {
-  id: string;
-  /** Where the item began. Items of a turn are ordered by it. */
-  position: Position;
-  at: number;
-}
+export const Turn = TurnHeader.extend({
+  items: z
+    .array(Item)
+    .describe(
+      'The newest items, preceded by older requests: at most 2,000 items, with at most 4 Mi characters of text.',
+    ),
+  omitted: z.number().optional().describe('Items left out. Absent if none are.'),
+}).describe('One stretch of agent work, or with kind `none` the events outside any turn.');
+export type Turn = z.infer<typeof Turn>;
 
-/** A streaming text, of which at most MAX_ITEM_TEXT is shown. */
-interface StreamedItem extends ItemBase {
-  /** How many more UTF-16 code units there are. Left out if all of it is shown. */
-  cut?: number;
-}
+export const RemovedHistory = RemovedTurns.extend({ at: z.number() }).describe(
+  'The oldest turns of a session, removed by retention, and when it last did.',
+);
+export type RemovedHistory = z.infer<typeof RemovedHistory>;
 
-export interface MessageItem extends StreamedItem {
-  kind: 'message';
-  role: 'user' | 'assistant' | 'system';
-  /** Who wrote it, where the agent says so. */
-  name: string | null;
-  text: string;
-  streaming: boolean;
-  /** How far a message to the agent has come; null if it did not go through Interlude, and only the agent tells of it. */
-  delivery: MessageDelivery | null;
-  /** Why it failed. */
-  deliveryReason: string | null;
-  /** The messages this one answers. */
-  replyTo: string[];
-  /** The name its sender's browser gave it; null if it did not go through Interlude. */
-  clientId: string | null;
-  /** What it carries besides its text; left out if that is nothing. */
-  attachments?: Attachment[];
-}
+export const TranscriptPage = z.object({
+  redacted,
+  position: Position,
+  hasMore: z.boolean().describe('There are older turns: read them with `before=<position of the first turn>`.'),
+  turns: z.array(Turn),
+  removed: RemovedHistory.optional().describe('The oldest turns were removed; `hasMore` does not count them.'),
+  places: TurnPlaces.optional().describe(
+    'On the newest page: the turn projection’s memory at `position`, from which a client continues to fold live events. Opaque.',
+  ),
+});
+export type TranscriptPage = z.infer<typeof TranscriptPage>;
 
-export interface ReasoningItem extends StreamedItem {
-  kind: 'reasoning';
-  text: string;
-  streaming: boolean;
-}
+export const TurnAt = z
+  .object({
+    position: Position,
+    turnId: z.string().nullable().describe('The turn running then, else the last one started; null before the first.'),
+    running: z.boolean().describe('Whether that turn was still running.'),
+    taskIds: z.array(z.string()).describe('Tasks running then, last started first.'),
+  })
+  .describe('What was running in a session at a time.');
+export type TurnAt = z.infer<typeof TurnAt>;
 
-export interface ToolCallItem extends StreamedItem {
-  kind: 'tool-call';
-  name: string;
-  /** The arguments once they are whole JSON, within the limits of a record; else null. */
-  args: unknown;
-  /** The arguments as streamed. */
-  argsText: string;
-  result: string | null;
-  /** `unknown`: its turn ended, and no result came. */
-  status: 'running' | 'completed' | 'failed' | 'unknown';
-  endedAt: number | null;
-  /** What it changed in files, where its agent tells that with the result. Left out if it does not. */
-  edits?: FileEdit[];
-}
+export const RequestDetail = z.object({
+  redacted,
+  position: Position,
+  request: RequestItem.describe('The request as its turn shows it.'),
+  turnId: z.string().nullable().describe('The turn that shows it.'),
+});
+export type RequestDetail = z.infer<typeof RequestDetail>;
 
-/** A moment in a task's life, at its place in the transcript. The task itself is in the tasks read model. */
-export interface TaskItem extends ItemBase {
-  kind: 'task';
-  runId: string | null;
-  phase: 'started' | TaskEnd;
-  /** The session whose runner told of it, where that is another one. */
-  reportedBy?: string;
-}
+// --- Tasks
 
-export interface RequestItem extends ItemBase {
-  kind: 'request';
-  requestKind: 'permission' | 'question';
-  toolCallId: string | null;
-  toolName: string | null;
-  title: string;
-  input: unknown;
-  outcome: 'allowed' | 'denied' | 'answered' | 'expired' | 'cancelled' | 'unknown' | null;
-  message: string | null;
-  resolvedAt: number | null;
-  /** The answers that the agent offers to a permission, in its order. Left out if it offers no more than yes and no. */
-  options?: RequestOption[];
-  /** Until when it can be answered, on the server's clock; null: it does not expire. */
-  expiresAt: number | null;
-  /**
-   * Of session, id, tool, input and `openedPosition`. Whoever answers for a person sends it with the answer, which then
-   * reaches this request or none. HMAC-SHA-256 of it under a key of the server for redacted readers. Null for readers who may
-   * not answer, and if the request was opened before servers computed it.
-   */
-  digest: string | null;
-  /** The position at which it was opened; it has asked the same ever since. */
-  openedPosition: Position | null;
-  /** What a person answered, while it is on its way and when it could not be given. */
-  answer: RequestAnswer | null;
-}
+export const TaskStatus = z.enum(['running', ...TaskEnd.options]);
+export type TaskStatus = z.infer<typeof TaskStatus>;
 
-export interface RequestAnswer {
-  commandId: string;
-  /** Of a permission. */
-  behavior: 'allow' | 'deny' | null;
-  /** Which of the options of the request it chose. Left out if none. */
-  optionId?: string;
-  state: 'queued' | 'done' | 'failed';
-  reason: string | null;
-}
+export const Task = z
+  .object({
+    id: z.string(),
+    runId: z.string().nullable(),
+    sessionId: z.string(),
+    agentId: z.string(),
+    kind: z.string().describe('`shell`, `subagent`, or the agent’s own word for it.'),
+    description: z.string(),
+    status: TaskStatus,
+    summary: z.string().nullable(),
+    exitCode: z.number().nullable(),
+    error: z.string().nullable(),
+    outputFile: z.string().nullable(),
+    hasOutput: z.boolean().describe('Output is available at `GET …/tasks/:taskId/output`.'),
+    usage: z
+      .object({
+        totalTokens: z.number().nullable(),
+        toolUses: z.number().nullable(),
+        durationMs: z.number().nullable(),
+      })
+      .nullable(),
+    lastToolName: z.string().nullable(),
+    toolCallId: z.string().nullable(),
+    parentTaskId: z.string().nullable(),
+    startedAt: z.number(),
+    endedAt: z.number().nullable(),
+    startedInTurnId: z.string().nullable(),
+    answeredInTurnId: z.string().nullable(),
+    reportedBy: z
+      .string()
+      .nullable()
+      .describe('The session whose runner reported the end, if another one and the task’s own has not confirmed it.'),
+    assignedBy: z.string().nullable().describe('Who assigned it to this session, if ownership was not proven.'),
+    toldElsewhere: z
+      .object({ sessionId: z.string(), turnId: z.string() })
+      .nullable()
+      .describe('The turn of another session in which its end was reported to the agent.'),
+    unansweredSince: z
+      .number()
+      .optional()
+      .describe('Server time of its end, while its agent was idle and no turn has taken up the result.'),
+    isUndelivered: z.literal(true).optional().describe('No turn took up the result in time.'),
+    carriedBy: z.string().optional().describe('The message from the dashboard that carries its result to the agent.'),
+    presumed: z
+      .enum(['unlisted', 'unheard'])
+      .optional()
+      .describe(
+        'Why it is presumed lost: its runner no longer lists it (`unlisted`), or is silent (`unheard`). Any report overrides this, and the task runs again if listed again.',
+      ),
+    position: Position.describe(
+      'Position of its first event. Tasks are ordered by it and known by it within a session.',
+    ),
+  })
+  .describe(
+    'Background work that outlives the tool call that started it, known by `id` and, if ids are reused, `runId`.',
+  );
+export type Task = z.infer<typeof Task>;
 
-/** What the agent means to do, and how far it has come: as it was told last in this turn, where it was told first. */
-export interface PlanItem extends ItemBase {
-  kind: 'plan';
-  entries: PlanEntry[];
-  /** How many more there are. Left out if none are. */
-  omitted?: number;
-}
+export const TaskList = z.object({
+  position: Position,
+  tasks: z.array(Task).describe('In starting order, at most 1,000: the running ones, then the newest of the others.'),
+  omitted: z.number().optional().describe('Tasks not listed. Absent if all are.'),
+});
+export type TaskList = z.infer<typeof TaskList>;
 
-export interface NoticeItem extends ItemBase {
-  kind: 'notice';
-  text: string;
-  tone: 'info' | 'warning' | 'error';
-  /**
-   * `lost`, `quarantined`, `session-ended`, `command`, `waived`, `accepted`, `runner-away`, `runner-back`, `task-elsewhere`,
-   * `parked-assigned`, `parked-discarded`, or null.
-   */
-  code: string | null;
-  /** The session it speaks of, where that is another one. */
-  ofSessionId?: string;
-  /** If `code` is `command`: what was asked of the agent, and how it went. */
-  command: {
-    id: string;
-    type: CommandType | (string & {});
-    state: 'queued' | 'done' | 'failed';
-    taskId: string | null;
-  } | null;
-}
+export const TaskDetail = z
+  .object({ redacted, position: Position, task: Task, items: z.array(Item) })
+  .describe('One task with the transcript of its subagent.');
+export type TaskDetail = z.infer<typeof TaskDetail>;
 
-export type TaskEnd = 'completed' | 'failed' | 'stopped' | 'lost';
-export type TaskStatus = 'running' | TaskEnd;
+export const OutputPart = z.object({
+  from: z.number().describe('Byte offset in the file. Approximate if the beginning of the part was cut off.'),
+  to: z.number(),
+  text: z.string(),
+});
+export type OutputPart = z.infer<typeof OutputPart>;
 
-/** Background work that outlives the tool call that started it. Known by `id` and, where ids are re-used, `runId`. */
-export interface Task {
-  id: string;
-  runId: string | null;
-  sessionId: string;
-  agentId: string;
-  /** `shell`, `subagent`, or the agent's own word for it. */
-  kind: string;
-  description: string;
-  status: TaskStatus;
-  summary: string | null;
-  exitCode: number | null;
-  error: string | null;
-  outputFile: string | null;
-  /** Something of what it writes was told (`GET …/tasks/:taskId/output`). */
-  hasOutput: boolean;
-  usage: { totalTokens: number | null; toolUses: number | null; durationMs: number | null } | null;
-  lastToolName: string | null;
-  toolCallId: string | null;
-  parentTaskId: string | null;
-  startedAt: number;
-  endedAt: number | null;
-  startedInTurnId: string | null;
-  answeredInTurnId: string | null;
-  /** The session whose runner told how it ended, where that is another one and its own has not told it since. */
-  reportedBy: string | null;
-  /** Who said that it belongs to this session, where nothing proved it. */
-  assignedBy: string | null;
-  /** The turn of another session that was told of its end. */
-  toldElsewhere: { sessionId: string; turnId: string } | null;
-  /**
-   * Server time of its end, if its agent was idle and no turn has taken up the result since. Left out once that is
-   * settled.
-   */
-  unansweredSince?: number;
-  /** The result was not taken up in time. */
-  isUndelivered?: true;
-  /** The message from the dashboard that carries its result to the agent. */
-  carriedBy?: string;
-  /**
-   * Set while it is `lost` although nobody said so: its runner does not list it any more (`unlisted`), or nothing is heard
-   * of that (`unheard`). Whatever is told of it counts for more, and it runs again if it is listed again.
-   */
-  presumed?: 'unlisted' | 'unheard';
-  /** Where its first event stands: the order of tasks, and their identity within the session. */
-  position: Position;
-}
+export const TaskOutput = z
+  .object({
+    parts: z.array(OutputPart).describe('In file order. Bytes between two parts, and before the first, are not kept.'),
+    redacted: z.number().describe('Secrets that the runner removed since the output last started over.'),
+    lastAt: z.number().describe('Time of the last write on the runner’s clock, if reported; else of the report.'),
+    hasEnded: z.boolean().describe('No more output will come.'),
+    error: z.string().nullable().describe('Why the rest could not be read.'),
+  })
+  .describe('What a background task has written to its output file: the newest 256 KiB.');
+export type TaskOutput = z.infer<typeof TaskOutput>;
 
-/** What people have made of a session, for themselves: its agent is not told. */
-export interface Arrangement {
-  /** What they call it, in place of its title. */
-  name: string | null;
-  pinnedAt: number | null;
-  /** Until another turn begins in it. */
-  archivedAt: number | null;
-  /** The `stateSince` of what they have seen: a failure that is not this one is news. */
-  seenState: number | null;
-}
+export const TaskOutputDetail = z.object({
+  redacted,
+  position: Position,
+  taskPosition: Position.describe('`Task.position` of the run.'),
+  output: TaskOutput.nullable().describe('Null until some output is reported.'),
+});
+export type TaskOutputDetail = z.infer<typeof TaskOutputDetail>;
 
-/** `PUT /sessions/:id/arrangement` */
-export interface ArrangementAnswer {
-  arrangement: Arrangement;
-  position: Position;
-}
+// --- Sessions
 
-/** Nothing is heard of it any more: its runner has gone, or its agent, which has none, is silent, or can't be reached. */
-export interface SessionAway {
-  /** When it was missed, on the server's clock. */
-  since: number;
-  /** Its last word about the session. */
-  lastHeardAt: number;
-  /** The agent is not a child of its runner and goes on unobserved. Otherwise it has most likely ended with it. */
-  agentGoesOn: boolean;
-  /** Its agent has no stream of commands that could end: it has sent nothing for too long. */
-  isSilent?: true;
-  /** Its runner is there and can't reach the agent, which it did not start. `since` is when it first tried in vain. */
-  isUnreachable?: true;
-  /** Why the agent can't be reached, in its runner's words. */
-  reason?: string;
-  /** What it was when it was last heard of, where that has been given up or closed since. */
-  last?: SessionState;
-}
+export const Arrangement = z
+  .object({
+    name: z.string().nullable().describe('Shown instead of the title.'),
+    pinnedAt: z.number().nullable(),
+    archivedAt: z.number().nullable().describe('Cleared when another turn starts.'),
+    seenState: z
+      .number()
+      .nullable()
+      .describe('The `stateSince` that a person has seen. A failure with another one is new.'),
+  })
+  .describe('A session’s name and place in people’s lists. Its agent does not learn of it.');
+export type Arrangement = z.infer<typeof Arrangement>;
 
-export interface SessionSummary {
-  id: string;
-  agentId: string;
-  /** The first line of the first user message; until there is one, null. */
-  title: string | null;
-  state: SessionState;
-  /** Why, in a few words, where the state alone does not tell. */
-  stateReason: string | null;
-  evidence: StateEvidence;
-  /** All that the state follows from by `resolveState`, with `away` and `lastHeardAt`. */
-  observations: Observations;
-  /** When time alone may change the state, on the server's clock; null: never. */
-  stateDueAt: number | null;
-  /** When the server heard of it. */
-  stateSince: number;
-  /** Whether a message reaches it while it is idle. Left out where that goes without saying. */
-  wakeable?: boolean;
-  openTurnId: string | null;
-  /** Whether the newest turn was started by the agent itself. */
-  lastTurnKind: TurnKind | null;
-  turnCount: number;
-  runningTaskCount: number;
-  pendingRequestCount: number;
-  /** Until when the first of these requests can be answered, on the server's clock. Left out if none expires. */
-  answerBy?: number;
-  lostCount: number;
-  /** Records of it that are in quarantine and that nobody has settled, from before it began too. */
-  quarantinedCount: number;
-  /** How many messages still wait for a reply. */
-  owedCount: number;
-  /** Those of them that are owed for too long. */
-  overdueCount: number;
-  /** Failures around it that nobody has looked at yet. */
-  insightCount: number;
-  /** How many of them are not hooks that died. */
-  otherFailureCount: number;
-  /** The beginning of the newest assistant message. */
-  lastText: string | null;
-  /** Null while there are signs of life, and once its process has ended. */
-  away: SessionAway | null;
-  /** The last task that failed, with the server's time. Left out while none has. */
-  failedTask?: Pick<Task, 'id' | 'description' | 'exitCode' | 'position'> & { at: number };
-  /** The oldest turns, which retention has removed. Left out while none was. */
-  removed?: RemovedHistory;
-  arrangement: Arrangement;
-  /**
-   * When its runner wakes the agent without being asked each time, as people want it; null if nobody has said, or the
-   * runner does not do it.
-   */
-  wakeRule: WakeRule | null;
-  startedAt: number;
-  /** When the server received its newest event. */
-  lastEventAt: number;
-  /** When the agent itself last told something of the session, on the server's clock. */
-  lastHeardAt: number;
-  updatedPosition: Position;
-}
+export const ArrangementAnswer = z.object({ arrangement: Arrangement, position: Position });
+export type ArrangementAnswer = z.infer<typeof ArrangementAnswer>;
 
-export interface AgentSummary {
-  id: string;
-  /** The runner's kind (`claude`, `acp`, …), if a status record said so. */
-  kind: string | null;
-  /** The newest status record the runner sent, unchanged. */
-  status: Record<string, unknown> | null;
-  statusAt: number | null;
-  sessionCount: number;
-  /** How many of its sessions are in each state. */
-  sessionStates: Record<SessionState, number>;
-  /** Of how many of those that have exited the process has failed: they broke off. */
-  brokenOffCount: number;
-  /** How many tasks run, over all its sessions. */
-  runningTaskCount: number;
-  lostCount: number;
-  /** With those that are parked, without those that somebody has settled. */
-  quarantinedCount: number;
-  /** How many records about tasks wait for somebody to say whose they are. */
-  parkedCount: number;
-  /** How many replies the agent owes, over all its sessions. */
-  owedCount: number;
-  /** Those of them that are owed for too long. */
-  overdueCount: number;
-  /** Failures around it that nobody has looked at yet. */
-  insightCount: number;
-  /** How many of them are not hooks that died. */
-  otherFailureCount: number;
-  logLevel: AgentLogLevel;
-  /** Whether a runner listens for commands. While it is away, commands wait. */
-  connection: 'connected' | 'away';
-  /** When the connection was made, or lost; null when there never was one. */
-  connectedSince: number | null;
-  /** The runner that listens, or listened last. */
-  runnerId: string | null;
-  /** When a person put it away, as one that is not coming back; null again with its next sign of life. */
-  retiredAt: number | null;
-  firstSeenAt: number;
-  lastSeenAt: number;
-  updatedPosition: Position;
-}
+export const SessionAway = z
+  .object({
+    since: z.number().describe('When the silence was noticed, on the server’s clock.'),
+    lastHeardAt: z.number().describe('The last sign of life.'),
+    agentGoesOn: z
+      .boolean()
+      .describe('The agent is not a child of its runner and continues unobserved. Otherwise it has most likely ended.'),
+    isSilent: z
+      .literal(true)
+      .optional()
+      .describe('The agent has no command stream, and has sent nothing for too long.'),
+    isUnreachable: z
+      .literal(true)
+      .optional()
+      .describe('The runner is connected but can’t reach its agent, first at `since`.'),
+    reason: z.string().optional().describe('Why the agent can’t be reached, in its runner’s words.'),
+    last: SessionState.optional().describe('State at the last sign of life, if closed since.'),
+  })
+  .describe('A session without signs of life: its runner disconnected, or its agent is silent or unreachable.');
+export type SessionAway = z.infer<typeof SessionAway>;
 
-/** The level an agent's runner writes its log at, and the one that was asked of it. */
-export interface AgentLogLevel {
-  /** The level the runner last said it writes; null before it has said so. */
-  level: LogLevel | null;
-  /** When the server first heard that it writes at that level. */
-  since: number | null;
-  /** Who set it, according to the runner; null: it is the runner's default. */
-  by: string | null;
-  /** When the runner goes back to its default, on its own clock; null: it does not. */
-  until: number | null;
-  /** Its default: what it goes back to. */
-  base: LogLevel | null;
-  /** Null: nothing is asked of it. */
-  desired: DesiredLogLevel | null;
-}
+const insightCounts = {
+  insightCount: z.number().describe('Unseen failures.'),
+  otherFailureCount: z.number().describe('Unseen failures that are not dead hooks.'),
+};
+const replyCounts = {
+  owedCount: z.number().describe('Pending replies.'),
+  overdueCount: z.number().describe('Pending replies that are overdue.'),
+};
 
-/** What a log line says about an agent for machines: a failure that needs a person's attention, or another signal. */
-export interface Insight {
-  /** The position of its log line. */
-  position: Position;
-  agentId: string;
-  sessionId: string | null;
-  /** `hook_fatal`, `outbox_poisoned`, or any other name the runner gives it. */
-  signal: string;
-  value: number | string | boolean | null;
-  outcome: string | null;
-  /** What it is about: the hook that died. */
-  source: string;
-  detail: string;
-  /** It counts in `insightCount` until somebody has seen it. */
-  isFailure: boolean;
-  occurredAt: number;
-  seenAt: number | null;
-}
+export const SessionSummary = z.object({
+  id: z.string(),
+  agentId: z.string(),
+  title: z.string().nullable().describe('First line of the first user message; null before it.'),
+  state: SessionState,
+  stateReason: z.string().nullable().describe('Why, in a few words, if the state alone does not say it.'),
+  evidence: StateEvidence,
+  observations: Observations.describe('With `away` and `lastHeardAt`, the whole input of the state rules.'),
+  stateDueAt: z
+    .number()
+    .nullable()
+    .describe('When time alone may change the state, on the server’s clock; null: never.'),
+  stateSince: z.number().describe('When the server learned of the state.'),
+  wakeable: z
+    .boolean()
+    .optional()
+    .describe('Whether a message reaches the session while it is idle. Absent if it does.'),
+  openTurnId: z.string().nullable(),
+  lastTurnKind: TurnKind.nullable().describe('Kind of the newest turn.'),
+  turnCount: z.number(),
+  runningTaskCount: z.number(),
+  pendingRequestCount: z.number(),
+  answerBy: z
+    .number()
+    .optional()
+    .describe('Expiry of the first pending request, on the server’s clock. Absent if none expires.'),
+  lostCount: z.number(),
+  quarantinedCount: z.number().describe('Rejected records that are not settled, including any from before it started.'),
+  ...replyCounts,
+  ...insightCounts,
+  lastText: z.string().nullable().describe('Beginning of the newest assistant message.'),
+  away: SessionAway.nullable().describe('Null while there are signs of life, and once the process has ended.'),
+  failedTask: Task.pick({ id: true, description: true, exitCode: true, position: true })
+    .extend({ at: z.number().describe('Server time.') })
+    .optional()
+    .describe('The last failed task. Absent if none has failed.'),
+  removed: RemovedHistory.optional(),
+  arrangement: Arrangement,
+  wakeRule: WakeRule.nullable().describe('Null if never set, or if the runner does not wake agents.'),
+  startedAt: z.number(),
+  lastEventAt: z.number().describe('When the server received its newest event.'),
+  lastHeardAt: z.number().describe('When the agent itself last reported on the session, on the server’s clock.'),
+  updatedPosition: Position,
+});
+export type SessionSummary = z.infer<typeof SessionSummary>;
 
-/** `POST /agents/:id/insights/seen` */
-export interface InsightsSeen {
-  /** How many this request marked. */
-  seen: number;
-  /** How many are left. */
-  unseen: number;
-  position: Position;
-}
+export const SessionList = z.object({
+  position: Position,
+  sessions: z.array(SessionSummary).describe('All active sessions and the newest others, or one page; at most 1,000.'),
+  hasMore: z.boolean().describe('There are sessions that are not listed.'),
+  next: z.string().nullable().describe('Cursor for `after`; null at the end.'),
+  counts: z
+    .record(SessionState, z.number())
+    .describe('Matching sessions by state, listed or not. Counted up to 100,000 each, or 1,000 in a search.'),
+});
+export type SessionList = z.infer<typeof SessionList>;
 
-/** One outbox, as the server knows it. */
-export interface ProducerSummary {
-  id: string;
-  epoch: number;
-  agentId: string | null;
-  lastSeq: number;
-  accepted: number;
-  duplicates: number;
-  gaps: number;
-  rejected: number;
-  lost: number;
-  /** `occurredAt - receivedAt` of the newest record whose clocks disagreed by more than CLOCK_SKEW_MS, else null. */
-  clockSkewMs: number | null;
-  lastSeenAt: number;
-}
+export const SessionDetail = z.object({ position: Position, session: SessionSummary });
+export type SessionDetail = z.infer<typeof SessionDetail>;
 
-export interface QuarantinedRecord {
-  position: Position;
-  producerId: string;
-  epoch: number;
-  seq: number;
-  agentId: string | null;
-  sessionId: string | null;
-  code: string;
-  message: string;
-  /** What was sent; null if it is longer than 2 KiB: then `excerpt` has the beginning. */
-  record: unknown;
-  /** The beginning of a long record, as JSON text that breaks off; null if `record` has all of it. */
-  excerpt: string | null;
-  /** The record's size as JSON, in bytes. */
-  size: number;
-  receivedAt: number;
-  /** Null if it can only be looked at. */
-  parked: ParkedState | null;
-}
+export const ProducerSummary = z
+  .object({
+    id: z.string(),
+    epoch: z.number(),
+    agentId: z.string().nullable(),
+    lastSeq: z.number(),
+    accepted: z.number(),
+    duplicates: z.number(),
+    gaps: z.number(),
+    rejected: z.number(),
+    lost: z.number(),
+    clockSkewMs: z
+      .number()
+      .nullable()
+      .describe('`occurredAt - receivedAt` of the newest record whose clocks differed by over a minute; null if none.'),
+    lastSeenAt: z.number(),
+  })
+  .describe('An outbox as the server knows it.');
+export type ProducerSummary = z.infer<typeof ProducerSummary>;
 
-/** A record about a task that can't be traced to one session. */
-export interface ParkedState {
-  state: 'parked' | 'assigned' | 'discarded';
-  taskId: string;
-  taskRunId: string | null;
-  /** Null while it is parked. */
-  settledAt: number | null;
-  settledBy: string | null;
-  /** Why it was discarded. */
-  reason: string | null;
-  /** Where it was assigned to. */
-  assignedSessionId: string | null;
-}
+export const MissingRecords = z.object({
+  kind: z.enum(['lost', 'quarantined']),
+  position: Position.describe('Where the log notes the loss; for a quarantined record, its own position.'),
+  at: z.number(),
+  count: z.number(),
+  seq: z.number().nullable().describe('For a quarantined record.'),
+  reason: z.string().describe('In the outbox’s or the server’s words.'),
+});
+export type MissingRecords = z.infer<typeof MissingRecords>;
 
-/** `GET /agents/:id/parked`: of one state, the oldest first. */
-export interface ParkedList {
-  position: Position;
-  /** There are newer ones: ask `after` the last. */
-  hasMore: boolean;
-  records: QuarantinedRecord[];
-}
+export const SessionDelivery = z
+  .object({
+    position: Position,
+    producers: z.array(ProducerSummary).describe('Outboxes that wrote to the session, latest first, at most 20.'),
+    missing: z.array(MissingRecords).describe('Missing records, newest first, at most 100.'),
+    lostCount: z.number().describe('Records declared lost, listed or not.'),
+    quarantinedCount: z.number().describe('Rejected records, listed or not.'),
+    unnamedCount: z
+      .number()
+      .describe('Rejected records of these outboxes that name no session and may belong to this one.'),
+    waiting: z
+      .object({ count: z.number(), at: z.number() })
+      .nullable()
+      .describe('Unsent records in the runner’s outbox, and when it reported them; null if it does not report.'),
+  })
+  .describe('Whether all records of a session have arrived, and which are missing.');
+export type SessionDelivery = z.infer<typeof SessionDelivery>;
 
-/** The oldest turns of a session that retention has removed, and when it last did. */
-export interface RemovedHistory extends RemovedTurns {
-  at: number;
-}
+// --- Pending replies
 
-export interface TranscriptPage {
-  /** How many secrets are left out. Missing for a reader who is told everything. */
-  redacted?: number;
-  position: Position;
-  /** There are older turns: read them with `before=<position of the first turn>`. */
-  hasMore: boolean;
-  turns: Turn[];
-  /** The oldest turns were removed; they are not counted by `hasMore`. Left out while none was. */
-  removed?: RemovedHistory;
-  /**
-   * On the newest page: what the turn projection remembers at `position`, so that a client goes on folding live events
-   * exactly where the server stands. Opaque to everybody else.
-   */
-  places?: TurnPlaces;
-}
-/** What ran in a session at a time. */
-export interface TurnAt {
-  position: Position;
-  /** The turn that ran then, or else the last one that had begun; null before the first. */
-  turnId: string | null;
-  /** Whether that turn still ran. */
-  running: boolean;
-  /** The tasks that ran then, last begun first. */
-  taskIds: string[];
-}
-/** A reply that an agent owes, or owed. Known by `sessionId` and `messageId`. */
-export interface Obligation {
-  messageId: string;
-  sessionId: string;
-  agentId: string;
-  from: Sender;
-  /** The message's beginning, up to MAX_OBLIGATION_TEXT. */
-  text: string;
-  sentAt: number;
-  /** Since when it is owed, on the server's clock. */
-  owedSince: number;
-  /** It is owed for longer than the server allows. Stays as it was when it is settled. */
-  isOverdue: boolean;
-  state: 'owed' | 'answered' | 'waived';
-  /** What may have answered it without saying so; a person decides. Null if nothing did. */
-  candidate: ReplyCandidate | null;
-  /** When it was answered or waived, on the server's clock. */
-  settledAt: number | null;
-  /** What settled it; null while it is owed. */
-  clearedBy: ClearedBy | null;
-  /** The turn that answered it. */
-  answeredInTurnId: string | null;
-  /** Why it was waived. */
-  reason: string | null;
-  /** Where the message ended: the order of obligations. */
-  position: Position;
-}
-/** A text that the agent wrote after it had the message, in a turn that did not name it. */
-export interface ReplyCandidate {
-  messageId: string;
-  turnId: string;
-  /** Where it began. Those that were proposed by an older server have none. */
-  position?: Position;
-  /** Its beginning, up to MAX_OBLIGATION_TEXT. */
-  text: string;
-}
+export const ReplyCandidate = z
+  .object({
+    messageId: z.string(),
+    turnId: z.string(),
+    position: Position.optional().describe('Start of the text. Absent if proposed by an older server.'),
+    text: z.string().describe('Its first 2,000 characters.'),
+  })
+  .describe('A text that the agent wrote after it received the message, in a turn that did not name the message.');
+export type ReplyCandidate = z.infer<typeof ReplyCandidate>;
 
-/**
- * - `turn`: a turn that was about the message has finished
- * - `reply`: a text that says it answers the message
- * - `accepted`: a person took a text for the answer
- * - `waived`: nobody waits any more
- * - `undelivered`: the agent never got the message
- */
-export type ClearedBy = 'turn' | 'reply' | 'accepted' | 'waived' | 'undelivered';
+export const ClearedBy = z
+  .enum(['turn', 'reply', 'accepted', 'waived', 'undelivered'])
+  .describe(
+    '`turn`: a turn about the message finished. `reply`: a text declared itself the answer. `accepted`: a person accepted a text as the reply. `waived`: the reply is no longer needed. `undelivered`: the agent never received the message.',
+  );
+export type ClearedBy = z.infer<typeof ClearedBy>;
 
-/** `GET /sessions/:id/obligations`: what is owed, oldest first, and what was settled last, newest first. */
-export interface SessionObligations {
-  position: Position;
-  owed: Obligation[];
-  settled: Obligation[];
-}
+export const Obligation = z
+  .object({
+    messageId: z.string(),
+    sessionId: z.string(),
+    agentId: z.string(),
+    from: Sender,
+    text: z.string().describe('The first 2,000 characters of the message.'),
+    sentAt: z.number(),
+    owedSince: z.number().describe('On the server’s clock.'),
+    isOverdue: z.boolean().describe('Pending for longer than the server allows. Unchanged once settled.'),
+    state: z.enum(['owed', 'answered', 'waived']),
+    candidate: ReplyCandidate.nullable().describe('A text that may be the reply; a person decides.'),
+    settledAt: z.number().nullable().describe('When it was answered or waived, on the server’s clock.'),
+    clearedBy: ClearedBy.nullable().describe('What settled it; null while pending.'),
+    answeredInTurnId: z.string().nullable(),
+    reason: z.string().nullable().describe('Why it was waived.'),
+    position: Position.describe('End of the message. Pending replies are ordered by it.'),
+  })
+  .describe('A reply that an agent owes or owed, known by `sessionId` and `messageId`.');
+export type Obligation = z.infer<typeof Obligation>;
 
-/** `GET /agents/:id/reply-obligations`: what is owed, oldest first. */
-export interface ObligationList {
-  position: Position;
-  obligations: Pick<
-    Obligation,
-    'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt' | 'owedSince' | 'isOverdue' | 'candidate'
-  >[];
-}
-export interface TaskList {
-  position: Position;
-  /** In the order they began, at most 1,000: those that run, then the newest of the others. */
-  tasks: Task[];
-  /** How many are not listed. Left out if all are. */
-  omitted?: number;
-}
-/** One task with what its subagent said and did. */
-export interface TaskDetail {
-  /** How many secrets are left out. Missing for a reader who is told everything. */
-  redacted?: number;
-  position: Position;
-  task: Task;
-  items: Item[];
-}
-/** What a run of a task has written. */
-export interface TaskOutputDetail {
-  /** How many secrets are left out. Missing for a reader who is told everything. */
-  redacted?: number;
-  position: Position;
-  /** The run's own: `Task.position`. */
-  taskPosition: Position;
-  /** Null while nothing of it was told. */
-  output: TaskOutput | null;
-}
+export const SessionObligations = z.object({
+  position: Position,
+  owed: z.array(Obligation).describe('Oldest first.'),
+  settled: z.array(Obligation).describe('The last settled ones, newest first.'),
+});
+export type SessionObligations = z.infer<typeof SessionObligations>;
 
-export interface SessionList {
-  position: Position;
-  /** All that are not done and the newest of those that are, or a page of them; 1,000 at most. */
-  sessions: SessionSummary[];
-  /** There are sessions that are not listed. */
-  hasMore: boolean;
-  /** Where the next page begins, as `after` takes it; opaque, null at the end. */
-  next: string | null;
-  /**
-   * How many sessions there are in each state that pass the filters, listed or not; up to 100,000 each, 1,000 of those
-   * searched for.
-   */
-  counts: Record<SessionState, number>;
-}
-/** `GET /sessions/:id/delivery`: whether everything that was told of a session is there, and what is not. */
-export interface SessionDelivery {
-  position: Position;
-  /** The outboxes that have written to it, the one heard of last first, at most 20. */
-  producers: ProducerSummary[];
-  /** What is missing from it, the newest first, at most 100. */
-  missing: MissingRecords[];
-  /** How many records were declared lost, and how many are in quarantine, listed or not. */
-  lostCount: number;
-  quarantinedCount: number;
-  /** How many records of these outboxes are in quarantine that name no session: any of them may be of this one. */
-  unnamedCount: number;
-  /** How many records its runner says are still to come, and when it said so; null if it does not say. */
-  waiting: { count: number; at: number } | null;
-}
-export interface MissingRecords {
-  kind: 'lost' | 'quarantined';
-  /** Where the log says that they were lost; of a quarantined record its own. */
-  position: Position;
-  at: number;
-  count: number;
-  /** Of a quarantined record. */
-  seq: number | null;
-  /** Why, in the outbox's or the server's words. */
-  reason: string;
-}
-export interface SessionDetail {
-  position: Position;
-  session: SessionSummary;
-}
-/** `GET /sessions/:id/requests/:requestId`: what is asked, as its turn shows it. */
-export interface RequestDetail {
-  /** How many secrets are left out. Missing for a reader who is told everything. */
-  redacted?: number;
-  position: Position;
-  request: RequestItem;
-  /** The turn it stands in. */
-  turnId: string | null;
-}
-export interface AgentList {
-  position: Position;
-  agents: AgentSummary[];
-  /** Where the next page begins, as `after` takes it; opaque, null at the end. */
-  next: string | null;
-  /** How many agents pass the filter, listed or not; counted up to 100,000. */
-  count: number;
-}
-export interface AgentDetail {
-  position: Position;
-  agent: AgentSummary;
-  /** The 100 that were heard of last. */
-  producers: ProducerSummary[];
-  /** How many outboxes have ever delivered for it. */
-  producerCount: number;
-  /** The 100 with the newest events. */
-  sessions: SessionSummary[];
-  /** Where the next page of them begins, as `after` of `GET /sessions?agent=` takes it; opaque, null at the end. */
-  nextSessions: string | null;
-  quarantine: QuarantinedRecord[];
-  /** The oldest 50 parked records; `agent.parkedCount` counts all. */
-  parked: QuarantinedRecord[];
-  /** The newest 50 failures and the newest 50 others. */
-  insights: Insight[];
-}
-/** One line of an agent's log. */
-export interface LogLine {
-  position: Position;
-  /** Its number in the agent's log, dense from 1: how many lines stand between two is their difference. */
-  line: number;
-  occurredAt: number;
-  level: LogLevel;
-  component: string;
-  message: string;
-  /** How many secrets the runner took out of it, if any. */
-  redacted?: number;
-  /** What the line marks, if it is a marker. */
-  marker?: LogMarker;
-}
-/** Lines of an agent's log, ascending. */
-export interface LogPage {
-  position: Position;
-  /** There are more lines in the direction asked for: newer ones with `after`, else older ones. */
-  hasMore: boolean;
-  /** There may be newer lines than those of the page. */
-  hasNewer: boolean;
-  lines: LogLine[];
-  /** The log as a whole, whatever the page was asked to hold. */
-  log: LogExtent;
-  /** A search that ran out of time came this far: continue with `before` or `after` this position. */
-  searchedTo?: Position;
-}
-/** The lines of a log that are kept: dense, from the first to the last. */
-export interface LogExtent {
-  firstLine: number;
-  /** The number of the newest line; below `firstLine` while there are none. */
-  lastLine: number;
-  lines: number;
-  /** UTF-8 bytes of their messages. */
-  bytes: number;
-}
-/** The components that write to an agent's log, by name. */
-export interface LogComponentList {
-  position: Position;
-  components: { name: string; lines: number }[];
+export const ObligationList = z.object({
+  position: Position,
+  obligations: z
+    .array(
+      Obligation.pick({
+        messageId: true,
+        sessionId: true,
+        from: true,
+        text: true,
+        sentAt: true,
+        owedSince: true,
+        isOverdue: true,
+        candidate: true,
+      }),
+    )
+    .describe('Oldest first.'),
+});
+export type ObligationList = z.infer<typeof ObligationList>;
+
+// --- Agents
+
+export const AgentLogLevel = z
+  .object({
+    level: LogLevel.nullable().describe('The level that the runner last reported; null before its first report.'),
+    since: z.number().nullable().describe('When the server first learned of this level.'),
+    by: z.string().nullable().describe('Who set it, according to the runner; null: it is the runner’s default.'),
+    until: z.number().nullable().describe('When the runner returns to its default, on its own clock; null: never.'),
+    base: LogLevel.nullable().describe('The runner’s default.'),
+    desired: DesiredLogLevel.nullable().describe('Null: nothing is requested.'),
+  })
+  .describe('The level at which an agent’s runner logs, and the requested one.');
+export type AgentLogLevel = z.infer<typeof AgentLogLevel>;
+
+export const LogLevelDetail = AgentLogLevel.extend({
+  position: Position,
+  levels: z.array(LogLevel).readonly().describe('All levels, the most verbose first.'),
+});
+export type LogLevelDetail = z.infer<typeof LogLevelDetail>;
+
+export const AgentSummary = z.object({
+  id: z.string(),
+  kind: z.string().nullable().describe('The runner’s kind (`claude`, `acp`, …), if it reported one.'),
+  status: z.record(z.string(), z.unknown()).nullable().describe('The runner’s newest status record, unchanged.'),
+  statusAt: z.number().nullable(),
+  sessionCount: z.number(),
+  sessionStates: z.record(SessionState, z.number()).describe('Sessions by state.'),
+  brokenOffCount: z.number().describe('Exited sessions whose process failed.'),
+  runningTaskCount: z.number().describe('Running tasks of all sessions.'),
+  lostCount: z.number(),
+  quarantinedCount: z.number().describe('Rejected records that are not settled, including parked ones.'),
+  parkedCount: z.number().describe('Records about tasks that must be assigned to a session.'),
+  ...replyCounts,
+  ...insightCounts,
+  logLevel: AgentLogLevel,
+  connection: z.enum(['connected', 'away']).describe('Whether a runner receives commands. While away, commands wait.'),
+  connectedSince: z.number().nullable().describe('When the connection was made or lost; null if there never was one.'),
+  runnerId: z.string().nullable().describe('The connected runner, or the last one.'),
+  retiredAt: z.number().nullable().describe('When a person retired the agent. Its next sign of life clears it.'),
+  firstSeenAt: z.number(),
+  lastSeenAt: z.number(),
+  updatedPosition: Position,
+});
+export type AgentSummary = z.infer<typeof AgentSummary>;
+
+export const AgentList = z.object({
+  position: Position,
+  agents: z.array(AgentSummary),
+  next: z.string().nullable().describe('Cursor for `after`; null at the end.'),
+  count: z.number().describe('Matching agents, listed or not, up to 100,000.'),
+});
+export type AgentList = z.infer<typeof AgentList>;
+
+export const Insight = z
+  .object({
+    position: Position.describe('Position of its log line.'),
+    agentId: z.string(),
+    sessionId: z.string().nullable(),
+    signal: z.string().describe('`hook_fatal`, `outbox_poisoned`, or another name the runner chose.'),
+    value: z.union([z.number(), z.string(), z.boolean()]).nullable(),
+    outcome: z.string().nullable(),
+    source: z.string().describe('Its subject: the hook that died.'),
+    detail: z.string(),
+    isFailure: z.boolean().describe('Counts in `insightCount` until a person has seen it.'),
+    occurredAt: z.number(),
+    seenAt: z.number().nullable(),
+  })
+  .describe('A machine-readable observation in a log line: a failure that needs attention, or another signal.');
+export type Insight = z.infer<typeof Insight>;
+
+export const InsightsSeen = z.object({
+  seen: z.number().describe('Insights marked by this request.'),
+  unseen: z.number().describe('Unseen insights left.'),
+  position: Position,
+});
+export type InsightsSeen = z.infer<typeof InsightsSeen>;
+
+export const ParkedState = z
+  .object({
+    state: z.enum(['parked', 'assigned', 'discarded']),
+    taskId: z.string(),
+    taskRunId: z.string().nullable(),
+    settledAt: z.number().nullable().describe('Null while parked.'),
+    settledBy: z.string().nullable(),
+    reason: z.string().nullable().describe('Why it was discarded.'),
+    assignedSessionId: z.string().nullable(),
+  })
+  .describe('A record about a task that can’t be traced to one session.');
+export type ParkedState = z.infer<typeof ParkedState>;
+
+export const QuarantinedRecord = z.object({
+  position: Position,
+  producerId: z.string(),
+  epoch: z.number(),
+  seq: z.number(),
+  agentId: z.string().nullable(),
+  sessionId: z.string().nullable(),
+  code: z.string(),
+  message: z.string(),
+  record: z.unknown().describe('The record as sent; null if longer than 2 KiB.'),
+  excerpt: z.string().nullable().describe('Beginning of a longer record, as truncated JSON text.'),
+  size: z.number().describe('Bytes of the record as JSON.'),
+  receivedAt: z.number(),
+  parked: ParkedState.nullable().describe('Null if the record can’t be assigned.'),
+});
+export type QuarantinedRecord = z.infer<typeof QuarantinedRecord>;
+
+export const ParkedList = z.object({
+  position: Position,
+  hasMore: z.boolean().describe('There are newer ones: pass the last position as `after`.'),
+  records: z.array(QuarantinedRecord).describe('Records in one state, oldest first.'),
+});
+export type ParkedList = z.infer<typeof ParkedList>;
+
+export const AgentDetail = z.object({
+  position: Position,
+  agent: AgentSummary,
+  producers: z.array(ProducerSummary).describe('The 100 outboxes seen last.'),
+  producerCount: z.number().describe('Outboxes that ever delivered for it.'),
+  sessions: z.array(SessionSummary).describe('The 100 with the newest events.'),
+  nextSessions: z.string().nullable().describe('Cursor for `after` of `GET /sessions?agent=`; null at the end.'),
+  quarantine: z.array(QuarantinedRecord),
+  parked: z.array(QuarantinedRecord).describe('The 50 oldest parked records; `agent.parkedCount` counts all.'),
+  insights: z.array(Insight).describe('The newest 50 failures and the newest 50 others.'),
+});
+export type AgentDetail = z.infer<typeof AgentDetail>;
+
+// --- Logs
+
+export const LogMarker = logMarkerSchema.describe(
+  'A place in a log where its level changed or older lines were removed.',
+);
+
+export const LogLine = z
+  .object({
+    position: Position,
+    line: z.number().describe('Number in the agent’s log, consecutive from 1.'),
+    occurredAt: z.number(),
+    level: LogLevel,
+    component: z.string(),
+    message: z.string(),
+    redacted: z.number().optional().describe('Secrets that the runner removed.'),
+    marker: LogMarker.optional().describe('Set if the line is a marker.'),
+  })
+  .describe('One line of an agent’s log.');
+export type LogLine = z.infer<typeof LogLine>;
+
+export const LogExtent = z
+  .object({
+    firstLine: z.number(),
+    lastLine: z.number().describe('Number of the newest line; below `firstLine` if there is none.'),
+    lines: z.number(),
+    bytes: z.number().describe('UTF-8 bytes of the messages.'),
+  })
+  .describe('The kept lines of a log, consecutive from first to last.');
+export type LogExtent = z.infer<typeof LogExtent>;
+
+export const LogPage = z.object({
+  position: Position,
+  hasMore: z.boolean().describe('There are more lines in the requested direction: newer with `after`, else older.'),
+  hasNewer: z.boolean().describe('There may be lines newer than those of the page.'),
+  lines: z.array(LogLine).describe('Oldest first.'),
+  log: LogExtent.describe('The whole log, whatever the filter.'),
+  searchedTo: Position.optional().describe(
+    'Where a search stopped that ran out of time: continue with this position as `before` or `after`.',
+  ),
+});
+export type LogPage = z.infer<typeof LogPage>;
+
+export const LogComponentList = z.object({
+  position: Position,
+  components: z.array(z.object({ name: z.string(), lines: z.number() })).describe('By name.'),
+});
+export type LogComponentList = z.infer<typeof LogComponentList>;
+
+/** Recent activity of the fleet. Times are epoch milliseconds on the server's clock. */
+
+/** Number of tasks, and of replies, that are measured: the newest. */
+export const MAX_MEASURED = 500;
+
+export const DurationStep = z
+  .object({ fromMs: z.number(), toMs: z.number().nullable(), count: z.number() })
+  .describe('A step of a histogram: durations from `fromMs` to below `toMs`; null: without limit.');
+export type DurationStep = z.infer<typeof DurationStep>;
+
+export const Activity = z.object({
+  position: Position,
+  at: z.number().describe('When it was read, on the server’s clock.'),
+  since: z.number().describe('Start of the first minute in `events`.'),
+  events: z.array(z.number()).describe('Events received in each minute from `since`; the last minute is not over.'),
+  tasks: z.array(DurationStep).describe(`Durations of the last ended tasks, up to ${MAX_MEASURED}.`),
+  answers: z.array(DurationStep).describe(`Waits for the last replies of people and agents, up to ${MAX_MEASURED}.`),
+});
+export type Activity = z.infer<typeof Activity>;
+
+const STEPS_MS = [0, 1_000, 10_000, 60_000, 600_000, 3_600_000];
+
+/** A histogram of durations in milliseconds. A negative duration, from a wrong clock, counts in the first step. */
+export function durationSteps(durations: readonly number[]): DurationStep[] {
+  return STEPS_MS.map((fromMs, at) => {
+    const toMs = STEPS_MS[at + 1] ?? null;
+    const count = durations.filter((ms) => (at === 0 || ms >= fromMs) && (toMs === null || ms < toMs)).length;
+    return { fromMs, toMs, count };
+  });
 }

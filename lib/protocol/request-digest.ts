@@ -1,30 +1,28 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { RequestOption } from './ag-ui';
-import { canonicalJson } from './canonical-json';
+import { readRequestOptions } from './event-fields';
+import { canonicalJson } from './json';
 import type { Position } from './position';
-import { requestOptions } from './request-options';
 
-/** What a person sees who answers a request of an agent. */
-export interface OpenedRequest {
+/** An agent's request as the answering person sees it. */
+interface OpenedRequest {
   sessionId: string;
   requestId: string;
-  /** Null if the agent names none. */
   tool: string | null;
   input: unknown;
-  /** The answers that it offers, if it is a permission: what a person chooses by its label is what it stands for. */
+  /** Offered answers to a permission. The digest covers them, so that a label can't change its meaning. */
   options?: readonly RequestOption[] | undefined;
   /** Where it was opened. */
   position: Position;
 }
 
 /**
- * By which an answer names the very request it answers. The server computes it when the request is opened, and whoever
- * holds the request computes it again before the answer counts. In plain JavaScript, because ingest decides in one
- * step.
+ * Identifies a request in its answer. The server computes the digest when the request is opened; the runner that holds
+ * the request computes it again before it applies the answer. Synchronous, unlike crypto.subtle, for ingest.
  */
 export function requestDigest({ sessionId, requestId, tool, input, options, position }: OpenedRequest): string {
-  const offered = requestOptions(options);
+  const offered = readRequestOptions(options);
   const offer = offered.length === 0 ? {} : { options: offered };
   return digestOf({ sessionId, requestId, tool, input: input ?? null, ...offer, position });
 }

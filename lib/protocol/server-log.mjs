@@ -1,15 +1,14 @@
 /**
- * The server's own log: one line on stderr for each thing that whoever runs it should know, said where it is handled and
- * nowhere else. As people read it, or as JSON (`INTERLUDE_LOG_FORMAT=json`) for a collector; from `INTERLUDE_LOG_LEVEL`
- * up.
+ * The server's own log: lines on stderr from `INTERLUDE_LOG_LEVEL` up, as text or, with `INTERLUDE_LOG_FORMAT=json`, as
+ * JSON for a collector. An event is logged where it is handled and nowhere else.
  *
- * Lines hold no text of agents or people and no credential. What an error quotes all the same is redacted.
+ * Lines contain no text of agents or people and no credentials. What an error quotes is redacted.
  *
- * It is JavaScript, because the launcher says things, too, and it reads the environment each time, because Next bundles
- * this more than once.
+ * JavaScript, because the launcher logs, too. Reads the environment each time, because Next bundles this file more than
+ * once.
  *
  * @typedef {'debug' | 'info' | 'warn' | 'error'} ServerLogLevel
- * @typedef {{ error?: unknown, requestId?: string, [field: string]: unknown }} About
+ * @typedef {{ error?: unknown, requestId?: string, [field: string]: unknown }} LogFields
  */
 
 import { processState } from './process-state.mjs';
@@ -17,12 +16,12 @@ import { processState } from './process-state.mjs';
 /** @type {readonly ServerLogLevel[]} */
 const LEVELS = ['debug', 'info', 'warn', 'error'];
 
-/** How many causes of an error are told. */
-const MOST_CAUSES = 4;
+/** Most causes logged of one error. */
+const MAX_CAUSES = 4;
 
-/** As lib/server/access/secret.ts makes them. */
+/** Tokens as lib/server/access/secret.ts creates them. */
 const SECRET = /\bil([ctse])_[A-Za-z0-9_-]{43}/g;
-/** What the environment holds that nobody else may know. */
+/** Environment variables that hold secrets. */
 const SECRET_SETTINGS = [
   'INTERLUDE_TOKEN',
   'INTERLUDE_DATABASE_AUTH_TOKEN',
@@ -32,14 +31,16 @@ const SECRET_SETTINGS = [
   'INTERLUDE_OIDC_CLIENT_SECRET',
   'INTERLUDE_WEBHOOK_SECRET',
 ];
-/** In the address of a libSQL server. */
+/** A token in the address of a libSQL server. */
 const IN_ADDRESS = /\b(authToken=)[^&\s"'<>]+/gi;
-/** What is shorter is no secret, and may be part of any word. */
-const SHORTEST_SECRET = 8;
+/** Shorter values may be part of any word. */
+const MIN_SECRET_LENGTH = 8;
+
+/** Shared by all copies of this module, which Next bundles more than once. */
+const REDACT = Symbol.for('interlude.redact-server-log');
 
 /**
- * Sets what takes the secrets out of every text that is logged from now on. The launcher logs before it is set, and
- * knows no text of agents or people.
+ * Sets the redaction of all further log text. The launcher logs before that, without text of agents or people.
  *
  * @param {(text: string) => string} redact
  */
@@ -49,22 +50,22 @@ export function redactServerLog(redact) {
 
 /**
  * @param {ServerLogLevel} level
- * @param {string} message a sentence for whoever runs the server
- * @param {About} [about] further fields, for JSON; `error` is told in both formats
+ * @param {string} message a sentence for the operator
+ * @param {LogFields} [fields] further fields for JSON; `error` and `requestId` appear in both formats
  */
-export function serverLog(level, message, about = {}) {
+export function serverLog(level, message, fields = {}) {
   const env = settings();
   if (LEVELS.indexOf(level) < lowest(env)) return;
   if (env.INTERLUDE_LOG_FORMAT === 'json') {
-    console.error(line(level, message, about, env));
+    console.error(line(level, message, fields, env));
     return;
   }
-  const request = about.requestId ? ` (request ${about.requestId})` : '';
-  const error = about.error === undefined ? '' : ` ${errorText(about.error, MOST_CAUSES)}`;
+  const request = fields.requestId ? ` (request ${fields.requestId})` : '';
+  const error = fields.error === undefined ? '' : ` ${errorText(fields.error, MAX_CAUSES)}`;
   console.error(withoutSecrets(`[interlude] ${message}${request}${error}`, env));
 }
 
-/** Whether anybody would read it: what costs something to say need not be made up. @param {ServerLogLevel} level */
+/** Whether the level is logged, to skip costly messages. @param {ServerLogLevel} level */
 export function isLogged(level) {
   return LEVELS.indexOf(level) >= lowest(settings());
 }
@@ -76,7 +77,7 @@ function settings() {
 
 /** @param {Record<string, string | undefined>} env */
 function lowest({ INTERLUDE_LOG_LEVEL = 'info' }) {
-  // a runner on the same machine knows one more
+  // `fatal` is a level of runners, which may share the variable
   const named = INTERLUDE_LOG_LEVEL.trim().toLowerCase().replace('fatal', 'error');
   const at = LEVELS.indexOf(/** @type {ServerLogLevel} */ (named));
   return at === -1 ? LEVELS.indexOf('info') : at;
@@ -85,14 +86,14 @@ function lowest({ INTERLUDE_LOG_LEVEL = 'info' }) {
 /**
  * @param {ServerLogLevel} level
  * @param {string} message
- * @param {About} about
+ * @param {LogFields} fields
  * @param {Record<string, string | undefined>} env
  */
 function line(level, message, { error, ...fields }, env) {
-  const told = error === undefined ? {} : { error: errorFields(error, MOST_CAUSES) };
+  const described = error === undefined ? {} : { error: errorFields(error, MAX_CAUSES) };
   const time = new Date().toISOString();
-  // in the other format an error follows it
-  const all = { time, level, message: message.replace(/:?\s*$/, ''), ...fields, ...told };
+  // only in the text format, an error follows a colon
+  const all = { time, level, message: message.replace(/:?\s*$/, ''), ...fields, ...described };
   return JSON.stringify(all, (_, value) => (typeof value === 'string' ? withoutSecrets(value, env) : value));
 }
 
@@ -110,7 +111,7 @@ function errorFields(error, causes) {
 }
 
 /**
- * As a console shows it: where it was thrown, and what it came from.
+ * Stack and causes, as a console shows them.
  *
  * @param {unknown} error
  * @param {number} causes
@@ -119,7 +120,7 @@ function errorFields(error, causes) {
 function errorText(error, causes) {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack = '', cause } = error;
-  // some engines leave it out of the stack
+  // some engines omit the message from the stack
   const text = stack.includes(message) ? stack : `${name}: ${message}\n${stack}`;
   const code = 'code' in error && typeof error.code === 'string' ? `\n    code: ${error.code}` : '';
   const because = cause === undefined || causes <= 1 ? '' : `\n  cause: ${errorText(cause, causes - 1)}`;
@@ -131,11 +132,12 @@ function errorText(error, causes) {
  * @param {Record<string, string | undefined>} env
  */
 function withoutSecrets(text, env) {
-  let told = text.includes('il') ? text.replace(SECRET, 'il$1_…') : text;
+  let safe = text.includes('il') ? text.replace(SECRET, 'il$1_…') : text;
   for (const name of SECRET_SETTINGS) {
     const secret = env[name]?.trim() ?? '';
-    if (secret.length >= SHORTEST_SECRET && told.includes(secret)) told = told.replaceAll(secret, `(${name})`);
+    if (secret.length >= MIN_SECRET_LENGTH && safe.includes(secret)) safe = safe.replaceAll(secret, `(${name})`);
   }
-  if (told.includes('uth')) told = told.replace(IN_ADDRESS, '$1…');
-  return processState().redactLog?.(told) ?? told;
+  if (safe.includes('uth')) safe = safe.replace(IN_ADDRESS, '$1…');
+  const redact = Reflect.get(globalThis, REDACT);
+  return redact === undefined ? safe : redact(safe);
 }

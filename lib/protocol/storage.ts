@@ -1,60 +1,7 @@
-import type { SessionState } from './agent-state';
+import * as z from 'zod';
+import { SessionState } from './field-schemas';
 
-/** How large the database is, what of it takes the room, and what is kept. Of all that is stored, whoever asks. */
-export interface Storage extends StorageSizes {
-  retention: RetentionRules;
-}
-
-/** How long what has happened is kept, as the server is set. What is open stays, however old it is. */
-export interface RetentionRules {
-  /** Days from when a turn was received, by the state of its session. Null is for ever. */
-  days: Record<SessionState, number | null>;
-  /** The same for what is of no session. */
-  elsewhereDays: number | null;
-  /** Days from when an entry of the audit was written. Null is for ever. */
-  auditDays: number | null;
-  /** Most bytes of the database, without the free ones: the oldest turns go first. Null is any size. */
-  maxBytes: number | null;
-  logs: LogRetentionRules;
-}
-
-/** How much of each agent's log is kept. */
-export interface LogRetentionRules {
-  /** From when a line was received. */
-  days: number;
-  /** Most bytes of messages. */
-  maxBytes: number;
-}
-
-export interface StorageSizes {
-  /** When the numbers were taken: they are kept for a while, and taken table by table. */
-  at: number;
-  bytes: number;
-  /** What was removed, and is used again before the database grows. */
-  freeBytes: number;
-  /**
-   * Where the parts come from: `measured`, page by page; or `estimated` from samples of the rows, so that only their sum is
-   * exact, where the database can't tell.
-   */
-  method: 'measured' | 'estimated';
-  /** The largest first. Their sum and the free space are the whole. */
-  parts: StoragePart[];
-}
-
-export interface StoragePart {
-  name: StoragePartName;
-  bytes: number;
-  /** The largest first. */
-  tables: StorageTable[];
-}
-
-export interface StorageTable {
-  name: string;
-  /** With its indexes. */
-  bytes: number;
-  /** What of it the indexes take; null where that is not known. */
-  indexBytes: number | null;
-}
+/** Size of the whole database, independent of the reader's scope, and its retention rules. */
 
 export const STORAGE_PARTS = [
   'events',
@@ -70,5 +17,56 @@ export const STORAGE_PARTS = [
   'access',
   'rest',
 ] as const;
+export const StoragePartName = z.enum(STORAGE_PARTS);
+export type StoragePartName = z.infer<typeof StoragePartName>;
 
-export type StoragePartName = (typeof STORAGE_PARTS)[number];
+export const LogRetentionRules = z
+  .object({
+    days: z.number().describe('Days since a line was received.'),
+    maxBytes: z.number().describe('Limit on the bytes of messages.'),
+  })
+  .describe('Retention of each agent’s log.');
+
+export const RetentionRules = z
+  .object({
+    days: z
+      .record(SessionState, z.number().nullable())
+      .describe('Days since a turn was received, by the state of its session; null: forever.'),
+    elsewhereDays: z.number().nullable().describe('The same for what belongs to no session.'),
+    auditDays: z.number().nullable().describe('Days since an audit entry was written; null: forever.'),
+    maxBytes: z
+      .number()
+      .nullable()
+      .describe('Limit on the bytes in use. Beyond it, the oldest turns are removed. Null: no limit.'),
+    logs: LogRetentionRules,
+  })
+  .describe('How long history is kept. Open turns stay, whatever their age.');
+export type RetentionRules = z.infer<typeof RetentionRules>;
+
+export const StorageTable = z.object({
+  name: z.string(),
+  bytes: z.number().describe('Including its indexes.'),
+  indexBytes: z.number().nullable().describe('Bytes of the indexes; null if unknown.'),
+});
+export type StorageTable = z.infer<typeof StorageTable>;
+
+export const StoragePart = z.object({
+  name: StoragePartName,
+  bytes: z.number(),
+  tables: z.array(StorageTable).describe('Largest first.'),
+});
+export type StoragePart = z.infer<typeof StoragePart>;
+
+const sizes = z.object({
+  at: z.number().describe('Time of the measurement, which is cached and done table by table.'),
+  bytes: z.number(),
+  freeBytes: z.number().describe('Freed space, reused before the database grows.'),
+  method: z
+    .enum(['measured', 'estimated'])
+    .describe('`measured`: page by page. `estimated`: from sampled rows, so that only the sum is exact.'),
+  parts: z.array(StoragePart).describe('Largest first. Together with the free space they are the whole.'),
+});
+export type StorageSizes = z.infer<typeof sizes>;
+
+export const Storage = sizes.extend({ retention: RetentionRules });
+export type Storage = z.infer<typeof Storage>;

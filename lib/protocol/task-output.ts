@@ -1,48 +1,30 @@
 import type { AgUiEvent } from './ag-ui';
-import { cutText } from './cut-text';
 import { fieldsOf, listOf, numberOf, textOf } from './fields';
 import { MAX_CAPTION, MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from './limits';
 import { utf8Length } from './log-text';
+import type { TaskOutput } from './read-models';
+import { truncateText } from './text';
 
 /**
- * What a background task has written to its output file, as far as it is kept: the newest `MAX_TASK_OUTPUT_BYTES`.
+ * The kept output of a background task: the newest `MAX_TASK_OUTPUT_BYTES` of its file.
  *
- * Ordering: a piece is what the file holds between two of its places. One that begins where the last one ended goes on
- * from it; one further on leaves a hole; one before that place starts over.
- * Failure: whatever an event says, it becomes some output. What is kept never depends on how the pieces were cut.
+ * Ordering: a piece covers a byte range of the file. One that starts where the last ended continues it; one further on
+ * leaves a hole; an earlier one starts the output over.
+ * Failure: every event yields some output, however malformed. The result does not depend on how pieces were cut.
  */
-export interface TaskOutput {
-  /** In the order of the file. Between two of them, and before the first one, something is not kept. */
-  parts: OutputPart[];
-  /** How many secrets the runner took out of what it told since it last started over. */
-  redacted: number;
-  /** When the last of it was written, on the runner's clock, as far as it said so; else when that was told. */
-  lastAt: number;
-  /** Nothing more comes. */
-  hasEnded: boolean;
-  /** Why the rest could not be read. */
-  error: string | null;
-}
 
-export interface OutputPart {
-  /** Bytes of the file. Of a part whose beginning was cut off, `from` is about right where its text is not as written. */
-  from: number;
-  to: number;
-  text: string;
-}
-
-/** How much its file holds, as far as was told. */
+/** Known size of the output file in bytes. */
 export function outputSize({ parts }: TaskOutput): number {
   return parts.at(-1)?.to ?? 0;
 }
 
-/** The output once these `task:output` have come, each with the time at which it was told. */
+/** The output after further `task:output` events, each with its `occurredAt`. */
 export function appendOutputs(
   output: TaskOutput | null,
-  told: Iterable<readonly [event: AgUiEvent, occurredAt: number]>,
+  events: Iterable<readonly [event: AgUiEvent, occurredAt: number]>,
 ): TaskOutput | null {
   let draft: OutputDraft | null = null;
-  for (const [event, occurredAt] of told) {
+  for (const [event, occurredAt] of events) {
     draft ??= new OutputDraft(output);
     draft.add(event, occurredAt);
   }
@@ -51,7 +33,7 @@ export function appendOutputs(
 
 const NOTHING = { redacted: 0, lastAt: 0, hasEnded: false, error: null };
 
-/** A part whose text has not been joined. */
+/** A part whose text is not joined yet. */
 interface DraftPart {
   from: number;
   to: number;
@@ -59,11 +41,11 @@ interface DraftPart {
 }
 
 /**
- * An output to which pieces are added: each takes the time that its own length takes, however much there is. What is
- * beyond the limits goes in the end, and in between once it is as much again.
+ * A mutable output. Adding a piece takes time proportional to the piece. Output beyond the limits is dropped at the end,
+ * and in between once it has doubled.
  */
 export class OutputDraft {
-  #said: Omit<TaskOutput, 'parts'> = NOTHING;
+  #summary: Omit<TaskOutput, 'parts'> = NOTHING;
   #parts: DraftPart[] = [];
   #bytes = 0;
 
@@ -78,43 +60,43 @@ export class OutputDraft {
       return;
     }
     const text = textOf(value.text) ?? '';
-    const why = textOf(value.error);
-    const { redacted, hasEnded, error } = this.#said;
-    this.#said = {
-      redacted: Math.min(redacted + (placeOf(value.redacted) ?? 0), Number.MAX_SAFE_INTEGER),
-      lastAt: text === '' ? this.#said.lastAt || occurredAt : (placeOf(value.written_at) ?? occurredAt),
+    const failure = textOf(value.error);
+    const { redacted, hasEnded, error } = this.#summary;
+    this.#summary = {
+      redacted: Math.min(redacted + (countOf(value.redacted) ?? 0), Number.MAX_SAFE_INTEGER),
+      lastAt: text === '' ? this.#summary.lastAt || occurredAt : (countOf(value.written_at) ?? occurredAt),
       hasEnded: value.ended === true || (hasEnded && text === ''),
-      error: why !== null ? cutText(why, MAX_CAPTION) : text === '' ? error : null,
+      error: failure !== null ? truncateText(failure, MAX_CAPTION) : text === '' ? error : null,
     };
-    if (text !== '') this.#addPiece(text, placeOf(value.redacted) ?? 0, placeOf(value.from), placeOf(value.to));
-    if (this.#bytes > 2 * MAX_TASK_OUTPUT_BYTES || this.#parts.length > 2 * MAX_OUTPUT_PARTS) this.#letGo();
+    if (text !== '') this.#addPiece(text, countOf(value.redacted) ?? 0, countOf(value.from), countOf(value.to));
+    if (this.#bytes > 2 * MAX_TASK_OUTPUT_BYTES || this.#parts.length > 2 * MAX_OUTPUT_PARTS) this.#dropExcess();
   }
 
   result(): TaskOutput {
-    this.#letGo();
+    this.#dropExcess();
     const parts = this.#parts.map(({ pieces, ...place }) => ({
       ...place,
       text: pieces.map(({ text }) => text).join(''),
     }));
-    return { ...this.#said, parts };
+    return { ...this.#summary, parts };
   }
 
-  /** Goes on from an output, whatever there was. */
-  #begin({ parts, ...said }: TaskOutput): void {
-    this.#said = said;
+  /** Replaces everything by an output. */
+  #begin({ parts, ...summary }: TaskOutput): void {
+    this.#summary = summary;
     this.#parts = parts.map(({ text, ...place }) => ({ ...place, pieces: [{ text, bytes: utf8Length(text) }] }));
     this.#bytes = this.#parts.reduce((sum, { pieces }) => sum + (pieces[0]?.bytes ?? 0), 0);
   }
 
-  #addPiece(text: string, redacted: number, saidFrom: number | null, saidTo: number | null): void {
+  #addPiece(text: string, redacted: number, givenFrom: number | null, givenTo: number | null): void {
     const last = this.#parts.at(-1);
     const bytes = utf8Length(text);
-    const from = saidFrom ?? last?.to ?? 0;
-    const to = Math.max(from, saidTo ?? from + bytes);
+    const from = givenFrom ?? last?.to ?? 0;
+    const to = Math.max(from, givenTo ?? from + bytes);
     const startsOver = last !== undefined && from < last.to;
     if (startsOver) {
       [this.#parts, this.#bytes] = [[], 0];
-      this.#said.redacted = redacted;
+      this.#summary.redacted = redacted;
     }
     this.#bytes += bytes;
     if (last === undefined || startsOver || from > last.to) this.#parts.push({ from, to, pieces: [{ text, bytes }] });
@@ -124,8 +106,8 @@ export class OutputDraft {
     }
   }
 
-  /** Leaves the longest end of it that may be kept. */
-  #letGo(): void {
+  /** Keeps the longest tail within the limits. */
+  #dropExcess(): void {
     for (const { pieces } of this.#parts.splice(0, Math.max(0, this.#parts.length - MAX_OUTPUT_PARTS))) {
       for (const { bytes } of pieces) this.#bytes -= bytes;
     }
@@ -140,12 +122,12 @@ export class OutputDraft {
       }
       part.pieces.splice(0, gone);
       const [first] = part.pieces;
-      const tooMuch = this.#bytes - cut - MAX_TASK_OUTPUT_BYTES;
-      if (first !== undefined && tooMuch > 0) {
-        const text = lastBytes(first.text, first.bytes - tooMuch);
-        const left = utf8Length(text);
-        cut += first.bytes - left;
-        part.pieces[0] = { text, bytes: left };
+      const excess = this.#bytes - cut - MAX_TASK_OUTPUT_BYTES;
+      if (first !== undefined && excess > 0) {
+        const text = lastBytes(first.text, first.bytes - excess);
+        const leftBytes = utf8Length(text);
+        cut += first.bytes - leftBytes;
+        part.pieces[0] = { text, bytes: leftBytes };
       }
       this.#bytes -= cut;
       part.from = Math.min(part.from + cut, part.to);
@@ -157,31 +139,31 @@ export class OutputDraft {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The longest end of a text that has at most so many bytes as UTF-8. */
+/** The longest tail of a text of at most `most` UTF-8 bytes. */
 function lastBytes(text: string, most: number): string {
   const bytes = encoder.encode(text);
   let from = bytes.length - most;
-  // never within a character
+  // not within a character
   while (from < bytes.length && ((bytes[from] as number) & 0xc0) === 0x80) from += 1;
   return decoder.decode(bytes.subarray(from));
 }
 
 function storedOutput({ parts, redacted, lastAt, hasEnded, error }: Record<string, unknown>): TaskOutput {
-  const said = listOf(parts).map((part) => {
+  const stored = listOf(parts).map((part) => {
     const { from, to, text } = fieldsOf(part);
-    const start = placeOf(from) ?? 0;
-    return { from: start, to: Math.max(start, placeOf(to) ?? 0), text: textOf(text) ?? '' };
+    const start = countOf(from) ?? 0;
+    return { from: start, to: Math.max(start, countOf(to) ?? 0), text: textOf(text) ?? '' };
   });
   return {
-    parts: said.filter(({ text }) => text !== ''),
-    redacted: placeOf(redacted) ?? 0,
-    lastAt: placeOf(lastAt) ?? 0,
+    parts: stored.filter(({ text }) => text !== ''),
+    redacted: countOf(redacted) ?? 0,
+    lastAt: countOf(lastAt) ?? 0,
     hasEnded: hasEnded === true,
     error: textOf(error),
   };
 }
 
-function placeOf(value: unknown): number | null {
+function countOf(value: unknown): number | null {
   const number = numberOf(value);
   return number !== null && Number.isSafeInteger(number) && number >= 0 ? number : null;
 }

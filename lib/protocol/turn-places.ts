@@ -1,95 +1,106 @@
-import type { TurnTrigger } from './ag-ui';
-import type { Position } from './position';
+import * as z from 'zod';
+import { TurnKind, TurnTrigger } from './ag-ui';
+import { Position } from './field-schemas';
 
-export type TurnKind = 'user' | 'between-run' | 'none';
-export type TurnState = 'open' | 'finished' | 'failed' | 'interrupted';
+/** Turns, and what the turn projection remembers between two events. */
 
-/** A turn without what happened in it. */
-export interface TurnHeader {
-  id: string;
-  kind: TurnKind;
-  state: TurnState;
-  /** Where the turn began. Turns are ordered by it; it is also the cursor for `before`. */
-  position: Position;
-  trigger: TurnTrigger | null;
-  userMessageIds: string[];
-  parentTurnId: string | null;
-  startedAt: number;
-  endedAt: number | null;
-  error: { message: string; code: string | null } | null;
-  /** The agent did not say that it ended: its silence, or what it did next, did. Left out if it said so. */
-  inferred?: true;
-}
+export const TurnState = z.enum(['open', 'finished', 'failed', 'interrupted']);
+export type TurnState = z.infer<typeof TurnState>;
 
-/** The header of what stands outside any turn; it is never open. */
-export function outsideTurn(id: string, position: Position, startedAt: number): TurnHeader {
-  return {
-    id,
-    kind: 'none',
-    state: 'finished',
-    position,
-    trigger: null,
-    userMessageIds: [],
-    parentTurnId: null,
-    startedAt,
-    endedAt: startedAt,
-    error: null,
-  };
-}
+export const TurnHeader = z
+  .object({
+    id: z.string(),
+    kind: TurnKind,
+    state: TurnState,
+    position: Position.describe('Start of the turn. Turns are ordered by it, and `before` accepts it.'),
+    trigger: TurnTrigger.nullable(),
+    userMessageIds: z.array(z.string()),
+    parentTurnId: z.string().nullable(),
+    startedAt: z.number(),
+    endedAt: z.number().nullable(),
+    error: z.object({ message: z.string(), code: z.string().nullable() }).nullable(),
+    inferred: z
+      .literal(true)
+      .optional()
+      .describe('The end follows from the agent’s silence or next act; the agent did not report it.'),
+  })
+  .describe('A turn without its items.');
+export type TurnHeader = z.infer<typeof TurnHeader>;
 
-export type FoldedType = 'TEXT_MESSAGE_CONTENT' | 'TOOL_CALL_ARGS' | 'REASONING_MESSAGE_CONTENT';
+export const FoldedType = z.enum(['TEXT_MESSAGE_CONTENT', 'TOOL_CALL_ARGS', 'REASONING_MESSAGE_CONTENT']);
+export type FoldedType = z.infer<typeof FoldedType>;
 
-/** An open message, reasoning, tool call or request: events about it go where it began. */
-export interface Home {
-  /** `task:<id>` under a task. */
-  turnId: string;
-  position: Position;
-  role: string | null;
-  /**
-   * Set while deltas arrive: they fold into one row when it ends. `never`: it began without a START event. `chunks`: some
-   * of it came in chunks, without which its deltas are not the whole.
-   */
-  streaming: FoldedType | 'never' | 'chunks' | null;
-}
+export const Home = z
+  .object({
+    turnId: z.string().describe('`task:<id>` under a task.'),
+    position: Position,
+    role: z.string().nullable(),
+    streaming: z
+      .union([FoldedType, z.enum(['never', 'chunks'])])
+      .nullable()
+      .describe(
+        'Set while deltas arrive; at the end they fold into one row. `never`: it started without a START event. `chunks`: part of it came in chunks, so its deltas are not the whole.',
+      ),
+  })
+  .describe('An open message, thought, tool call or request: events about it go where it started.');
+export type Home = z.infer<typeof Home>;
 
-/** A user message or task end that no turn has answered yet. */
-export interface Unanswered {
-  id: string;
-  runId: string | null;
-  turnId: string;
-  position: Position;
-  /** Of a message: it waits for its agent, which has not seen it, so no run can mean it without naming it. */
-  queued?: true;
-  /** Of a task's end: it is another session's task, of which only was told here. */
-  ofSessionId?: string;
-  /** Of a task's end: another session's agent was told of it, which woke nobody here. */
-  isToldElsewhere?: true;
-}
+export const Unanswered = z
+  .object({
+    id: z.string(),
+    runId: z.string().nullable(),
+    turnId: z.string(),
+    position: Position,
+    queued: z
+      .literal(true)
+      .optional()
+      .describe('For a message: the agent has not seen it yet, so a run answers it only by naming it.'),
+    ofSessionId: z
+      .string()
+      .optional()
+      .describe('For a task’s end: the other session that owns the task, whose end was reported here.'),
+    isToldElsewhere: z
+      .literal(true)
+      .optional()
+      .describe('For a task’s end: another session’s agent was informed, which woke no turn here.'),
+  })
+  .describe('A user message or task end that no turn has answered yet.');
+export type Unanswered = z.infer<typeof Unanswered>;
 
-export interface Chunked {
-  task: string | null;
-  kind: string;
-  id: string;
-}
+export const Chunked = z.object({ task: z.string().nullable(), kind: z.string(), id: z.string() });
+export type Chunked = z.infer<typeof Chunked>;
 
-/** What the projection remembers between two events. JSON, and bounded by what is open, not by what has happened. */
-export interface TurnPlaces {
-  openTurn: TurnHeader | null;
-  /** The open turn has not said whom it answers and has shown nothing yet: a person's message in it is what it answers. */
-  awaitsMessage?: true;
-  /** The `none` turn that collects what happens outside any turn, until the next turn opens. */
-  outside: TurnHeader | null;
-  homes: Record<string, Home>;
-  /** What is being told in chunks, of the agent itself (`task` null) and of each subagent: later chunks need not name it. */
-  chunks?: readonly Chunked[];
-  userMessages: Unanswered[];
-  endedTasks: Unanswered[];
-  /** The newest finished turns, each with the last message it answers: their runs may be repeated. */
-  finished?: readonly { id: string; position: Position; messageId: string | null }[];
-  /** The finished run that is being repeated: its events stand in its turn. */
-  retold?: string;
-  /** The newest start or end of the newest tasks: a repetition shows on the task's card alone. */
-  tasksTold?: readonly { task: string; phase: string; position: Position }[];
-}
-
-export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };
+export const TurnPlaces = z
+  .object({
+    openTurn: TurnHeader.nullable(),
+    awaitsMessage: z
+      .literal(true)
+      .optional()
+      .describe(
+        'The open turn has named no message and shown nothing yet: the next user message in it is what it answers.',
+      ),
+    outside: TurnHeader.nullable().describe('The `none` turn that collects events until the next turn opens.'),
+    homes: z.record(z.string(), Home),
+    chunks: z
+      .array(Chunked)
+      .readonly()
+      .optional()
+      .describe('Streams in chunks, of the agent (`task` null) and of each subagent: later chunks need not name them.'),
+    userMessages: z.array(Unanswered),
+    endedTasks: z.array(Unanswered),
+    finished: z
+      .array(z.object({ id: z.string(), position: Position, messageId: z.string().nullable() }))
+      .readonly()
+      .optional()
+      .describe('The newest finished turns, each with the last message it answers: their runs may be repeated.'),
+    retold: z.string().optional().describe('The finished run that is being repeated: its events stay in its turn.'),
+    tasksTold: z
+      .array(z.object({ task: z.string(), phase: z.string(), position: Position }))
+      .readonly()
+      .optional()
+      .describe('The newest start or end of the newest tasks: a repetition only updates the task’s card.'),
+  })
+  .describe(
+    'Memory of the turn projection between two events. Its size depends on what is open, not on how much has happened.',
+  );
+export type TurnPlaces = z.infer<typeof TurnPlaces>;

@@ -1,7 +1,6 @@
-import { AppError, withErrors } from '@interlude/protocol/errors';
+import { AppError, requestIdOf, withErrors } from '@interlude/protocol/errors';
 import type { OpenApiDocument } from '@interlude/protocol/open-api';
 import { redactedFor } from '@interlude/protocol/redaction/outlets';
-import { requestIdOf } from '@interlude/protocol/request-id';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
 import { type Database, databaseOptions, openDatabase } from '@/db/client';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { fieldsOf, listOf, parseJson } from '@interlude/protocol/fields';
 import { say, turn } from '@interlude/runner/cli/demo/scripted-model.mjs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';

@@ -1,4 +1,4 @@
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 
 export interface WorkLine {
   level: LogLevel;

@@ -1,6 +1,6 @@
-import { type Activity, MOST_MEASURED } from '@interlude/protocol/activity';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { AgentDetail } from '@interlude/protocol/read-models';
+import { type Activity, MAX_MEASURED } from '@interlude/protocol/read-models';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';
@@ -88,7 +88,7 @@ export function describeFleetContract(name: string, makeTarget: () => Promise<Se
       });
       const after = await activity();
       expect(sum(after)).toBeGreaterThanOrEqual(sum(before) + 4);
-      expect(ended(after)).toBe(Math.min(MOST_MEASURED, ended(before) + 1));
+      expect(ended(after)).toBe(Math.min(MAX_MEASURED, ended(before) + 1));
       expect(after.tasks.map(({ fromMs, toMs }) => [fromMs, toMs]).at(-1)).toEqual([3_600_000, null]);
       expect((await target.get('/api/v1/activity?minutes=0')).status).toBe(400);
       expect((await target.get('/api/v1/activity?minutes=2000')).status).toBe(400);

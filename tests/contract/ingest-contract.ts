@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
+import { parseWellFormed } from '@interlude/protocol/json';
 import { MAX_JSON_DEPTH, MAX_RECORD_BYTES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
-import { parseWellFormed } from '@interlude/protocol/well-formed';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, type IngestTarget, ingest, marker, record, sendEvents } from '../support/ingest-target';
 

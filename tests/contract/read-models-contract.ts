@@ -1,5 +1,4 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { noSessions, SESSION_STATES } from '@interlude/protocol/agent-state';
 import { positionToNumber } from '@interlude/protocol/position';
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type {
@@ -14,6 +13,7 @@ import type {
   TranscriptPage,
   Turn,
 } from '@interlude/protocol/read-models';
+import { noSessions, SESSION_STATES } from '@interlude/protocol/session-states';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, ingest, record } from '../support/ingest-target';
 import type { ServerTarget } from '../support/server-target';

@@ -45,7 +45,7 @@ test('the API page offers its OpenAPI document as a download', async () => {
   const page = await it.open('/settings/api');
   await live(page);
   const saves = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'an OpenAPI 3.1 document' }).click();
+  await page.getByRole('link', { name: 'the OpenAPI 3.1 document' }).click();
   const document = JSON.parse(await readFile(await (await saves).path(), 'utf8')) as OpenApiDocument;
   expect(Object.keys(document.paths)).toContain('/api/v1/sessions/{sessionId}/messages');
   await it.leave(page);

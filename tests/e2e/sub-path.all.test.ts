@@ -173,7 +173,6 @@ test('no request, link or cookie of any page leaves the path', async () => {
     '/settings/audit',
     '/settings/storage',
     '/settings/api',
-    '/settings/api/types/Error',
   ]) {
     await page.goto(`${pages}${path}`);
     await page.getByRole('heading').first().waitFor();

@@ -1,4 +1,4 @@
-import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/access';
 import type { MessageAnswer } from '@interlude/protocol/commands';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GENESIS_HASH, hashOf } from '@/lib/server/access/audit';

@@ -62,7 +62,7 @@ test.each(['interlude', '/interlude/', '/../a', '/a b', '//host'])(
   async (path) => {
     const end = await refused([], { INTERLUDE_BASE_PATH: path });
     expect(end.exitCode).toBe(2);
-    expect(end.stderr).toMatch(/^interlude: INTERLUDE_BASE_PATH is "[^\n]+; give a path such as \/interlude[^\n]+\n$/);
+    expect(end.stderr).toMatch(/^interlude: INTERLUDE_BASE_PATH is "[^\n]+; set a path such as \/interlude[^\n]+\n$/);
   },
 );
 

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '@/db/client';

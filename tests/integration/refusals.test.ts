@@ -1,5 +1,4 @@
-import type { Me } from '@interlude/protocol/access';
-import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type { AuditCheck, AuditEntry, AuditPage, Me } from '@interlude/protocol/access';
 import { AppError } from '@interlude/protocol/errors';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OWNER } from '@/lib/server/access/principal';

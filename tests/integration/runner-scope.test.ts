@@ -1,5 +1,5 @@
 import type { NewToken } from '@interlude/protocol/access';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorOf, record } from '../support/ingest-target';
 import { type InProcessServer, inProcessServer } from '../support/server-target';

@@ -190,8 +190,8 @@ export const LIVE = [
   {
     name: 'appends a whole text to the deltas it replaces',
     file: 'lib/protocol/projections/grown.ts',
-    find: 'const isWhole = interludeOf(event).whole === true;',
-    replace: 'const isWhole = interludeOf(event).whole === null;',
+    find: 'const isWhole = readInterlude(event).whole === true;',
+    replace: 'const isWhole = readInterlude(event).whole === null;',
     test: 'tests/unit/projections/items.test.ts',
   },
   {

@@ -162,7 +162,7 @@ export const PAGE = [
   },
   {
     name: 'lets quoted words end their quotes',
-    file: 'lib/protocol/quotes.ts',
+    file: 'lib/protocol/text.ts',
     find: "return text.replace(DOUBLE_QUOTES, '\"');",
     replace: 'return text;',
     test: 'tests/ui/agent-words.test.tsx',

@@ -176,7 +176,7 @@ export const STATE = [
   },
   {
     name: 'counts a reply as overdue of an agent unable to reply',
-    file: 'lib/protocol/session-standing.ts',
+    file: 'lib/protocol/session-predicates.ts',
     find: "new Set(['needs-input', 'failed', 'exited']);",
     replace: "new Set(['needs-input', 'failed']);",
     test: 'tests/unit/commands/overdue-replies.test.ts',

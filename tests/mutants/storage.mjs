@@ -163,7 +163,7 @@ export const STORAGE = [
   {
     name: 'matches a regex over the whole of a long line',
     file: 'lib/protocol/projections/log-regex.ts',
-    find: 'compiled.test(cutText(message, reach))',
+    find: 'compiled.test(truncateText(message, reach))',
     replace: 'compiled.test(message)',
     test: 'tests/unit/projections/log-filter.test.ts',
   },

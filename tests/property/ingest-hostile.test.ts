@@ -1,5 +1,5 @@
 import { EventType } from '@ag-ui/core';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { foldItems } from '@interlude/protocol/projections/items';
 import { EMPTY_TRANSCRIPT, foldTranscript } from '@interlude/protocol/projections/transcript';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { unmarked } from '@interlude/protocol/with-interlude';
+import { withoutServerMarks } from '@interlude/protocol/interlude-metadata';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
 import { arbitraryBatches } from '../support/arbitrary-events';
@@ -30,7 +30,7 @@ it('gives the same turns, texts, tasks and obligations as the projections alone,
             target,
             batch.map((event, index) => record(from + index + 1, { agentId: 'a1', occurredAt: 5_000, event })),
           );
-          for (const entry of reference.append(batch.map(unmarked))) places.push(entry.position);
+          for (const entry of reference.append(batch.map(withoutServerMarks))) places.push(entry.position);
           from += batch.length;
         }
         expect(await storedModel()).toEqual(referenceModel(reference, places));

@@ -1,4 +1,4 @@
-import { isId } from '@interlude/protocol/is-id';
+import { isId } from '@interlude/protocol/fields';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type InProcessTarget, inProcessTarget, record, sendEvents } from '../support/ingest-target';

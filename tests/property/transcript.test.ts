@@ -1,6 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { comparePositions } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import {
   awaitOlder,
   foldTranscript,
@@ -9,7 +10,6 @@ import {
   transcriptFromPage,
 } from '@interlude/protocol/projections/transcript';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { arbitraryBatches } from '../support/arbitrary-events';

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentDetail, SessionDetail, TranscriptPage } from '@interlude/protocol/read-models';
 import { expect, onTestFinished } from 'vitest';
 import { PNG } from './attachments';

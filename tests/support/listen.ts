@@ -1,4 +1,3 @@
-import { parseTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import { streamToBody } from '@/lib/server/access/streamed-response';
 import type { FanOut, Subscription } from '@/lib/server/fan-out/fan-out';

@@ -1,12 +1,13 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue } from '@interlude/protocol/event-fields';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customName, customValue } from '@interlude/protocol/event-fields';
 import { comparePositions } from '@interlude/protocol/position';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@interlude/protocol/read-models';
-import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@interlude/protocol/turn-places';
+import type { TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 import { tasksSpokenOf } from '@/lib/server/ingest/task-owners';
 import { foldObligations, foldTasks, turnFromEvents } from './folds';
 

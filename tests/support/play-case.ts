@@ -2,7 +2,6 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
-import type { SessionState } from '@interlude/protocol/agent-state';
 import type { Task, Turn } from '@interlude/protocol/read-models';
 import { play, readRecording } from '@interlude/runner/cli/recording';
 import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';

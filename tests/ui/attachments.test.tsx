@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { foldItems } from '@interlude/protocol/projections/items';
 import { EMPTY_TRANSCRIPT } from '@interlude/protocol/projections/transcript';
 import type { MessageItem } from '@interlude/protocol/read-models';

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { act, cleanup, createEvent, fireEvent, render, screen } from '@testing-library/react';
 import { createRef } from 'react';
@@ -125,7 +125,7 @@ describe('the composer', () => {
 
   it('says that a message waits when the agent is away, and is disabled when the session has ended', () => {
     const { field, change } = open({ agent: { connection: 'away', connectedSince: 1 } });
-    screen.getByText('The agent is away: the message waits.');
+    screen.getByText('Agent offline. Your message will be sent when it reconnects.');
     expect(field.disabled).toBe(false);
     change({ ended: 'The agent of this session has ended.' });
     screen.getByText('The agent of this session has ended.');

@@ -1,7 +1,8 @@
 // @vitest-environment happy-dom
 
 import type { Frame } from '@interlude/protocol/frames';
-import { type InboxItem, type InboxList, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
+import { noItems } from '@interlude/protocol/inbox-kinds';
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { DesktopNotices } from '@/components/inbox/desktop-notices';

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import { type Activity, durationSteps } from '@interlude/protocol/activity';
+import { type Activity, durationSteps } from '@interlude/protocol/read-models';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';

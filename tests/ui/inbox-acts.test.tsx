@@ -1,10 +1,10 @@
 // @vitest-environment happy-dom
 
 import type { MarkInbox } from '@interlude/protocol/commands';
-import { type InboxItem, type InboxList, type InboxMarked, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList, InboxMarked, WebhookDeliveries, WebhookStatus } from '@interlude/protocol/inbox';
+import { noItems } from '@interlude/protocol/inbox-kinds';
 import type { Obligation, SessionObligations, SessionSummary, TranscriptPage } from '@interlude/protocol/read-models';
 import { API_BASE } from '@interlude/protocol/version';
-import type { WebhookDeliveries, WebhookStatus } from '@interlude/protocol/webhook';
 import { cleanup, fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { InboxPage } from '@/components/inbox/inbox-page';
@@ -97,7 +97,7 @@ it('retries a failed session with what it was asked last, and says what becomes 
     position: '10',
     hasMore: false,
   } satisfies TranscriptPage;
-  const reason = 'No runner listens for this agent: the message waits.';
+  const reason = 'Agent offline. Your message will be sent when it reconnects.';
   answers['/sessions/s1/messages'] = { messageId: 'm9', delivery: 'queued', sending: { kind: 'queued', reason } };
   open([failure]);
   press('Retry: “Out of credit”');
@@ -183,7 +183,7 @@ describe('a result that was not delivered', () => {
     here({ wakeable: false });
     open([item]);
     press('Wake the agent: “npm test”: failed, exit code 3');
-    expect(await screen.findByText(/^It is idle and does not listen/)).toBeDefined();
+    expect(await screen.findByText(/^The agent is idle and can’t receive messages/)).toBeDefined();
   });
 });
 

@@ -1,4 +1,4 @@
-import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
+import type { DesiredLogLevel } from '@interlude/protocol/commands';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
 import { type LevelSource, levelWords } from '@/components/logs/level-words';

@@ -1,4 +1,4 @@
-import type { OutputPart, TaskOutput } from '@interlude/protocol/task-output';
+import type { OutputPart, TaskOutput } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { endOfOutput, findInOutput, MOST_HITS, outputRows, stretchesOf } from '@/components/tasks/output-rows';

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import type { OutputPart, TaskOutput } from '@interlude/protocol/task-output';
+import type { OutputPart, TaskOutput } from '@interlude/protocol/read-models';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { OutputView } from '@/components/tasks/output-view';

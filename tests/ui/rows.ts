@@ -1,4 +1,3 @@
-import { noSessions } from '@interlude/protocol/agent-state';
 import type { InboxItem } from '@interlude/protocol/inbox';
 import type {
   AgentSummary,
@@ -12,6 +11,7 @@ import type {
   ToolCallItem,
   Turn,
 } from '@interlude/protocol/read-models';
+import { noSessions } from '@interlude/protocol/session-states';
 
 /** Rows of the read models, whole, of which a test says only what matters to it. */
 

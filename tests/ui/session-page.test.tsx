@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import { noSessions } from '@interlude/protocol/agent-state';
+import { noSessions } from '@interlude/protocol/session-states';
 import { API_BASE } from '@interlude/protocol/version';
 import { cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from 'vitest';

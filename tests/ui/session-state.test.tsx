@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 
-import { noSessions } from '@interlude/protocol/agent-state';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import type { SessionDelivery, SessionSummary } from '@interlude/protocol/read-models';
+import { noSessions } from '@interlude/protocol/session-states';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 
-import type { AuditCheck, AuditEntry, AuditRemoved, AuditPage as Page } from '@interlude/protocol/audit';
+import type { AuditCheck, AuditEntry, AuditRemoved, AuditPage as Page } from '@interlude/protocol/access';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';

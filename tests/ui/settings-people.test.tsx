@@ -128,7 +128,7 @@ it.each([
   [true, ['You', 'Access', 'Members', 'Audit', 'Storage', 'API']],
   [false, ['You', 'API']],
 ])('leads to the pages that a visitor may see (admin: %s)', async (isAdmin, places) => {
-  history.replaceState(null, '', '/settings/api/sessions');
+  history.replaceState(null, '', '/settings/api');
   await open(<SettingsNav isAdmin={isAdmin} />);
   const links = screen.getAllByRole('link');
   expect(links.map(({ textContent }) => textContent)).toEqual(places);

@@ -1,4 +1,5 @@
-import type { Attachment, AttachmentKind } from '@interlude/protocol/attachments';
+import type { AttachmentKind } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { UploadOutcome } from '@/components/composer/upload-attachment';
 import { textWith, UploadList } from '@/components/composer/upload-list';

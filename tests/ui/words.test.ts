@@ -1,4 +1,4 @@
-import { formatDuration, spanOf } from '@interlude/protocol/duration';
+import { formatDuration, formatSpan } from '@interlude/protocol/time';
 import { describe, expect, it } from 'vitest';
 import {
   CONNECTION_EVENTS,
@@ -51,7 +51,7 @@ describe('times', () => {
     [119_000, '119 s'],
     [7_200_000, '2 h'],
     [172_800_000, '2 days'],
-  ])('a sentence says of %i ms %s', (ms, shown) => expect(spanOf(ms)).toBe(shown));
+  ])('a sentence says of %i ms %s', (ms, shown) => expect(formatSpan(ms)).toBe(shown));
 
   it('counts one thing in the singular', () => {
     expect([plural(0, 'task'), plural(1, 'task'), plural(2, 'task')]).toEqual(['0 tasks', '1 task', '2 tasks']);

@@ -1,4 +1,4 @@
-import { unplaced } from '@interlude/protocol/base-path.mjs';
+import { withoutBasePath } from '@interlude/protocol/base-path.mjs';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 /** Every route but pages, wherever no front door handles it before Next: see lib/server/routes.ts. */
@@ -19,7 +19,7 @@ export {
 /** Removes the base path. */
 function inside(request: Request): Request {
   const url = new URL(request.url);
-  const path = unplaced(url.pathname);
+  const path = withoutBasePath(url.pathname);
   if (path === null || path === url.pathname) return request;
   url.pathname = path;
   return new Request(url, request);

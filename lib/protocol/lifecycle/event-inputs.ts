@@ -1,19 +1,28 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
-import { customName, customValue, idField, pick, pickId, pickText, subagentTaskId } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
-import { taskEndTold } from '../task-end';
+import type { AgUiEvent } from '../ag-ui';
+import {
+  CUSTOM,
+  customName,
+  customValue,
+  idField,
+  pick,
+  pickId,
+  pickText,
+  subagentTaskId,
+  taskEndOf,
+} from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import type { InputOf, Kind } from './grammar';
 
-/** The input that an event is for one thing of its session. */
+/** An event's input for one entity of its session. */
 export type EventInput<K extends Kind = Kind> = {
   [One in K]: {
     kind: One;
-    /** Of a turn null: the one that is open. Of a task its own id, which all of its runs share. */
+    /** For a turn null: the open one. For a task the id that all its runs share. */
     id: One extends 'turn' ? string | null : string;
     input: InputOf<One>;
-    /** The task whose subagent speaks; null: the agent itself. */
+    /** The task whose subagent acts; null: the agent itself. */
     by: string | null;
-    /** The run of a task. Null: it has one run, or its newest is meant. */
+    /** The run of a task; null: its only or newest one. */
     runId: string | null;
   };
 }[K];
@@ -33,7 +42,7 @@ function read<K extends Kind>(kind: K, field: string, ...inputs: InputOf<K>[]): 
 
 const delta = (kind: 'text' | 'thought'): Read => {
   const [whole, more] = [read(kind, 'messageId', 'whole'), read(kind, 'messageId', 'delta')];
-  return (event) => (interludeOf(event).whole === true ? whole(event) : more(event));
+  return (event) => (readInterlude(event).whole === true ? whole(event) : more(event));
 };
 
 function task(input: InputOf<'task'>): Read {
@@ -41,9 +50,9 @@ function task(input: InputOf<'task'>): Read {
     const value = customValue(event);
     const id = pickId(value, 'task_id', 'taskId');
     if (id === null) return NONE;
-    const end = taskEndTold(event);
-    // The server found a task in its runner's list that it had presumed lost.
-    const isBack = pickText(value, 'status') === 'running' && interludeOf(event).presumed === true;
+    const end = taskEndOf(event);
+    // a task presumed lost is in its runner's list again
+    const isBack = pickText(value, 'status') === 'running' && readInterlude(event).presumed === true;
     const ended = end === null ? [] : [end === 'lost' ? ('presume' as const) : ('end' as const)];
     const inputs = input === 'start' || isBack ? ['start' as const, ...ended] : end === null ? [input] : ended;
     const about = { kind: 'task', id, by: null, runId: pickId(value, 'run_id', 'runId') } as const;
@@ -62,7 +71,7 @@ function request(input: (outcome: string | null) => InputOf<'request'>): Read {
 
 type Bracket = 'step' | 'subagent' | 'span';
 
-/** Steps, subagents and spans of reasoning may have the same names, and so may the steps of two subagents. */
+/** Distinguishes steps, subagents and reasoning spans of the same name, and equal steps of two subagents. */
 export function bracketId(bracket: Bracket, name: string, by: string | null = null): string {
   return JSON.stringify([bracket, name, by]);
 }
@@ -95,7 +104,7 @@ const BY_TYPE: Readonly<Record<string, Read>> = {
   TOOL_CALL_START: read('call', 'toolCallId', 'start'),
   TOOL_CALL_ARGS: read('call', 'toolCallId', 'args'),
   TOOL_CALL_CHUNK: read('call', 'toolCallId', 'start', 'args'),
-  // Older AG-UI clients give the result with the end.
+  // older AG-UI clients send the result with the end
   TOOL_CALL_END: (event) => (pick(event, 'result') === undefined ? callEnds : callIsAnswered)(event),
   TOOL_CALL_RESULT: read('call', 'toolCallId', 'result'),
   STEP_STARTED: bracket('step', 'stepName', 'start'),
@@ -117,8 +126,8 @@ const BY_NAME: Readonly<Record<string, Read>> = {
 };
 
 /**
- * The inputs of an event for the things it names, in order; none for an event that opens and ends nothing. Inputs that
- * follow from another thing's end, such as the cut of a call whose turn ends, are not among them.
+ * The inputs of an event for the entities it names, in order. Excludes inputs that follow from another entity's end, for
+ * example the cut of a call whose turn ends.
  */
 export function inputsOf(event: AgUiEvent): readonly EventInput[] {
   const name = customName(event);
@@ -126,20 +135,20 @@ export function inputsOf(event: AgUiEvent): readonly EventInput[] {
   return Object.hasOwn(table, key) ? (table[key]?.(event) ?? NONE) : NONE;
 }
 
-/** A name for every thing that an event may be about. */
+/** An id for every entity that an event may name. */
 const NAMES = { runId: '-', messageId: '-', toolCallId: '-', stepName: '-', subagentRunId: '-' };
 
-/** The kind of thing that events of this type are about, whether or not they name it; null for other types. */
+/** The kind of entity that events of a type are about, even without its id; null for other types. */
 export function kindOf(type: string): Kind | null {
   return inputsOf({ type, ...NAMES })[0]?.kind ?? null;
 }
 
-/** Whether the event says that the agent's process is gone, and with it everything that was open. */
+/** Whether the event reports the end of the agent's process, which ends everything open. */
 export function endsSession(event: AgUiEvent): boolean {
   return customName(event) === CUSTOM.sessionEnded;
 }
 
-/** Whether the event says that the agent's process is there, again or for the first time. */
+/** Whether the event shows that the agent's process runs. */
 export function startsSession(event: AgUiEvent): boolean {
   return event.type === 'RUN_STARTED' || customName(event) === CUSTOM.sessionStarted;
 }

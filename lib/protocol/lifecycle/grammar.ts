@@ -1,9 +1,9 @@
 /**
  * The grammar of what is open in a session: turns, texts, calls, tasks, requests and brackets.
  *
- * A table per kind of thing gives, for every state and every input, the next state and a verdict. The tables are total by
- * type, so a new state or input does not compile until every pair is decided. The adapters, ingest, the AG-UI
- * endpoint, the runner's host and the traces act on the verdict; they do not decide what is open themselves.
+ * A table per kind gives the next state and a verdict for every state and input. The tables are total by type: a new
+ * state or input does not compile until every pair is decided. Adapters, ingest, the AG-UI endpoint, the runner's host and
+ * traces act on the verdict and never decide themselves what is open.
  *
  * ```
  *            start            end                     start              result
@@ -14,26 +14,22 @@
  *                       ▲     presumed ◄─┘
  * ```
  *
- * Ordering: inputs about one thing arrive in the order in which its producer gave them.
- * Failure: an input that makes no sense in a state has a verdict like any other. Nothing throws, and nothing is left open
- * when its turn, speaker or process ends.
+ * Ordering: inputs about one thing arrive in its producer's order.
+ * Failure: an input that is invalid in a state has a verdict, too. Nothing throws, and nothing stays open when its turn,
+ * speaker or process ends.
  */
 
-/** The meaning of an input for a thing in its state. */
 export type Verdict =
-  /** It opens. */
   | 'begins'
-  /** It goes on. */
   | 'continues'
-  /** It ends. */
   | 'ends'
-  /** The same again: nothing is new. */
+  /** A repetition without effect. */
   | 'repeats'
-  /** It ended before, but only by inference: this is the real end, or a sign of life. */
+  /** The real end, or a sign of life, after an inferred end. */
   | 'corrects'
-  /** About something that has ended. */
+  /** After the end. */
   | 'late'
-  /** About something that never began. */
+  /** Without a beginning. */
   | 'stray';
 
 export type Table<State extends string, Input extends string> = {
@@ -41,14 +37,14 @@ export type Table<State extends string, Input extends string> = {
 };
 
 /**
- * A turn, from the first sign that it began to the last sign that it ended.
- * `held`: the agent announced a turn that may turn out to be empty; nothing is shown until something happens in it.
+ * A turn, from the first sign of its beginning to the last sign of its end.
+ * `held`: an announced turn that may stay empty. It is shown once something happens in it.
  */
 export type TurnState = 'none' | 'held' | 'open';
 /**
- * `begin`: a turn with a cause. `announce`: a turn that may be empty. `join`: one more cause for a turn that has not said
- * anything. `request`: the agent asks its model. `content`: the agent says or does something. `end`: its own end.
- * `foreign-end`: the end of something else, or an empty one. `gone`: the process or connection ended.
+ * `begin`: a turn with a cause. `announce`: a turn that may stay empty. `join`: another cause for a turn without content.
+ * `request`: the agent calls its model. `content`: the agent speaks or acts. `end`: the turn's own end. `foreign-end`: the
+ * end of something else, or an empty one. `gone`: the process or connection ended.
  */
 export type TurnInput = 'begin' | 'announce' | 'join' | 'request' | 'content' | 'end' | 'foreign-end' | 'gone';
 
@@ -59,7 +55,7 @@ const TURN: Table<TurnState, TurnInput> = {
     join: ['open', 'begins'],
     request: ['none', 'stray'],
     content: ['open', 'begins'],
-    // The whole turn at once, such as a local command that is answered without a model.
+    // a whole turn at once, for example a local command answered without a model
     end: ['none', 'begins'],
     'foreign-end': ['none', 'stray'],
     gone: ['none', 'stray'],
@@ -75,7 +71,7 @@ const TURN: Table<TurnState, TurnInput> = {
     gone: ['none', 'stray'],
   },
   open: {
-    // The open turn never said how it ended.
+    // the open turn never reported its end
     begin: ['open', 'late'],
     announce: ['held', 'late'],
     join: ['open', 'continues'],
@@ -90,7 +86,7 @@ const TURN: Table<TurnState, TurnInput> = {
 /** A text or a thought, or a bracket around others. */
 export type TextState = 'new' | 'open' | 'ended';
 /** `whole`: the complete text so far. `cut`: its turn, speaker or process has ended. */
-export type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
+type TextInput = 'start' | 'delta' | 'whole' | 'end' | 'cut';
 
 const TEXT: Table<TextState, TextInput> = {
   new: {
@@ -110,7 +106,7 @@ const TEXT: Table<TextState, TextInput> = {
   ended: {
     start: ['ended', 'late'],
     delta: ['ended', 'late'],
-    // The final text replaces the one that was shown.
+    // the final text replaces the shown one
     whole: ['ended', 'corrects'],
     end: ['ended', 'repeats'],
     cut: ['ended', 'repeats'],
@@ -118,11 +114,11 @@ const TEXT: Table<TextState, TextInput> = {
 };
 
 /**
- * A call of a tool. `closed`: its arguments are complete, and it runs. `left`: its turn, speaker or process ended without
- * a result, which may still come.
+ * A tool call. `closed`: the arguments are complete and the call runs. `left`: its turn, speaker or process ended without
+ * a result, which may still arrive.
  */
 export type CallState = 'new' | 'open' | 'closed' | 'left' | 'answered';
-export type CallInput = 'start' | 'args' | 'end' | 'result' | 'cut';
+type CallInput = 'start' | 'args' | 'end' | 'result' | 'cut';
 
 const CALL: Table<CallState, CallInput> = {
   new: {
@@ -147,7 +143,7 @@ const CALL: Table<CallState, CallInput> = {
     cut: ['left', 'ends'],
   },
   left: {
-    // Its id is used again.
+    // its id is reused
     start: ['left', 'late'],
     args: ['left', 'late'],
     end: ['left', 'repeats'],
@@ -164,23 +160,23 @@ const CALL: Table<CallState, CallInput> = {
 };
 
 /**
- * A run of a background task. `hidden`: it runs in the foreground of its call, which shows it. `presumed`: it ended by
- * inference, so a later report counts.
+ * A run of a background task. `hidden`: it runs in the foreground of its call, which shows it. `presumed`: its end was
+ * inferred, so a later report counts.
  */
-export type TaskState = 'new' | 'hidden' | 'running' | 'presumed' | 'ended';
-export type TaskInput = 'start' | 'hide' | 'report' | 'end' | 'presume';
+type TaskState = 'new' | 'hidden' | 'running' | 'presumed' | 'ended';
+type TaskInput = 'start' | 'hide' | 'report' | 'end' | 'presume';
 
 const TASK: Table<TaskState, TaskInput> = {
   new: {
     start: ['running', 'begins'],
     hide: ['hidden', 'stray'],
     report: ['new', 'stray'],
-    // Its start was lost.
+    // its start was lost
     end: ['ended', 'ends'],
     presume: ['new', 'stray'],
   },
   hidden: {
-    // Sent to the background.
+    // moved to the background
     start: ['running', 'begins'],
     hide: ['hidden', 'repeats'],
     report: ['hidden', 'stray'],
@@ -210,8 +206,8 @@ const TASK: Table<TaskState, TaskInput> = {
   },
 };
 
-/** A permission or a question. `passed`: the agent went on without an answer that was seen; one may still be reported. */
-export type RequestState = 'new' | 'open' | 'passed' | 'resolved';
+/** A permission or question. `passed`: the agent continued without a visible answer; one may still be reported. */
+type RequestState = 'new' | 'open' | 'passed' | 'resolved';
 export type RequestInput = 'ask' | 'pass' | 'answer' | 'cut';
 
 const REQUEST: Table<RequestState, RequestInput> = {
@@ -234,7 +230,7 @@ const REQUEST: Table<RequestState, RequestInput> = {
     cut: ['resolved', 'repeats'],
   },
   resolved: {
-    // An agent may use the id again, or be asked anew for another time.
+    // an agent may reuse the id
     ask: ['open', 'begins'],
     pass: ['resolved', 'repeats'],
     answer: ['resolved', 'repeats'],
@@ -265,7 +261,7 @@ export type InputOf<K extends Kind> = {
   bracket: Extract<TextInput, 'start' | 'end'>;
 }[K];
 
-/** States in which a thing is open: its end is still to come. One that ended by inference is not. */
+/** States in which the end is still to come. An inferred end counts as an end. */
 export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   turn: new Set(['held', 'open'] as const),
   text: new Set(['open'] as const),
@@ -275,3 +271,114 @@ export const OPEN: { readonly [K in Kind]: ReadonlySet<StateOf<K>> } = {
   request: new Set(['open'] as const),
   bracket: new Set(['open'] as const),
 };
+
+interface Entry<K extends Kind, About> {
+  state: StateOf<K>;
+  about: About;
+}
+
+/**
+ * The entities of one kind in a session, each with its state in the grammar and its owner's data.
+ *
+ * Failure: bounded. The oldest ended entities are forgotten. Once `mostOpen` are open, `crowded` names the one that the
+ * owner must end before another begins.
+ *
+ * @example
+ * const calls = new Entities('call', { mostOpen: 512, mostEnded: 512 });
+ * calls.take('toolu_1', 'start', { name: 'Bash' }); // 'begins'
+ * calls.take('toolu_1', 'result');                  // 'ends'
+ * calls.take('toolu_1', 'result');                  // 'repeats'
+ */
+export class Entities<K extends Kind, About = undefined> {
+  readonly #table: Record<string, Record<string, readonly [string, Verdict]>>;
+  readonly #isOpen: ReadonlySet<string>;
+  readonly #initial: StateOf<K>;
+  readonly #most: { open: number; ended: number };
+  readonly #open = new Map<string, Entry<K, About>>();
+  readonly #ended = new Map<string, Entry<K, About>>();
+
+  constructor(kind: K, { mostOpen, mostEnded }: { mostOpen: number; mostEnded: number }) {
+    this.#table = GRAMMAR[kind];
+    this.#isOpen = OPEN[kind];
+    this.#initial = Object.keys(GRAMMAR[kind])[0] as StateOf<K>;
+    this.#most = { open: mostOpen, ended: mostEnded };
+  }
+
+  /** Open ids, oldest first. */
+  get open(): string[] {
+    return [...this.#open.keys()];
+  }
+
+  /** Open entities with their data, oldest first. */
+  entries(): [id: string, about: About][] {
+    return [...this.#open].map(([id, { about }]) => [id, about]);
+  }
+
+  /** Data of all known entities, open and ended. */
+  *all(): Generator<About> {
+    for (const { about } of this.#open.values()) yield about;
+    for (const { about } of this.#ended.values()) yield about;
+  }
+
+  /** The open entity that must end before another can begin; null while there is room. */
+  get crowded(): string | null {
+    return this.#open.size < this.#most.open ? null : (this.#open.keys().next().value ?? null);
+  }
+
+  stateOf(id: string): StateOf<K> {
+    return this.#find(id)?.state ?? this.#initial;
+  }
+
+  about(id: string): About | undefined {
+    return this.#find(id)?.about;
+  }
+
+  isOpen(id: string): boolean {
+    return this.#open.has(id);
+  }
+
+  /** Applies an input. @param about new data; unchanged by default */
+  take(id: string, input: InputOf<K>, about?: About): Verdict {
+    const known = this.#find(id);
+    const [next, verdict] = this.#step(known?.state ?? this.#initial, input);
+    if (known === undefined && next === this.#initial) return verdict;
+    this.#put(id, { state: next, about: about === undefined ? (known?.about as About) : about });
+    return verdict;
+  }
+
+  /** The verdict on an input, without applying it. */
+  verdict(id: string, input: InputOf<K>): Verdict {
+    return this.#step(this.stateOf(id), input)[1];
+  }
+
+  #step(state: StateOf<K>, input: InputOf<K>): readonly [StateOf<K>, Verdict] {
+    const row = this.#table[state] as Record<string, readonly [string, Verdict]>;
+    return row[input] as readonly [StateOf<K>, Verdict];
+  }
+
+  /** Ids of remembered ended entities, oldest first. */
+  get ended(): string[] {
+    return [...this.#ended.keys()];
+  }
+
+  /** Forgets an entity, so that its id counts as new. */
+  forget(id: string): void {
+    this.#open.delete(id);
+    this.#ended.delete(id);
+  }
+
+  #find(id: string): Entry<K, About> | undefined {
+    return this.#open.get(id) ?? this.#ended.get(id);
+  }
+
+  #put(id: string, entry: Entry<K, About>): void {
+    if (this.#isOpen.has(entry.state)) {
+      this.#ended.delete(id);
+      this.#open.set(id, entry);
+      return;
+    }
+    this.#open.delete(id);
+    this.#ended.set(id, entry);
+    if (this.#ended.size > this.#most.ended) this.#ended.delete(this.#ended.keys().next().value as string);
+  }
+}

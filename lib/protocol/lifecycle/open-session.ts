@@ -1,12 +1,11 @@
-import { type AgUiEvent, CUSTOM, type TimedEvent } from '../ag-ui';
-import { contentText, customValue, pickText } from '../event-fields';
+import type { AgUiEvent, TimedEvent } from '../ag-ui';
+import { CUSTOM, contentText, customValue, pickText } from '../event-fields';
 import { compact, textOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
-import { Entities } from './entities';
+import { readInterlude } from '../interlude-metadata';
 import { type EventInput, endsSession, inputsOf } from './event-inputs';
-import { GRAMMAR, type TurnState, type Verdict } from './grammar';
+import { Entities, GRAMMAR, type TurnState, type Verdict } from './grammar';
 
-/** A background task that runs. */
+/** A running background task. */
 export interface OpenTask {
   id: string;
   runId: string | null;
@@ -25,23 +24,23 @@ export const NOTHING_OPEN: OpenWork = { turn: null, tasks: [], requests: [] };
 /** A tool call without a result. */
 export interface OpenCall {
   id: string;
-  /** As the agent names it: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
+  /** In the agent's words: `mcp__interlude__reply`, `report_status (interlude MCP Server)`. */
   name: string;
-  /** JSON, as far as it has come; null beyond the bounds. */
+  /** The JSON streamed so far; null beyond the bounds. */
   args: string | null;
-  /** The task whose subagent makes it; null: the agent itself. */
+  /** The task whose subagent calls; null: the agent itself. */
   by: string | null;
 }
 
-/** Bounds of the calls that are followed. */
+/** Bounds of the tracked calls. */
 export interface CallBounds {
   most: number;
-  /** Calls that have ended and are remembered: one that begins again is late. */
+  /** Remembered ended calls, whose repeated start is late. */
   mostEnded: number;
   /** Longest arguments of one call, and of all calls together, in UTF-16 code units. */
   maxArgs: number;
   maxAllArgs: number;
-  /** Calls that stay longest; of the others the oldest goes first. */
+  /** Calls to evict last. Of the others, the oldest is evicted first. */
   stays: (call: OpenCall) => boolean;
 }
 
@@ -52,22 +51,21 @@ const FEW_CALLS: CallBounds = {
   maxAllArgs: Number.POSITIVE_INFINITY,
   stays: () => false,
 };
-/** Most open tasks and requests: those beyond are not followed. */
+/** Most tracked tasks and requests. */
 const MOST = { tasks: 10_000, requests: 1_000 };
 
-/** The step of an event for the turn that is open. @param openId null: none is open */
+/** The step of an event for the open turn. @param openId null: none is open */
 export function turnStep(openId: string | null, { id, input }: EventInput<'turn'>): readonly [TurnState, Verdict] {
   if (openId === null) return GRAMMAR.turn.none[input];
   if (input === 'end' && id !== null && id !== openId) return GRAMMAR.turn.open['foreign-end'];
-  // Its start again.
+  // its repeated start
   if (input === 'begin' && id === openId) return GRAMMAR.turn.open.join;
   return GRAMMAR.turn.open[input];
 }
 
 /**
- * The open turn, calls, tasks and requests of one session, folded from its AG-UI events. Each moves by the grammar, and
- * may end others: a turn's end cuts off the calls of its agent, a task's end those of its subagent, and the session's end
- * everything.
+ * The open turn, calls, tasks and requests of one session, folded from its AG-UI events by the grammar. A turn's end cuts
+ * the calls of its agent, a task's end those of its subagent, and the session's end everything.
  *
  * Ordering: events come in the order of the session.
  *
@@ -84,7 +82,7 @@ export class OpenSession {
   readonly #tasks = new Entities<'task', OpenTask>('task', { mostOpen: MOST.tasks, mostEnded: 0 });
   readonly #requests = new Entities('request', { mostOpen: MOST.requests, mostEnded: 0 });
 
-  /** @param work open work before the first event, with its open `calls` */
+  /** @param work open work before the first event, with open `calls` */
   constructor(work: OpenWork = NOTHING_OPEN, calls: readonly OpenCall[] = [], bounds = FEW_CALLS) {
     this.#work = work;
     this.#turn = work.turn;
@@ -110,14 +108,14 @@ export class OpenSession {
     return this.#calls.entries().map(([, call]) => call);
   }
 
-  /** @param inputs those of the event that are followed */
+  /** @param inputs the tracked inputs of the event */
   take(event: AgUiEvent, inputs: readonly EventInput[] = inputsOf(event)): void {
     if (endsSession(event)) this.#cutAll(event);
-    for (const said of inputs) {
-      if (said.kind === 'turn') this.#takeTurn(said, event);
-      else if (said.kind === 'call') this.#takeCall(said, event);
-      else if (said.kind === 'task') this.#takeTask(said, event);
-      else if (said.kind === 'request') this.#takeRequest(said);
+    for (const input of inputs) {
+      if (input.kind === 'turn') this.#applyTurn(input, event);
+      else if (input.kind === 'call') this.#applyCall(input, event);
+      else if (input.kind === 'task') this.#applyTask(input, event);
+      else if (input.kind === 'request') this.#applyRequest(input);
     }
   }
 
@@ -125,34 +123,34 @@ export class OpenSession {
     return this.#calls.ended;
   }
 
-  /** Ends a call as if its result had come, even one that is still to begin. */
+  /** Ends a call as if its result had arrived, even before its start. */
   endCall(id: string): void {
     if (this.#calls.stateOf(id) === 'new') this.#calls.take(id, 'start', { id, name: '', args: null, by: null });
     this.#calls.take(id, 'result');
   }
 
-  /** Forgets an open call, so that another may begin under its id. */
+  /** Forgets an open call, so that its id can be reused. */
   forgetCall(id: string): void {
     if (this.#calls.isOpen(id)) this.#calls.forget(id);
   }
 
-  #takeTurn(said: EventInput<'turn'>, event: AgUiEvent): void {
-    const [next, verdict] = turnStep(this.#turn?.runId ?? null, said);
+  #applyTurn(step: EventInput<'turn'>, event: AgUiEvent): void {
+    const [next, verdict] = turnStep(this.#turn?.runId ?? null, step);
     if (verdict === 'stray') return;
-    // The beginning of a turn cuts off nothing but the turn before.
-    if (said.input !== 'begin' || verdict === 'late') this.#cutCalls((by) => by === null);
+    // a turn's start cuts only the previous turn
+    if (step.input !== 'begin' || verdict === 'late') this.#cutCalls((by) => by === null);
     if (this.#turn === null && next === 'none') return;
-    const { userMessageIds = [] } = interludeOf(event);
-    this.#turn = next === 'none' ? null : { runId: said.id ?? '', userMessageIds };
+    const { userMessageIds = [] } = readInterlude(event);
+    this.#turn = next === 'none' ? null : { runId: step.id ?? '', userMessageIds };
     this.#work = null;
   }
 
-  #takeCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
+  #applyCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
     if (input === 'start') this.#startCall(id, event, by);
     else if (this.#calls.take(id, input) === 'continues' && input === 'args') this.#addArgs(id, event);
   }
 
-  /** A chunk goes on with its call; a start while the call is open begins its arguments again. */
+  /** A chunk continues its call; a start while the call is open restarts its arguments. */
   #startCall(id: string, event: AgUiEvent, by: string | null): void {
     const name = textOf(event.toolCallName);
     const verdict = this.#calls.verdict(id, 'start');
@@ -168,17 +166,17 @@ export class OpenSession {
     const call = this.#calls.about(id);
     if (call === undefined) return;
     const delta = contentText(event.delta);
-    const args = interludeOf(event).whole === true ? delta : call.args === null ? null : call.args + delta;
+    const args = readInterlude(event).whole === true ? delta : call.args === null ? null : call.args + delta;
     const others = this.calls.reduce((sum, one) => (one.id === id ? sum : sum + (one.args?.length ?? 0)), 0);
     const { maxArgs, maxAllArgs } = this.#bounds;
     const isTooLong = args !== null && (args.length > maxArgs || args.length + others > maxAllArgs);
     this.#calls.take(id, 'args', { ...call, args: isTooLong ? null : args });
   }
 
-  /** A run that begins replaces one with the same name; an end without a run ends all runs of the task. */
-  #takeTask({ id, input, runId }: EventInput<'task'>, event: AgUiEvent): void {
-    const alike = this.#tasks.entries().filter(([, one]) => isSame(one, { id, runId }));
-    for (const [key] of alike) {
+  /** A starting run replaces one with the same name; an end without a run ends all runs of the task. */
+  #applyTask({ id, input, runId }: EventInput<'task'>, event: AgUiEvent): void {
+    const runs = this.#tasks.entries().filter(([, one]) => isSame(one, { id, runId }));
+    for (const [key] of runs) {
       if (input === 'start') this.#tasks.forget(key);
       else if (this.#tasks.take(key, input) === 'continues') continue;
       this.#work = null;
@@ -192,19 +190,19 @@ export class OpenSession {
     }
   }
 
-  #takeRequest({ id, input }: EventInput<'request'>): void {
+  #applyRequest({ id, input }: EventInput<'request'>): void {
     if (input === 'ask' && this.#requests.crowded !== null) return;
     const verdict = this.#requests.take(id, input);
     if (verdict === 'begins' || verdict === 'ends') this.#work = null;
   }
 
-  /** A later turn may use their ids for other calls. */
+  /** Forgets the calls: a later turn may reuse their ids. */
   #cutCalls(isCut: (by: string | null) => boolean): void {
     for (const { id, by } of this.calls) if (isCut(by)) this.#calls.forget(id);
   }
 
   #cutAll(event: AgUiEvent): void {
-    this.#takeTurn({ kind: 'turn', id: null, input: 'gone', by: null, runId: null }, event);
+    this.#applyTurn({ kind: 'turn', id: null, input: 'gone', by: null, runId: null }, event);
     this.#cutCalls(() => true);
     for (const key of this.#tasks.open) this.#tasks.take(key, 'presume');
     for (const id of this.#requests.open) this.#requests.take(id, 'cut');
@@ -212,9 +210,9 @@ export class OpenSession {
   }
 }
 
-/** Open work behind further events. @returns the same object if nothing in it changed */
+/** Open work after further events. @returns the same object if nothing changed */
 export function workAfter(work: OpenWork, events: readonly { event: AgUiEvent }[]): OpenWork {
-  // Most events are words. Reading all open work for each of them would cost more the more is open.
+  // most events are text and can be skipped; loading all open work for each would cost more the more is open
   const moving = events.filter(({ event }) => endsSession(event) || inputsOf(event).some(isOfWork));
   if (moving.length === 0) return work;
   const session = new OpenSession(work);
@@ -230,7 +228,7 @@ export function isNothing({ turn, tasks, requests }: OpenWork): boolean {
   return turn === null && tasks.length === 0 && requests.length === 0;
 }
 
-/** The ends of open work whose runner has gone. @param occurredAt epoch milliseconds */
+/** Events that end open work after its runner is gone. @param occurredAt epoch milliseconds */
 export function endsOf(work: OpenWork, sessionId: string, occurredAt: number): TimedEvent[] {
   const ends: AgUiEvent[] = [
     ...work.requests.map((id) => custom(CUSTOM.requestResolved, { request_id: id, outcome: 'cancelled' })),
@@ -243,7 +241,7 @@ export function endsOf(work: OpenWork, sessionId: string, occurredAt: number): T
 }
 
 const EXITED = { type: 'RUN_ERROR', message: 'The runner ended in the middle of this turn.', code: 'runner_exited' };
-const LOST = { status: 'lost', error: 'The runner ended while this ran, and nothing told how it ended.' };
+const LOST = { status: 'lost', error: 'The runner ended while this task was running; its outcome is unknown.' };
 
 function custom(name: string, value: object): AgUiEvent {
   return { type: 'CUSTOM', name, value };

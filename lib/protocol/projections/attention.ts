@@ -1,9 +1,10 @@
-import { cutText } from '../cut-text';
-import type { Attention, InboxKind } from '../inbox';
+import { outageOf } from '../agent-limits';
+import type { InboxKind } from '../inbox-kinds';
+import type { Attention } from '../inbox-rules';
 import { MAX_CAPTION, MAX_PENDING_REQUESTS } from '../limits';
 import type { AgentSummary, Obligation, SessionSummary, Task } from '../read-models';
-import { failedSince, failureReason, isLost, isSeen } from '../session-standing';
-import { outageOf } from '../told-of-agent';
+import { failedSince, failureReason, isSeen, wentSilent } from '../session-predicates';
+import { truncateText } from '../text';
 import type { OpenRequest } from './open-requests';
 
 /** What of a session needs a person, apart from the replies it owes. */
@@ -15,7 +16,7 @@ export function attentionOfSession(session: SessionSummary, requests: readonly O
   if (failedAt !== null && !isSeen(session)) {
     found.push(about('failure', [session.id], { title: failureReason(session), version: failedAt }));
   }
-  if (away !== null && isLost(session)) {
+  if (away !== null && wentSilent(session)) {
     found.push(about('lost-contact', [session.id], { title: stateReason, version: away.since }));
   }
   const missing = lostCount + quarantinedCount;
@@ -65,5 +66,5 @@ function about(kind: InboxKind, of: readonly string[], more: Partial<Attention>)
 }
 
 function firstLine(text: string): string | null {
-  return cutText(text.trim().split('\n', 1)[0] ?? '', MAX_CAPTION) || null;
+  return truncateText(text.trim().split('\n', 1)[0] ?? '', MAX_CAPTION) || null;
 }

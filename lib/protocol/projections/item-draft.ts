@@ -1,4 +1,4 @@
-import { lengthOfEdit } from '../file-edits';
+import { editLength } from '../event-fields';
 import { MAX_PENDING_REQUESTS, MAX_TURN_ITEMS, MAX_TURN_TEXT } from '../limits';
 import type { Item, ItemKind } from '../read-models';
 
@@ -141,7 +141,7 @@ function textOf(item: Item): number {
     case 'notice':
       return item.text.length;
     case 'tool-call':
-      return item.argsText.length + (item.result?.length ?? 0) + lengthOfEach(item.edits, lengthOfEdit);
+      return item.argsText.length + (item.result?.length ?? 0) + lengthOfEach(item.edits, editLength);
     case 'request':
       return item.title.length + lengthOf(item.input) + lengthOfEach(item.options, ({ label }) => label.length);
     case 'plan':

@@ -1,26 +1,28 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
-import { spanOf } from '../duration';
+import type { AgUiEvent } from '../ag-ui';
 import {
+  CUSTOM,
   contentText,
   customName,
   customValue,
   idField,
   inputUserMessages,
+  parseTaskEnd,
   pick,
   pickId,
   pickNumber,
   pickText,
   pickTime,
+  readFileEdits,
+  readPlanEntries,
   stringList,
+  taskEndOf,
   taskEventId,
 } from '../event-fields';
 import { type Fields, fieldsOf, textOf } from '../fields';
-import { fileEdits } from '../file-edits';
-import { interludeOf } from '../interlude-metadata';
-import { planEntries } from '../plan-entries';
+import { readInterlude } from '../interlude-metadata';
 import type { Item, MessageItem, NoticeItem, ReasoningItem, TaskEnd, ToolCallItem } from '../read-models';
-import { PARKING_CODES, type RejectionCode } from '../rejections';
-import { normaliseTaskEnd, taskEndTold } from '../task-end';
+import { PARKING_CODES, type RejectionCode } from '../record-vocabulary';
+import { formatSpan } from '../time';
 import { foldCommand, foldDelivery } from './command-items';
 import type { EventEntry } from './event-entry';
 import { grown, withCut } from './grown';
@@ -79,7 +81,7 @@ export class ShownFold {
     const item: TextItem | undefined = this.#draft.find(kind, textOf(event.messageId));
     const isWhole =
       this.#outside ||
-      interludeOf(event).ofSnapshot !== undefined ||
+      readInterlude(event).ofSnapshot !== undefined ||
       (item?.kind === 'message' && item.role === 'user');
     if (item !== undefined && isWhole) this.#draft.put({ ...item, streaming: false });
   }
@@ -150,7 +152,7 @@ const NOT_SENT = { delivery: null, deliveryReason: null, replyTo: [], clientId: 
 
 /** Takes over what an event of a message says about it besides its text: that it is queued, and what it answers. */
 function takeDelivery(message: MessageItem, event: AgUiEvent): void {
-  const { delivery, replyTo, clientId, attachments = [] } = interludeOf(event);
+  const { delivery, replyTo, clientId, attachments = [] } = readInterlude(event);
   if (delivery === 'queued') message.delivery ??= 'queued';
   if (typeof clientId === 'string') message.clientId = clientId;
   if (replyTo !== undefined) message.replyTo = stringList(replyTo);
@@ -182,7 +184,7 @@ function tool(draft: ItemDraft, entry: EventEntry, change: (call: ToolCallItem) 
 function keepEarlierCall(draft: ItemDraft, { event, position }: EventEntry): void {
   const known = draft.find('tool-call', textOf(event.toolCallId));
   if (known === undefined || known.result === null || known.position === position) return;
-  const { ofSnapshot, again } = interludeOf(event);
+  const { ofSnapshot, again } = readInterlude(event);
   if (ofSnapshot !== undefined || again === true) return;
   draft.replace(known, { ...known, id: `${known.id}~${known.position}`, args: parsedArgs(known.argsText) });
 }
@@ -191,7 +193,7 @@ const addArgs: Fold = (draft, entry) => tool(draft, entry, (call) => grown(call,
 
 /** Whether the event may begin an item; otherwise it is about one that is no longer shown. */
 function mayBegin(event: AgUiEvent): boolean {
-  return /_(START|CHUNK)$/.test(event.type) && typeof interludeOf(event).ofSnapshot?.turnId !== 'string';
+  return /_(START|CHUNK)$/.test(event.type) && typeof readInterlude(event).ofSnapshot?.turnId !== 'string';
 }
 
 const ADDS_ARGS: ReadonlySet<string> = new Set(['TOOL_CALL_ARGS', 'TOOL_CALL_CHUNK']);
@@ -224,13 +226,13 @@ const FOLD: Record<string, Fold | undefined> = {
     }),
   TOOL_CALL_RESULT: (draft, entry) =>
     tool(draft, entry, (call) => {
-      const edits = fileEdits(entry.event.metadata?.interlude?.edits);
+      const edits = readFileEdits(entry.event.metadata?.interlude?.edits);
       return { ...ended(call, entry, contentText(entry.event.content)), ...(edits.length === 0 ? {} : { edits }) };
     }),
   ACTIVITY_SNAPSHOT: (draft, entry) => {
     const { event } = entry;
     const id = event.activityType === 'plan' ? idField(event, 'messageId') : null;
-    const plan = planEntries(fieldsOf(event.content).entries);
+    const plan = readPlanEntries(fieldsOf(event.content).entries);
     if (id === null || plan === null) return;
     const { position, at } = draft.find('plan', id) ?? base(entry, id);
     const { entries, omitted } = plan;
@@ -275,7 +277,7 @@ function taskItem(
 ): void {
   if (id === null) return;
   const runId = pickId(customValue(entry.event), 'run_id', 'runId');
-  const { reportedBy } = interludeOf(entry.event);
+  const { reportedBy } = readInterlude(entry.event);
   draft.put({ ...base(entry, id), kind: 'task', runId, phase, ...(reportedBy === undefined ? {} : { reportedBy }) });
 }
 
@@ -295,7 +297,7 @@ function gathered(calls: Record<string, unknown>): string {
 const CUSTOM_FOLD: Record<string, Fold | undefined> = {
   [CUSTOM.taskStarted]: (draft, entry) => taskItem(draft, entry, 'started'),
   [CUSTOM.taskGoesOn]: (draft, entry) => taskItem(draft, entry, 'started', pickId(customValue(entry.event), 'task_id')),
-  [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndTold(entry.event) ?? 'completed'),
+  [CUSTOM.taskCompleted]: (draft, entry) => taskItem(draft, entry, taskEndOf(entry.event) ?? 'completed'),
   [CUSTOM.requestOpened]: foldOpened,
   [CUSTOM.requestResolved]: foldResolved,
   [CUSTOM.sessionEnded]: notice((value) => {
@@ -319,7 +321,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
       const what = count === 1 ? 'A record could not be shown and is' : `${count} records could not be shown and are`;
       return { text: `${what} kept in quarantine, from before this began.`, tone: 'warning', code: 'quarantined' };
     }
-    const how = PARKING_CODES.has(pickText(value, 'code') as RejectionCode)
+    const how = PARKING_CODES.includes(pickText(value, 'code') as RejectionCode)
       ? 'A record is parked until somebody says whose it is'
       : 'A record could not be shown and is kept in quarantine';
     const text = `${how}: ${pickText(value, 'message') ?? 'no reason given'}`;
@@ -329,7 +331,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     const ofSessionId = pickText(value, 'session_id');
     const id = pickText(value, 'task_id');
     if (ofSessionId === null || id === null || value.again === true) return null;
-    const end = normaliseTaskEnd(pickText(value, 'status')) ?? 'completed';
+    const end = parseTaskEnd(pickText(value, 'status')) ?? 'completed';
     const text = `Tells of the task “${pickText(value, 'description') ?? id}” (${end}), which stands in the`;
     return { text, tone: 'info', code: 'task-elsewhere', ofSessionId };
   }),
@@ -363,7 +365,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     return { text, tone: 'info', code: 'accepted' };
   }),
   [CUSTOM.runnerAway]: notice((value, { occurredAt }) => {
-    const silent = spanOf(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
+    const silent = formatSpan(occurredAt - (pickTime(value, 'last_heard_at') ?? occurredAt));
     const text =
       value.agent_goes_on === true
         ? `The runner has gone, last heard of ${silent} before this. The agent goes on, unseen.`
@@ -371,7 +373,7 @@ const CUSTOM_FOLD: Record<string, Fold | undefined> = {
     return { text, tone: 'warning', code: 'runner-away' };
   }),
   [CUSTOM.runnerBack]: notice((value, { occurredAt }) => {
-    const away = spanOf(occurredAt - (pickTime(value, 'away_since') ?? occurredAt));
+    const away = formatSpan(occurredAt - (pickTime(value, 'away_since') ?? occurredAt));
     return { text: `The runner is back after ${away}.`, tone: 'info', code: 'runner-back' };
   }),
   [CUSTOM.notice]: notice((value) => {

@@ -1,5 +1,5 @@
-import { LOG_LEVELS, type LogLevel } from '../log-levels';
 import type { LogLine } from '../read-models';
+import { LOG_LEVELS, type LogLevel } from '../record-vocabulary';
 import { foldText } from './fold-text';
 import type { LogRegex } from './log-regex';
 import { type RequiredText, requireAll } from './required-text';

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
-import { cutText } from '../cut-text';
 import { MAX_LOG_SEARCH_LENGTH, MAX_REGEX_PROGRAM, MAX_REGEX_STEPS } from '../limits';
+import { truncateText } from '../text';
 import { foldText } from './fold-text';
 import { type RequiredText, requireAll, requireAny } from './required-text';
 
@@ -60,11 +60,11 @@ export function compileLogRegex(source: string): RegexOutcome {
   dfa.stateBudget = dfa.memBudget = MAX_STATES_BYTES;
   const reach = Math.floor(MAX_REGEX_STEPS / size);
   const required = requiredBy(source, compiled);
-  const test = (message: string) => compiled.test(cutText(message, reach));
+  const test = (message: string) => compiled.test(truncateText(message, reach));
   return { kind: 'compiled', regex: { source, required, test, hits } };
 
   function* hits(message: string): Generator<[number, number] | null> {
-    const text = cutText(message, Math.min(MAX_HIT_TEXT, Math.floor(MAX_HIT_STEPS / size)));
+    const text = truncateText(message, Math.min(MAX_HIT_TEXT, Math.floor(MAX_HIT_STEPS / size)));
     const isWhole = text.length === message.length;
     const matcher = compiled.matcher(text);
     let steps = 0;

@@ -1,7 +1,7 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
 import type { Sender } from '../commands';
-import { cutText } from '../cut-text';
 import {
+  CUSTOM,
   contentText,
   customName,
   customValue,
@@ -12,10 +12,11 @@ import {
   stringList,
 } from '../event-fields';
 import { textOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
+import { readInterlude } from '../interlude-metadata';
 import { MAX_OBLIGATION_TEXT } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { ClearedBy, Obligation, ReplyCandidate } from '../read-models';
+import { truncateText } from '../text';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 import { snapshotParts } from './snapshot-parts';
@@ -75,7 +76,7 @@ export function obligationsTouchedBy(event: AgUiEvent): { messageIds: string[]; 
   if (/^TEXT_MESSAGE_(START|CHUNK)$/.test(event.type) && id !== null) messageIds.push(id);
   for (const part of snapshotParts(event)) if (part.fields.role === 'user') messageIds.push(part.id);
   if (event.type === 'RUN_STARTED') for (const message of inputUserMessages(event)) messageIds.push(message.id);
-  const { replyTo = [], userMessageIds = [] } = interludeOf(event);
+  const { replyTo = [], userMessageIds = [] } = readInterlude(event);
   for (const named of [...replyTo, ...userMessageIds]) messageIds.push(named);
   const about = pickId(customValue(event), 'message_id', 'messageId');
   if (event.type === 'CUSTOM' && about !== null) messageIds.push(about);
@@ -111,7 +112,7 @@ export class ObligationLedger {
   apply(placement: Placement): void {
     const { event } = placement.entry;
     // A snapshot repeats what was said before.
-    if (interludeOf(event).ofSnapshot !== undefined) return;
+    if (readInterlude(event).ofSnapshot !== undefined) return;
     // What is said to a subagent stays between it and the agent.
     if (placement.turnId?.startsWith('task:') !== true) {
       if (event.type === 'CUSTOM') this.#applyCustom(placement.entry);
@@ -148,7 +149,7 @@ export class ObligationLedger {
     const draft = this.fold.drafts.find((message) => message.messageId === id);
     const others = this.fold.drafts.filter((message) => message.messageId !== id);
     if (event.type === 'TEXT_MESSAGE_START') {
-      const isQueued = interludeOf(event).delivery === 'queued';
+      const isQueued = readInterlude(event).delivery === 'queued';
       if (!isQueued) this.#arrive(id, entry.position);
       if (this.#find(id) !== undefined) return;
       if (isQueued) this.#send({ messageId: id, arrivedAt: null }, entry.position);
@@ -173,7 +174,7 @@ export class ObligationLedger {
       this.#arrive(id, entry.position);
       this.#owe(id, senderOf(entry), delta, entry);
     } else if (known?.state === 'owed' && known.text.length < MAX_OBLIGATION_TEXT) {
-      this.#after.set(id, { ...known, text: cutText(known.text + delta, MAX_OBLIGATION_TEXT) });
+      this.#after.set(id, { ...known, text: truncateText(known.text + delta, MAX_OBLIGATION_TEXT) });
     }
   }
 
@@ -182,11 +183,11 @@ export class ObligationLedger {
     const { event, position } = entry;
     const messageId = entityId as string;
     if (turnId === null || role !== 'assistant') return;
-    const said = interludeOf(event).replyTo;
+    const said = readInterlude(event).replyTo;
     const meant = said === undefined ? {} : { replyTo: stringList(said).slice(-MAX_REMEMBERED) };
     const isFirstChunk = event.type === 'TEXT_MESSAGE_CHUNK' && begunAt === position;
     if (event.type === 'TEXT_MESSAGE_START' || isFirstChunk) {
-      const text = cutText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
+      const text = truncateText(isFirstChunk ? contentText(event.delta) : '', MAX_OBLIGATION_TEXT);
       this.fold = { ...this.fold, lastText: { messageId, turnId, begunAt: position, text, ...meant } };
       return;
     }
@@ -241,7 +242,7 @@ export class ObligationLedger {
 
   #applyReply({ entry, entityId, turnId, begunAt }: Placement): void {
     const id = entityId as string;
-    const said = interludeOf(entry.event).replyTo;
+    const said = readInterlude(entry.event).replyTo;
     if (entry.event.type === 'TEXT_MESSAGE_CHUNK') {
       if (said !== undefined) this.#reply(said, { entry, turnId, begunAt });
       return;
@@ -328,7 +329,7 @@ export class ObligationLedger {
       messageId,
       ...this.#owner,
       from,
-      text: cutText(text, MAX_OBLIGATION_TEXT),
+      text: truncateText(text, MAX_OBLIGATION_TEXT),
       sentAt: occurredAt,
       owedSince: receivedAt,
       isOverdue: false,
@@ -361,9 +362,9 @@ export class ObligationLedger {
 
 /** A text with what an event adds to it, as much of it as is kept; null if no more of it is. */
 function grownText(text: string, event: AgUiEvent): string | null {
-  const isWhole = interludeOf(event).whole === true;
+  const isWhole = readInterlude(event).whole === true;
   if (text.length >= MAX_OBLIGATION_TEXT && !isWhole) return null;
-  return cutText((isWhole ? '' : text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
+  return truncateText((isWhole ? '' : text) + contentText(event.delta), MAX_OBLIGATION_TEXT);
 }
 
 /** The newest answers under way that together name at most MAX_REMEMBERED messages. */
@@ -379,7 +380,7 @@ function newestNamed(answering: [string, string[]][]): ObligationFold['answering
 }
 
 function senderOf({ event }: EventEntry): Sender {
-  const { from } = interludeOf(event);
+  const { from } = readInterlude(event);
   if (from?.kind === 'agent' || from?.kind === 'person') return { kind: from.kind, id: String(from.id) };
   return { kind: 'person', id: textOf(event.name) ?? 'user' };
 }

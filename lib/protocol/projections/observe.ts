@@ -1,7 +1,7 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
 import type { Observations, Observed, SelfReport } from '../agent-state';
-import { cutText } from '../cut-text';
 import {
+  CUSTOM,
   caption,
   contentText,
   customName,
@@ -13,9 +13,10 @@ import {
   pickText,
 } from '../event-fields';
 import { textOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
+import { readInterlude } from '../interlude-metadata';
 import { CALL_SILENCE_MS, PROGRESS_MS, USUAL_SILENCES } from '../limits';
 import type { SessionSummary } from '../read-models';
+import { truncateText } from '../text';
 import type { TurnHeader } from '../turn-places';
 import type { OpenRequests } from './open-requests';
 import type { Placement } from './placement';
@@ -134,7 +135,7 @@ export class Observer {
       case 'TEXT_MESSAGE_START':
       case 'TEXT_MESSAGE_CHUNK':
       case 'TEXT_MESSAGE_CONTENT':
-        if (interludeOf(event).ofSnapshot !== undefined) {
+        if (readInterlude(event).ofSnapshot !== undefined) {
           // it may be all that the agent tells of its words in this turn
           const isHere = turnId !== null && turnId === this.#summary.openTurnId && role === 'assistant';
           if (isHere && contentText(event.delta).trim() !== '') this.#memory.hasSpoken = true;
@@ -142,7 +143,8 @@ export class Observer {
         }
         if (role === 'user') {
           if (entityId === null || event.type === 'TEXT_MESSAGE_CONTENT') return;
-          if (interludeOf(event).waits) this.#memory.waiting = [...this.#memory.waiting, entityId].slice(-MAX_WAITING);
+          if (readInterlude(event).waits)
+            this.#memory.waiting = [...this.#memory.waiting, entityId].slice(-MAX_WAITING);
           this.#written(entityId, turnId !== null && turnId === this.#summary.openTurnId, receivedAt);
         } else if (role === 'assistant') this.#spoke(contentText(event.delta).trim() !== '', receivedAt);
         return;
@@ -154,17 +156,17 @@ export class Observer {
       case 'TOOL_CALL_START':
       case 'TOOL_CALL_CHUNK':
         this.#called(idField(event, 'toolCallId'), textOf(event.toolCallName));
-        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        if (readInterlude(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
         return;
       case 'REASONING_MESSAGE_START':
       case 'REASONING_MESSAGE_CHUNK':
-        if (interludeOf(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
+        if (readInterlude(event).ofSnapshot === undefined) this.#spoke(false, receivedAt);
     }
   }
 
   #called(id: string | null, name: string | null): void {
     if (id === null || name === null || this.#memory.calls.some((call) => call.id === id)) return;
-    this.#memory.calls = [...this.#memory.calls, { id, name: cutText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
+    this.#memory.calls = [...this.#memory.calls, { id, name: truncateText(name, MAX_CALL_NAME) }].slice(-MAX_CALLS);
   }
 
   /** Ends a silence: the agent or one of its commands has spoken. */

@@ -1,10 +1,9 @@
-import { CUSTOM } from '../ag-ui';
-import { answerBy } from '../answer-by';
-import { cutText } from '../cut-text';
-import { caption, customName, customValue, pickId, pickText, pickTime } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
+import { CUSTOM, caption, customName, customValue, pickId, pickText, pickTime } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import { MAX_CAPTION, MAX_LATE_TITLE, MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '../limits';
 import type { Position } from '../position';
+import { truncateText } from '../text';
+import { answerDeadline } from '../time';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 
@@ -68,7 +67,7 @@ export class OpenRequests {
     switch (customName(entry.event)) {
       case CUSTOM.requestOpened:
         if (id === null) return;
-        this.#replace(interludeOf(entry.event).replaces, id);
+        this.#replace(readInterlude(entry.event).replaces, id);
         this.#put(opened(id, value, entry));
         return;
       case CUSTOM.requestResolved:
@@ -90,7 +89,7 @@ export class OpenRequests {
     if (!isSame) this.#open.delete(request.id);
     const isLate = this.#open.size - Number(isSame) >= MAX_PENDING_REQUESTS;
     const kept = isLate ? Math.max(isSame ? known.title.length : 0, MAX_LATE_TITLE) : MAX_CAPTION;
-    this.#open.set(request.id, { ...request, title: cutText(request.title, kept) });
+    this.#open.set(request.id, { ...request, title: truncateText(request.title, kept) });
   }
 
   #replace(replaced: string | undefined, id: string): void {
@@ -109,7 +108,7 @@ export function requestTitle(value: Record<string, unknown>): string {
 }
 
 function opened(id: string, value: Record<string, unknown>, entry: EventEntry): OpenRequest {
-  const until = answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry);
+  const until = answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry);
   return {
     id,
     title: requestTitle(value),

@@ -1,6 +1,5 @@
-import { measureJson } from '../json-measure';
+import { measureJson, parseWellFormed } from '../json';
 import { MAX_ARGS_VALUES } from '../limits';
-import { parseWellFormed } from '../well-formed';
 
 /**
  * The arguments of a call; null while they are not JSON yet, and if they are nested deeper than a record may be or hold

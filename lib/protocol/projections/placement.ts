@@ -1,5 +1,5 @@
 import type { Position } from '../position';
-import type { FoldedType, TurnHeader } from '../turn-places';
+import type { FoldedType, TurnHeader, TurnPlaces } from '../turn-places';
 import type { EventEntry } from './event-entry';
 
 /** Where an event belongs, and what it changes about where others do. */
@@ -29,4 +29,22 @@ export interface Placement {
   removedUpTo?: Position;
   /** Entities whose deltas are complete: they become one event with the whole text, in the place of the last delta. */
   folds: { entityId: string; fromPosition: Position; type: FoldedType }[];
+}
+
+export const NO_PLACES: TurnPlaces = { openTurn: null, outside: null, homes: {}, userMessages: [], endedTasks: [] };
+
+/** The header of a `none` turn, for events outside any turn. It is never open. */
+export function outsideTurn(id: string, position: Position, startedAt: number): TurnHeader {
+  return {
+    id,
+    kind: 'none',
+    state: 'finished',
+    position,
+    trigger: null,
+    userMessageIds: [],
+    parentTurnId: null,
+    startedAt,
+    endedAt: startedAt,
+    error: null,
+  };
 }

@@ -1,8 +1,7 @@
-import { answerBy } from '../answer-by';
-import { customValue, pick, pickId, pickText, pickTime } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
+import { customValue, pick, pickId, pickText, pickTime, readRequestOptions } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import type { RequestItem } from '../read-models';
-import { requestOptions } from '../request-options';
+import { answerDeadline } from '../time';
 import type { EventEntry } from './event-entry';
 import type { ItemDraft } from './item-draft';
 
@@ -18,10 +17,10 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
   // by position, because some readers see no digest
   if (known !== undefined && known.openedPosition === pickText(value, 'opened_position')) {
     // Told again unchanged, it may only wait longer.
-    draft.put({ ...known, expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry) });
+    draft.put({ ...known, expiresAt: answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry) });
     return;
   }
-  const replaced = draft.find('request', interludeOf(entry.event).replaces ?? null);
+  const replaced = draft.find('request', readInterlude(entry.event).replaces ?? null);
   if (known !== undefined && known !== replaced) draft.replace(known, superseded(known, entry));
   const asked = requestItem(id, entry);
   if (replaced === undefined) draft.put(asked);
@@ -32,7 +31,7 @@ export function foldOpened(draft: ItemDraft, entry: EventEntry): void {
 export function requestItem(id: string, entry: EventEntry): RequestItem {
   const value = customValue(entry.event);
   const toolName = pickText(value, 'tool_name', 'toolName');
-  const options = value.kind === 'question' ? [] : requestOptions(value.options);
+  const options = value.kind === 'question' ? [] : readRequestOptions(value.options);
   return {
     id,
     position: entry.position,
@@ -47,7 +46,7 @@ export function requestItem(id: string, entry: EventEntry): RequestItem {
     message: null,
     resolvedAt: null,
     ...(options.length === 0 ? {} : { options }),
-    expiresAt: answerBy(pickTime(value, 'expires_at', 'expiresAt'), entry),
+    expiresAt: answerDeadline(pickTime(value, 'expires_at', 'expiresAt'), entry),
     digest: pickText(value, 'digest'),
     openedPosition: pickText(value, 'opened_position'),
     answer: null,

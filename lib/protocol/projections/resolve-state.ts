@@ -1,15 +1,8 @@
-import type {
-  EvidenceSource,
-  Observations,
-  Observed,
-  SessionState,
-  StateEvidence,
-  StateNote,
-  StateRule,
-} from '../agent-state';
+import type { EvidenceSource, Observations, Observed, StateEvidence, StateNote, StateRule } from '../agent-state';
 import { BELIEVED_MS, DELIVERING_MS, PROGRESS_MS, RESUMED_MS, STARTING_MS } from '../limits';
 import type { SessionAway, SessionSummary } from '../read-models';
-import { hasBrokenOff, lastFailure } from '../session-standing';
+import { hasCrashed, lastFailure } from '../session-predicates';
+import type { SessionState } from '../session-states';
 
 /** All that a session's state follows from, besides the time. */
 export interface StateFacts {
@@ -240,7 +233,7 @@ export function stateAt(session: SessionSummary, now: number): SessionSummary {
 /** When the server learned of the last failure in which a session stands; null if it stands in none. */
 function failedSince(observations: Observations, state: SessionState): number | null {
   if (state === 'failed') return lastFailure(observations);
-  return hasBrokenOff({ state, observations }) ? (observations.process?.observedAt ?? null) : null;
+  return hasCrashed({ state, observations }) ? (observations.process?.observedAt ?? null) : null;
 }
 
 function resolved(view: View, decidedBy: StateRule, verdict: Verdict): ResolvedState {

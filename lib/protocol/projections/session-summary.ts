@@ -1,11 +1,10 @@
-import { CUSTOM } from '../ag-ui';
-import { cutText } from '../cut-text';
-import { contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from '../event-fields';
+import { CUSTOM, contentText, customName, customValue, inputUserMessages, pickNumber, pickTime } from '../event-fields';
 import { fieldsOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
+import { readInterlude } from '../interlude-metadata';
 import { COMMAND_EXPIRY_MS, MAX_PREVIEW, MAX_TITLE } from '../limits';
 import type { Arrangement, Obligation, SessionAway, SessionSummary, Task } from '../read-models';
-import { hasEnded, isAtWork } from '../session-standing';
+import { hasEnded, isActiveState } from '../session-predicates';
+import { truncateText } from '../text';
 import { differs } from './differs';
 import type { ObligationChange } from './obligations';
 import { NO_MEMORY, type ObservationMemory, Observer, reportTurnNow } from './observe';
@@ -154,7 +153,7 @@ export class SessionLedger {
         isUnreachable: true as const,
         ...(reason === null ? {} : { reason }),
         // a message on its way is no work
-        last: told.last ?? (isAtWork(state) ? ('idle' as const) : state),
+        last: told.last ?? (isActiveState(state) ? ('idle' as const) : state),
       };
       next.unreachable = { since, away };
     }
@@ -165,7 +164,7 @@ export class SessionLedger {
     if (after.status === 'failed' && before?.status !== 'failed') {
       const { id, description, exitCode, position } = after;
       const at = this.#last?.entry.receivedAt ?? this.#heardAt ?? this.#next.summary.lastHeardAt;
-      this.#next.summary.failedTask = { id, description: cutText(description, MAX_TITLE), exitCode, position, at };
+      this.#next.summary.failedTask = { id, description: truncateText(description, MAX_TITLE), exitCode, position, at };
     }
     this.#next.summary.runningTaskCount += Number(after.status === 'running') - Number(before?.status === 'running');
   }
@@ -246,7 +245,7 @@ function apply(fold: SessionFold, placement: Placement, observer: Observer): voi
   // and what retention does, nothing of anybody
   if (customName(entry.event) === CUSTOM.taskGoesOn) return;
   if (customName(entry.event) === CUSTOM.removed) {
-    const { removed } = interludeOf(entry.event);
+    const { removed } = readInterlude(entry.event);
     if (removed !== undefined) summary.removed = { ...removed, at: entry.receivedAt };
     return;
   }
@@ -281,20 +280,20 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
   }
   if (event.type === 'RUN_FINISHED' && fieldsOf(event.result).terminalReason === 'local_command') {
     // A command that asked no model, such as /clear, names no session.
-    const isTitle = interludeOf(event).userMessageIds?.includes(fold.titleMessageId ?? '') === true;
+    const isTitle = readInterlude(event).userMessageIds?.includes(fold.titleMessageId ?? '') === true;
     if (isTitle) [summary.title, fold.titleMessageId] = [null, null];
     return;
   }
   if (!/^TEXT_MESSAGE_(CONTENT|CHUNK)$/.test(event.type)) return;
   const delta = contentText(event.delta);
-  const whole = interludeOf(event).whole === true;
+  const whole = readInterlude(event).whole === true;
   if (role === 'user') {
     if (summary.title === null) setTitle(fold, entityId, delta);
     else if (fold.titleMessageId === entityId) setTitle(fold, entityId, whole ? delta : summary.title + delta);
   } else if (role === 'assistant') {
     const same = fold.textMessageId === entityId && !whole;
     const text = same ? (summary.lastText ?? '') : '';
-    if (!same || text.length < MAX_PREVIEW) summary.lastText = cutText(text + delta, MAX_PREVIEW);
+    if (!same || text.length < MAX_PREVIEW) summary.lastText = truncateText(text + delta, MAX_PREVIEW);
     fold.textMessageId = entityId;
   }
 }
@@ -302,7 +301,7 @@ function applyText(fold: SessionFold, { entry, entityId, role }: Placement): voi
 function setTitle(fold: SessionFold, messageId: string | null, text: string): void {
   const told = text.trimStart();
   const line = told.slice(0, MAX_TITLE + 1).split('\n', 1)[0] ?? '';
-  fold.summary.title = cutText(line, MAX_TITLE) || null;
+  fold.summary.title = truncateText(line, MAX_TITLE) || null;
   // The first line is complete once a second one begins, or once it is longer than what is shown.
   fold.titleMessageId = told.length > MAX_TITLE || told.includes('\n') ? null : messageId;
 }

@@ -1,7 +1,6 @@
 import type { AgUiEvent } from '../ag-ui';
 import { contentText, subagentTaskId } from '../event-fields';
-import { isObject } from '../fields';
-import { isId } from '../is-id';
+import { isId, isObject } from '../fields';
 
 /** One part of a MESSAGES_SNAPSHOT: the text of a message or thought, the arguments of a call, or its result. */
 export interface SnapshotPart {

@@ -1,11 +1,11 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
-import type { Observations, ProcessExit, ReportState, SelfReport } from '../agent-state';
+import type { AgUiEvent } from '../ag-ui';
+import type { Observations, ProcessExit, SelfReport } from '../agent-state';
 import type { AgentStatus } from '../agent-status';
-import { cutText } from '../cut-text';
-import { caption, customName } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
+import { CUSTOM, caption, customName, taskEndOf } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import { AHEAD_MS, MAX_REPORT_SUMMARY } from '../limits';
-import { taskEndTold } from '../task-end';
+import type { ReportState } from '../session-states';
+import { truncateText } from '../text';
 
 /** What a status record tells of its session's state. */
 export interface StatusTold {
@@ -113,9 +113,9 @@ function listsOf({ tasks, requests }: AgentStatus): StatusTold['lists'] {
  */
 export function outdatesLists(event: AgUiEvent): boolean {
   const name = customName(event);
-  if (interludeOf(event).presumed === true) return false;
+  if (readInterlude(event).presumed === true) return false;
   if (name === CUSTOM.requestOpened || name === CUSTOM.runnerAway) return true;
-  return name?.startsWith('task:') === true && name !== CUSTOM.taskOutput && taskEndTold(event) === null;
+  return name?.startsWith('task:') === true && name !== CUSTOM.taskOutput && taskEndOf(event) === null;
 }
 
 /** A text of 14 signs that differs where the text does (cyrb53). Lists may be long, and are only compared. */
@@ -134,7 +134,7 @@ function fingerprint(text: string): string {
 function reportOf(report: NonNullable<AgentStatus['report']>): SelfReport {
   return {
     state: report.state,
-    summary: report.summary === undefined ? null : cutText(report.summary, MAX_REPORT_SUMMARY),
+    summary: report.summary === undefined ? null : truncateText(report.summary, MAX_REPORT_SUMMARY),
     link: caption(report.link ?? null),
   };
 }

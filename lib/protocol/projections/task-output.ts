@@ -1,6 +1,5 @@
-import { CUSTOM } from '../ag-ui';
-import { customName } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
+import { CUSTOM, customName } from '../event-fields';
+import { readInterlude } from '../interlude-metadata';
 import type { TaskOutputDetail } from '../read-models';
 import { appendOutputs } from '../task-output';
 import type { EventEntry } from './event-entry';
@@ -11,7 +10,7 @@ export function foldTaskOutput<Detail extends Pick<TaskOutputDetail, 'taskPositi
   entries: readonly EventEntry[],
 ): Detail {
   const own = entries.filter(({ event }) => {
-    return customName(event) === CUSTOM.taskOutput && interludeOf(event).taskPosition === detail.taskPosition;
+    return customName(event) === CUSTOM.taskOutput && readInterlude(event).taskPosition === detail.taskPosition;
   });
   if (own.length === 0) return detail;
   return {

@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM, type TurnTrigger } from '../ag-ui';
+import type { AgUiEvent, TurnTrigger } from '../ag-ui';
 import {
+  CUSTOM,
   caption,
   customName,
   customValue,
@@ -10,21 +11,21 @@ import {
   pickText,
   pickTime,
   stringList,
+  taskEndOf,
   taskEventId,
 } from '../event-fields';
 import { textOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
+import { readInterlude } from '../interlude-metadata';
 import { MAX_ID_LENGTH } from '../limits';
 import { comparePositions, type Position } from '../position';
 import type { Task } from '../read-models';
-import { taskEndTold } from '../task-end';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
 import { hasEnded, isFinal, mayRun, normaliseTaskKind, overrules } from './task-status';
 
 /** Whether a run begins by itself without saying why: then it may answer any task that has ended. */
 export function startsWithoutCause(event: AgUiEvent): boolean {
-  return event.type === 'RUN_STARTED' && textOf(event.parentRunId) !== null && !interludeOf(event).trigger;
+  return event.type === 'RUN_STARTED' && textOf(event.parentRunId) !== null && !readInterlude(event).trigger;
 }
 
 /** Whether it says of every task that runs, or may, what becomes of it: the agent's process ends, its runner goes or is back. */
@@ -40,7 +41,7 @@ function goesOn(event: AgUiEvent): boolean {
 
 /** The tasks that a run says it was told of, by its trigger or while it ran. */
 export function tasksTold(event: AgUiEvent): TaskRef[] {
-  const { trigger, foldedTaskIds = [] } = interludeOf(event);
+  const { trigger, foldedTaskIds = [] } = readInterlude(event);
   return [...tasksOf(trigger), ...foldedTaskIds.map((id) => ({ id, runId: null }))];
 }
 
@@ -50,7 +51,7 @@ function tasksOf(trigger: Pick<TurnTrigger, 'taskIds' | 'taskRunIds'> | undefine
 
 /** The tasks whose results a message carries to the agent. */
 export function tasksCarried(event: AgUiEvent): TaskRef[] {
-  return tasksOf(interludeOf(event).carries);
+  return tasksOf(readInterlude(event).carries);
 }
 
 /** A task, and the run of it if that is named. */
@@ -169,7 +170,7 @@ export class TaskLedger {
     const isFailure = customName(event) === CUSTOM.messageDelivery && customValue(event).delivery === 'failed';
     if (!isFailure && event.type !== 'TEXT_MESSAGE_START') return;
     const messageId = isFailure ? pickId(customValue(event), 'message_id') : idField(event, 'messageId');
-    for (const position of interludeOf(event).carries?.positions ?? []) {
+    for (const position of readInterlude(event).carries?.positions ?? []) {
       const task = this.#byPosition.get(position);
       if (task === undefined || messageId === null) continue;
       if (!isFailure) this.#put({ ...task, carriedBy: messageId });
@@ -205,7 +206,7 @@ export class TaskLedger {
     const isAnother = found?.endedAt !== null && !isRetold && (runId === null || found?.runId !== runId);
     const known = starts && isAnother ? undefined : found;
     const task = known ?? this.#born(id, runId, entry, starts ? turnId : null);
-    const { reportedBy = null, assignedBy = null } = interludeOf(entry.event);
+    const { reportedBy = null, assignedBy = null } = readInterlude(entry.event);
     const said = reportedBy !== null && isFinal(task) ? withoutOutcome(value) : value;
     const next = withFields(withEnd(task, entry, reportedBy), said, starts ? turnId : null);
     const stands = saysOtherwise(task, next, entry.event) ? outcomeOf(task, next) : {};
@@ -316,9 +317,9 @@ function withoutOutcome({ summary, exit_code, exitCode, error, ...rest }: Record
 
 /** The firmest report of an end stands, and of equally firm ones the first. */
 function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: string | null): Task {
-  const status = taskEndTold(event);
+  const status = taskEndOf(event);
   if (status === null) return task.presumed !== undefined && reportedBy === null ? runningAgain(task) : task;
-  const told = { status, reportedBy, ...(interludeOf(event).presumed ? { presumed: 'unlisted' as const } : {}) };
+  const told = { status, reportedBy, ...(readInterlude(event).presumed ? { presumed: 'unlisted' as const } : {}) };
   if (!overrules(told, task)) return task;
   const endedAt = pickTime(customValue(event), 'ended_at', 'endedAt') ?? occurredAt;
   // What was guessed, or reported with another end, does not apply to this one.
@@ -330,7 +331,7 @@ function withEnd(task: Task, { event, occurredAt }: EventEntry, reportedBy: stri
 
 /** Whether an end is told that is not the one that stands. */
 function saysOtherwise(before: Task, next: Task, event: AgUiEvent): boolean {
-  const told = taskEndTold(event);
+  const told = taskEndOf(event);
   return told !== null && told !== next.status && hasEnded(before.status) && before.status === next.status;
 }
 

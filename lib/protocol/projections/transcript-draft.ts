@@ -1,4 +1,4 @@
-import { addTo } from '../grouped';
+import { addTo } from '../fields';
 import { comparePositions, type Position } from '../position';
 import type { Item, Turn } from '../read-models';
 import type { TurnHeader } from '../turn-places';

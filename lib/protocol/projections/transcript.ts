@@ -1,11 +1,11 @@
 import { subagentTaskId } from '../event-fields';
-import { interludeOf } from '../interlude-metadata';
+import { readInterlude } from '../interlude-metadata';
 import { comparePositions, laterPosition, type Position } from '../position';
 import type { Item, RemovedHistory, TranscriptPage } from '../read-models';
-import { NO_PLACES, type TurnPlaces } from '../turn-places';
+import type { TurnPlaces } from '../turn-places';
 import type { EventEntry } from './event-entry';
 import { foldItems } from './items';
-import type { Placement } from './placement';
+import { NO_PLACES, type Placement } from './placement';
 import { type LoadedTurns, TranscriptDraft } from './transcript-draft';
 import { placeEvents } from './turns';
 
@@ -99,7 +99,7 @@ export function foldTranscript(state: TranscriptState, entries: readonly EventEn
 function toldRemoved(placements: readonly Placement[]): Pick<TranscriptState, 'removed'> {
   const last = placements.findLast(({ removedUpTo }) => removedUpTo !== undefined)?.entry;
   if (last === undefined) return {};
-  const { removed } = interludeOf(last.event);
+  const { removed } = readInterlude(last.event);
   return removed === undefined ? {} : { removed: { ...removed, at: last.receivedAt } };
 }
 

@@ -1,20 +1,12 @@
 import type { InterludeMetadata, TurnTrigger } from '../ag-ui';
 import { stringList } from '../event-fields';
-import { addTo } from '../grouped';
-import { interludeOf } from '../interlude-metadata';
+import { addTo } from '../fields';
+import { readInterlude, withInterlude } from '../interlude-metadata';
 import { MAX_NAMED } from '../limits';
 import { comparePositions, type Position } from '../position';
-import {
-  type FoldedType,
-  type Home,
-  outsideTurn,
-  type TurnHeader,
-  type TurnPlaces,
-  type Unanswered,
-} from '../turn-places';
-import { withInterlude } from '../with-interlude';
+import type { FoldedType, Home, TurnHeader, TurnPlaces, Unanswered } from '../turn-places';
 import type { EventEntry } from './event-entry';
-import type { Placement } from './placement';
+import { outsideTurn, type Placement } from './placement';
 
 /** Most open entities, unanswered messages and unanswered task ends remembered per session; the oldest go first. */
 const MAX_REMEMBERED = 256;
@@ -194,7 +186,7 @@ export class TurnPlacer {
     }
     if (open === null || (runId !== null && runId !== open.id)) return;
     placement.turnId = open.id;
-    const metadata = interludeOf(placement.entry.event);
+    const metadata = readInterlude(placement.entry.event);
     this.claim(placement, metadata);
     const places = this.#change();
     places.openTurn = {
@@ -222,7 +214,7 @@ export class TurnPlacer {
     const places = this.#change();
     const open = places.openTurn;
     const waiting = places.userMessages.find((message) => message.id === id);
-    const isQueued = interludeOf(entry.event).delivery === 'queued';
+    const isQueued = readInterlude(entry.event).delivery === 'queued';
     let turnId: string;
     // A message that is still on its way to the agent is not the one its turn began with.
     if (places.awaitsMessage && open !== null && !waiting && !isQueued && open.userMessageIds.length < MAX_NAMED) {
@@ -297,7 +289,7 @@ export class TurnPlacer {
     const { tasksTold = [] } = this.#places;
     const task = JSON.stringify([id, runId]);
     const isKnown = tasksTold.some((told) => told.task === task && told.phase === phase);
-    if (isKnown || isRetold || interludeOf(entry.event).again === true) {
+    if (isKnown || isRetold || readInterlude(entry.event).again === true) {
       placement.entry = { ...entry, event: withInterlude(entry.event, { again: true }) };
       return true;
     }

@@ -1,6 +1,6 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
-import { cutText } from '../cut-text';
+import type { AgUiEvent } from '../ag-ui';
 import {
+  CUSTOM,
   caption,
   customName,
   customValue,
@@ -12,13 +12,13 @@ import {
   streamedKind,
   stringList,
   subagentTaskId,
+  taskEndOf,
   taskEventId,
 } from '../event-fields';
 import { fieldsOf, listOf, textOf } from '../fields';
-import { interludeOf } from '../interlude-metadata';
-import { taskEndTold } from '../task-end';
+import { readInterlude, withInterlude } from '../interlude-metadata';
+import { truncateText } from '../text';
 import type { FoldedType, TurnPlaces } from '../turn-places';
-import { withInterlude } from '../with-interlude';
 import { endsChunks, namedChunk, withChunk, withoutChunk } from './chunks';
 import type { EventEntry } from './event-entry';
 import type { Placement } from './placement';
@@ -55,7 +55,7 @@ function placeEvent(placer: TurnPlacer, told: EventEntry): Placement {
   const entry = namedChunk(placer.chunks, told, task);
   const placement = placer.begin(entry);
   if (endsChunks(entry.event)) placer.tellChunks(withoutChunk(placer.chunks, task));
-  const { ofSnapshot } = interludeOf(entry.event);
+  const { ofSnapshot } = readInterlude(entry.event);
   if (ofSnapshot !== undefined) {
     placeOfSnapshot(placer, placement, ofSnapshot.turnId);
     return placement;
@@ -168,7 +168,7 @@ const PLACE: Record<string, Place | undefined> = {
   ACTIVITY_SNAPSHOT: showPlan,
   RUN_STARTED: (placer, placement) => {
     const { event } = placement.entry;
-    const metadata = interludeOf(event);
+    const metadata = readInterlude(event);
     const input = inputUserMessages(event);
     // A run without input that has a parent was started by the agent itself (Ambient's synthetic turns).
     const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
@@ -244,10 +244,10 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.taskUpdated]: about(taskEventId, underTask),
   [CUSTOM.taskCompleted]: about(taskEventId, (placer, placement, id) => {
     const { event } = placement.entry;
-    const isToldElsewhere = interludeOf(event).reportedBy !== undefined;
+    const isToldElsewhere = readInterlude(event).reportedBy !== undefined;
     const value = customValue(event);
     const runId = pickId(value, 'run_id', 'runId');
-    const end = `${taskEndTold(event) ?? 'completed'} ${cutText(pickText(value, 'summary') ?? '', 64)}`;
+    const end = `${taskEndOf(event) ?? 'completed'} ${truncateText(pickText(value, 'summary') ?? '', 64)}`;
     placer.endTask(placement, id, runId, isToldElsewhere ? { isToldElsewhere } : {}, end);
   }),
   // on the task's card, and nowhere in the transcript
@@ -261,7 +261,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   }),
   [CUSTOM.taskTold]: about(FOREIGN_TASK, underTask),
   [CUSTOM.requestOpened]: about(REQUEST, (placer, placement, id, task) => {
-    const { derived, replaces } = interludeOf(placement.entry.event);
+    const { derived, replaces } = readInterlude(placement.entry.event);
     if (replaces !== undefined) placer.takePlaceOf(placement, 'request', replaces, id);
     if (derived?.turnId != null) placer.openIn(placement, 'request', id, derived.turnId);
     else placer.openEntity(placement, 'request', id, task);
@@ -272,7 +272,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.sessionEnded]: (placer, placement) => {
     placer.closeTurn(placement, null, { state: 'interrupted', error: null });
     placement.turnId = null;
-    if (interludeOf(placement.entry.event).again !== true) placer.show(placement);
+    if (readInterlude(placement.entry.event).again !== true) placer.show(placement);
   },
   [CUSTOM.messageDelivery]: about(SENT, (placer, placement, id) =>
     placer.deliver(placement, id, customValue(placement.entry.event).delivery === 'delivered'),
@@ -289,7 +289,7 @@ const CUSTOM_PLACE: Record<string, Place | undefined> = {
   [CUSTOM.taskGoesOn]: about(FOREIGN_TASK, shown),
   // above the first turn that is left, and nowhere in one
   [CUSTOM.removed]: (placer, placement) => {
-    const { removed } = interludeOf(placement.entry.event);
+    const { removed } = readInterlude(placement.entry.event);
     if (removed !== undefined) placer.forget(placement, removed.upTo);
   },
   [CUSTOM.parkedAssigned]: shown,

@@ -1,7 +1,9 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
+import { CUSTOM } from '../event-fields';
 import { fieldsOf, isObject, textOf } from '../fields';
-import { OutputDraft, type TaskOutput } from '../task-output';
-import { withInterlude } from '../with-interlude';
+import { withInterlude } from '../interlude-metadata';
+import type { TaskOutput } from '../read-models';
+import { OutputDraft } from '../task-output';
 import { counted, redactValue, type Tally } from './redact-value';
 import { prepareTexts, RedactedText, type Rest, wholeText } from './redacted-text';
 

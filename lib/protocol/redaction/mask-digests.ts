@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '../ag-ui';
+import type { AgUiEvent } from '../ag-ui';
+import { CUSTOM } from '../event-fields';
 import { FREE } from './redact-value';
 
 /** What a reader is shown in place of a digest over content; null for nothing. */

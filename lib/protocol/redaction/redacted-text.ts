@@ -40,7 +40,7 @@ export function redactedText(text: string, mayGoOn = isTruncated(text)): Redacte
 
 const CUT_LENGTHS: ReadonlySet<number> = new Set(TEXT_LIMITS);
 
-/** True if a text is as long as a truncated one: `cutText` leaves out half a surrogate pair. */
+/** True if a text is as long as a truncated one: `truncateText` leaves out half a surrogate pair. */
 function isTruncated({ length }: string): boolean {
   return CUT_LENGTHS.has(length) || CUT_LENGTHS.has(length + 1);
 }

@@ -79,7 +79,10 @@ async function openAt(file: string, place: ReplayPlace, listeners: Listeners): P
   }
   const { sessionId, line } = stored
     ? (JSON.parse(stored) as { sessionId: string; line: number })
-    : { sessionId: place.sessionId ?? `${cutText(recording.name, 200)}-${randomBytes(4).toString('hex')}`, line: 0 };
+    : {
+        sessionId: place.sessionId ?? `${truncateText(recording.name, 200)}-${randomBytes(4).toString('hex')}`,
+        line: 0,
+      };
   const forget = () => (place.sessionId === undefined ? removeOutbox(file) : Promise.resolve());
   return { outbox, sessionId, line, forget };
 }

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
-import { cutText } from '@interlude/protocol/cut-text';
 import type { IngestAnswer } from '@interlude/protocol/envelope';
 import { NOTHING_OPEN } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
+import { truncateText } from '@interlude/protocol/text';
 import { RECORDED_KINDS } from '../adapters/recorded-kinds';
 import { interludeCommand } from '../host/own-program.mjs';
 import { ProcessLockedError } from '../host/process-lock';
@@ -63,7 +63,7 @@ async function replay(argv: string[], env: Environment): Promise<ExitCode> {
   const recording = await readRecording(options.file, options.kind).catch((error: Error) => {
     throw new CliError(EXIT.failed, error.message);
   });
-  const agentId = options.agent ?? cutText(`replay-${recording.name}`, MAX_ID_LENGTH);
+  const agentId = options.agent ?? truncateText(`replay-${recording.name}`, MAX_ID_LENGTH);
   const giveUp = new AbortController();
   const { ends: signal, release } = stopSignals();
   const redactor = new Redactor();

@@ -1,4 +1,4 @@
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import type { AttachmentFile } from './attachment-store';
 
 /** A longer text in a message would fill the context: it is named, and the agent reads what it needs of it. */

@@ -1,4 +1,5 @@
-import { type Attachment, type AttachmentKind, attachmentKind, readAttachments } from '@interlude/protocol/attachments';
+import { type AttachmentKind, attachmentKind, readAttachments } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
 import { type AttachmentFile, type AttachmentStore, StoppedError } from './attachment-store';
 import type { CommandOutcome } from './seen-commands';

@@ -1,4 +1,5 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, numberOf, parseJson, textOf } from '@interlude/protocol/fields';
 import type { LogAbout } from '../logger/logger';
 import type { Cursor } from '../outbox/statements';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
 import type { Command } from '@interlude/protocol/commands';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';

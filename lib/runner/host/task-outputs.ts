@@ -1,8 +1,8 @@
 import { isAbsolute } from 'node:path';
-import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TaskOutputValue, TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM, taskEndOf } from '@interlude/protocol/event-fields';
 import { parseJson, textOf } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { taskEndTold } from '@interlude/protocol/task-end';
 import type { Redactor } from '../logger/redactor';
 import type { Cursor } from '../outbox/statements';
 import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPlace, type OutputRead, readOutput } from './output-file';
@@ -106,7 +106,7 @@ export class TaskOutputs {
       if (typeof event.name !== 'string' || !event.name.startsWith('task:')) continue;
       const value = (event.value ?? {}) as Record<string, unknown>;
       const taskId = textOf(value.task_id);
-      if (taskId !== null) this.#sawTask(sessionId, taskId, value, taskEndTold(event) !== null);
+      if (taskId !== null) this.#sawTask(sessionId, taskId, value, taskEndOf(event) !== null);
     }
   }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { SelfReport } from '@interlude/protocol/agent-state';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { SessionTools } from '../mcp/agent-tools';

@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, isObject, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 /**
  * What an agent has to know of the workspace that was made for it: which paths there are no files of its own, but links
@@ -54,7 +54,7 @@ function word(name: string, value: unknown): string[] {
 
 /** As JSON has it: nothing in a path can pass for words of the note. */
 function oneLine(text: string, most: number): string {
-  return JSON.stringify(text.length > most ? `${cutText(text, most)}…` : text);
+  return JSON.stringify(text.length > most ? `${truncateText(text, most)}…` : text);
 }
 
 function spoilt(how: string): WorkspaceNote {

@@ -132,7 +132,7 @@ export class DeliveryJournal {
 }
 
 function reason(message: string): string {
-  return cutText(message, MAX_REASON);
+  return truncateText(message, MAX_REASON);
 }
 
 /**

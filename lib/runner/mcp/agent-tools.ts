@@ -1,5 +1,6 @@
 import { REPORT_STATES, type SelfReport } from '@interlude/protocol/agent-state';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
+import { REPORT_STATES } from '@interlude/protocol/session-states';
 import * as z from 'zod';
 import type { OwedReply } from '../host/owed-replies';
 import { ownProgram } from '../host/own-program.mjs';

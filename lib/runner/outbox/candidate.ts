@@ -1,6 +1,6 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { tellsFailure } from '@interlude/protocol/insight';
+import { reportsFailure } from '@interlude/protocol/insight';
 
 /** A record on its way into the outbox's file: its JSON without `seq`, and what has to be known of it. */
 export interface Candidate {
@@ -36,7 +36,7 @@ type Said = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
 export function candidateOf(body: string, record = JSON.parse(body) as Said): Candidate {
   const { kind, agentId, occurredAt, log, event } = record;
   const sessionId = record.sessionId as string | undefined;
-  const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);
+  const isFailure = log !== undefined && reportsFailure(log as Parameters<typeof reportsFailure>[0]);
   const isOutput = fieldsOf(event).name === CUSTOM.taskOutput;
   const is = { isFailure, isOutput, isOutboxLine: isOutboxLine({ log }) };
   return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), ...is };

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
 import type { IngestRecord } from '@interlude/protocol/envelope';
 import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import { ProcessLock } from '../host/process-lock';
@@ -322,6 +321,6 @@ function candidate(record: OutgoingRecord): Candidate {
 
 function storePlace(file: string, options: OutboxOptions, clock: OutboxClock): StorePlace {
   const { agentId, onNotice, bound = DEFAULT_BOUND } = options;
-  const { producerId = `${cutText(agentId, 200)}/${randomBytes(6).toString('hex')}` } = options;
+  const { producerId = `${truncateText(agentId, 200)}/${randomBytes(6).toString('hex')}` } = options;
   return { file, producerId, agentId, onNotice, bound, clock };
 }

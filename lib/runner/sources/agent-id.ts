@@ -10,8 +10,8 @@ import { CliError, EXIT } from '../cli/command';
  */
 export function agentIdOf(cwd: string, program?: string): string {
   const folder = nameOf(cwd.split(/[/\\]/).at(-1) ?? '') || 'root';
-  const before = program === undefined ? '' : `${cutText(nameOf(program), 40)}-`;
-  return `${before}${cutText(folder, 80)}@${hostname().split('.')[0]}`;
+  const before = program === undefined ? '' : `${truncateText(nameOf(program), 40)}-`;
+  return `${before}${truncateText(folder, 80)}@${hostname().split('.')[0]}`;
 }
 
 /** @throws CliError if there is no such folder */

@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
-import type { FoundAgent } from '@interlude/protocol/found-agent';
+import type { FoundAgent } from '@interlude/protocol/agent-status';
 import { type AgentSign, KIND_SIGNS } from './kind-signs';
 
 type Environment = Record<string, string | undefined>;

@@ -1,5 +1,5 @@
-import type { AuditCheck, AuditPage, AuditRemoved } from '@interlude/protocol/audit';
-import { brokenOff } from '@interlude/protocol/errors';
+import type { AuditCheck, AuditPage, AuditRemoved } from '@interlude/protocol/access';
+import { toAbortError } from '@interlude/protocol/errors';
 import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
@@ -85,7 +85,7 @@ export async function getAuditExport(
           args: [...args, after],
         });
       const { rows } = await database.reads.run(client, read, { continues: true }).catch((error) => {
-        throw brokenOff(error);
+        throw toAbortError(error);
       });
       const entries = await new Pace().map(rows, auditFromRow);
       if (entries.length === 0) return controller.close();

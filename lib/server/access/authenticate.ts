@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/page-header';
+import { PAGE_HEADER, PRINCIPAL_HEADER, USED_PAGE } from '@interlude/protocol/version';
 import type { AccessSettings } from './access-settings';
 import { clientAddress } from './client-address';
 import type { CredentialCache } from './credential-cache';

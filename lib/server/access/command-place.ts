@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { type FoundAgent, readFoundAgents } from '@interlude/protocol/found-agent';
+import { type FoundAgent, readFoundAgents } from '@interlude/protocol/agent-status';
 import { shellWord } from '@interlude/protocol/shell-word.mjs';
 
 /** Environment that a shell command in Interlude's folder needs to reach this server. */

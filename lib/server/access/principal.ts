@@ -5,7 +5,7 @@ import { MAX_PERSON_NAME } from '@interlude/protocol/limits';
 import {
   type CredentialKind,
   EVERYTHING,
-  MAY,
+  PERMISSIONS,
   type Permission,
   type Role,
   reachesAgent,
@@ -79,7 +79,7 @@ export function isLocal({ credentialKind, memberId }: Pick<Principal, 'credentia
 }
 
 export function may({ role }: Pick<Principal, 'role'>, permission: Permission): boolean {
-  return MAY[role].includes(permission);
+  return PERMISSIONS[role].includes(permission);
 }
 
 /**

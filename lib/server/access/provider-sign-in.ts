@@ -1,4 +1,4 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError, toResponse } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverKey } from '@/db/server-keys';

@@ -1,7 +1,7 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { truncateText } from '@interlude/protocol/text';
 import type { Database } from '@/db/client';
 import { refusals } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';

@@ -1,4 +1,4 @@
-import { inShort } from '@interlude/protocol/errors';
+import { forLog } from '@interlude/protocol/errors';
 import { EVERYTHING, type Role } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';

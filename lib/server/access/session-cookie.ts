@@ -43,7 +43,7 @@ export function clearedCookie(secure: boolean, basePath = BASE_PATH): string {
 
 function cookie(value: string, secure: boolean, seconds: number, basePath: string): string {
   const name = secure ? secureName(basePath) : NAME;
-  return `${name}=${value}; Path=${placedAt('/', basePath)}; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`;
+  return `${name}=${value}; Path=${prependBasePath('/', basePath)}; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure ? '; Secure' : ''}`;
 }
 
 /**

@@ -1,7 +1,7 @@
-import { BASE_PATH, placed } from '@interlude/protocol/base-path.mjs';
+import { BASE_PATH, withBasePath } from '@interlude/protocol/base-path.mjs';
 import { AppError } from '@interlude/protocol/errors';
-import { withoutQuotes } from '@interlude/protocol/quotes';
 import { EVERYTHING } from '@interlude/protocol/scope';
+import { withoutQuotes } from '@interlude/protocol/text';
 import type { WriteTransaction } from '@/db/writes';
 import { LOCAL_SESSION_MS } from './access-settings';
 import { describeAction, recordAction } from './audit';
@@ -113,7 +113,7 @@ export async function signOut(request: Request, server: SignInContext): Promise<
   if (composedBy && composedBy !== principal.id) {
     const text =
       'Another person has signed in with this browser since you opened that page. To sign them out, open the dashboard.';
-    return plainPage('Nobody was signed out', text, { href: placed('/'), text: 'Open the dashboard' }, 409);
+    return plainPage('Nobody was signed out', text, { href: withBasePath('/'), text: 'Open the dashboard' }, 409);
   }
   const { database, now, credentials } = await server.context();
   await database.writes.run(async (transaction) => {

@@ -1,4 +1,4 @@
-import { inShort } from '@interlude/protocol/errors';
+import { forLog } from '@interlude/protocol/errors';
 import { parseJson } from '@interlude/protocol/fields';
 import type { FrameData } from '@interlude/protocol/frames';
 import type { Scope } from '@interlude/protocol/scope';

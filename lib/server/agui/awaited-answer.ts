@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { idField, inputUserMessages } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 
 export interface Awaited {
   /** Ids in the log of the messages to answer. */

@@ -1,4 +1,3 @@
-import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { Kind } from '@interlude/protocol/lifecycle/grammar';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Item, Turn } from '@interlude/protocol/read-models';

@@ -1,6 +1,5 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, taskEventId } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { CUSTOM, customName, customValue, taskEventId } from '@interlude/protocol/event-fields';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { type ClientParts, messageIdOf } from './client-parts';

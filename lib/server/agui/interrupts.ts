@@ -1,11 +1,11 @@
-import { CUSTOM, type RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestOption } from '@interlude/protocol/ag-ui';
 import type { AnswerQuestion, DecidePermission } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
-import { customName, customValue, pickId } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pickId } from '@interlude/protocol/event-fields';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { MAX_REASON_LENGTH } from '@interlude/protocol/limits';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { requestItem } from '@interlude/protocol/projections/request-items';
@@ -56,7 +56,7 @@ export class PendingRequests {
       return false;
     }
     const known = this.#open.about(id);
-    const { replaces } = interludeOf(event);
+    const { replaces } = readInterlude(event);
     if (replaces !== undefined) this.#open.take(replaces, 'cut');
     if (known === undefined && this.#open.crowded !== null) return false;
     const request = pendingRequestOf(requestItem(id, entry));

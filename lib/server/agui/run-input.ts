@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import { contentText } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, numberOf, textOf } from '@interlude/protocol/fields';
-import { measureJson } from '@interlude/protocol/json-measure';
+import { mayBeIllFormed, measureJson, wellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { mayHaveHalves, wellFormed } from '@interlude/protocol/well-formed';
 import { Pace } from '@/db/next-turn';
@@ -60,7 +60,7 @@ export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   await pace.rest();
   const parsed = parseJsonText(text);
   await pace.rest();
-  const input = mayHaveHalves(text) ? wellFormed(parsed) : parsed;
+  const input = mayBeIllFormed(text) ? wellFormed(parsed) : parsed;
   await pace.rest();
   if (!isObject(input)) throw invalid('The body is not a RunAgentInput, as an AG-UI client sends it.');
   const messages = listOf(input.messages).filter(isObject);

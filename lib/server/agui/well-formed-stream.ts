@@ -1,12 +1,11 @@
-import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, ServedRun } from '@interlude/protocol/ag-ui';
 import { contentText, idField, pick, subagentTaskId } from '@interlude/protocol/event-fields';
 import { textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { bracketId, type EventInput, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { chunksAfter, endsChunks, namedChunk } from '@interlude/protocol/projections/chunks';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
-import type { ServedRun } from '@interlude/protocol/served-event';
 import type { Chunked } from '@interlude/protocol/turn-places';
 import type { ClientEvent, Dialect, Outcome } from './client-events';
 import { bracketEnd, clientEvent, partContent, partEnd, partStart } from './client-events';
@@ -123,7 +122,7 @@ export class WellFormedStream {
     const speaker = subagentTaskId(original.event);
     const entry = namedChunk(this.#chunks, original, speaker);
     const { event, position, occurredAt: at } = entry;
-    const isOfSnapshot = interludeOf(event).ofSnapshot !== undefined;
+    const isOfSnapshot = readInterlude(event).ofSnapshot !== undefined;
     if (!isOfSnapshot) this.#chunks = chunksAfter(this.#chunks, event, speaker);
     if (endsChunks(event)) this.#endChunks(speaker, at);
     if (kindOf(event.type) === null) {

@@ -148,7 +148,7 @@ async function seenFailures(transaction: WriteTransaction, failed: readonly Inbo
   });
   return rows.map(sessionFromRow).map((session) => {
     const { id, agentId, arrangement } = session;
-    const seen = { ...arrangement, seenState: standsSince(session) };
+    const seen = { ...arrangement, seenState: reviewedSince(session) };
     return { kind: 'session-arranged', agentId, sessionId: id, arrangement: seen };
   });
 }

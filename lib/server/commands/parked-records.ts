@@ -1,9 +1,10 @@
-import { type AgUiEvent, CUSTOM, type ParkedSettledValue } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, ParkedSettledValue } from '@interlude/protocol/ag-ui';
 import type { AssignParked, DiscardParked, ParkedAnswer } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { columnText } from '@/db/column-text';
 import { quarantine } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';

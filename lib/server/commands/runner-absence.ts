@@ -1,7 +1,8 @@
-import { CUSTOM, type RunnerAwayValue } from '@interlude/protocol/ag-ui';
+import type { RunnerAwayValue } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
-import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
-import { isLost, isUnderWay } from '@interlude/protocol/session-standing';
+import { CUSTOM } from '@interlude/protocol/event-fields';
+import { MIN_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
+import { hasOpenWork, wentSilent } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
 import { AGENT_ROW } from '@/db/fleet-rows';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice, selectDue } from '@/db/row-sweep';
@@ -92,7 +93,7 @@ export async function markAbsent(
 
 function awayFact(agentId: string, row: Row, about: Omit<RunnerAwayValue, 'last_heard_at' | 'at_rest'>): EventFact {
   const { id: sessionId, body } = AWAY.read(row);
-  const rest = isUnderWay(body) ? {} : { at_rest: true };
+  const rest = hasOpenWork(body) ? {} : { at_rest: true };
   const value: RunnerAwayValue = { ...about, last_heard_at: Number(row.seen_at), ...rest };
   return { agentId, sessionId, event: { type: 'CUSTOM', name: CUSTOM.runnerAway, value } };
 }
@@ -115,7 +116,7 @@ export function silentAgents(now: number): DueRows {
     key: 'id',
     where: `NOT is_silent AND last_seen_at <= ?1
       AND last_seen_at + iif(${HAS_PROMISED}, max(?3, ${MISSED_REPORTS} * reports_every_ms), ${SILENT_MS}) <= ?2`,
-    args: [now - LEAST_SILENCE_MS, now, LEAST_SILENCE_MS],
+    args: [now - MIN_SILENCE_MS, now, MIN_SILENCE_MS],
     order: 'last_seen_at',
   };
 }
@@ -199,7 +200,7 @@ export async function markReturned(
   });
   const events = rows.map((row) => {
     const { id, state, body } = AWAY.read(row);
-    const rest = isUnderWay(body) || isLost({ state, evidence: body.evidence }) ? {} : { at_rest: true };
+    const rest = hasOpenWork(body) || wentSilent({ state, evidence: body.evidence }) ? {} : { at_rest: true };
     const value = { away_since: body.away?.since ?? now, ...rest };
     return { agentId, sessionId: id, event: { type: 'CUSTOM', name: CUSTOM.runnerBack, value } as const };
   });

@@ -217,7 +217,7 @@ export async function disconnectUnresponsive(
           WHERE stream_id IN (SELECT value FROM json_each(?2)) AND alive_until IS NOT NULL AND EXISTS (
             SELECT 1 FROM agents AS a WHERE a.id = runners.agent_id
               AND a.reported_by = runners.runner_id
-              AND a.last_seen_at + max(${LEAST_SILENCE_MS}, ${MISSED_REPORTS} * a.reports_every_ms) < ?1)
+              AND a.last_seen_at + max(${MIN_SILENCE_MS}, ${MISSED_REPORTS} * a.reports_every_ms) < ?1)
           RETURNING agent_id, stream_id`,
     args: [now, JSON.stringify(streamIds)],
   });

@@ -1,5 +1,6 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';

@@ -1,4 +1,4 @@
-import { MAX_FANNED_OUT } from '@interlude/protocol/limits';
+import { MAX_FAN_OUT } from '@interlude/protocol/limits';
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';
@@ -177,7 +177,7 @@ export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement>
 export function selectProducerSessions(producerId: string): InStatement {
   return {
     sql: `SELECT s.id FROM producer_sessions AS p CROSS JOIN sessions AS s ON s.id = p.session_id
-          WHERE p.producer_id = ? ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
+          WHERE p.producer_id = ? ORDER BY s.last_event_at DESC LIMIT ${MAX_FAN_OUT}`,
     args: [producerId],
   };
 }
@@ -185,7 +185,7 @@ export function selectProducerSessions(producerId: string): InStatement {
 export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
   return {
     sql: `SELECT s.id FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.agent_id = wanted.value
-          WHERE NOT s.has_ended ORDER BY s.last_event_at DESC LIMIT ${MAX_FANNED_OUT}`,
+          WHERE NOT s.has_ended ORDER BY s.last_event_at DESC LIMIT ${MAX_FAN_OUT}`,
     args: [JSON.stringify([...agentIds])],
   };
 }

@@ -1,8 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { LogMarker, ProducerRef } from '@interlude/protocol/envelope';
-import type { Attention, InboxMarks } from '@interlude/protocol/inbox';
-import type { LogLevel } from '@interlude/protocol/log-levels';
+import type { InboxMarks } from '@interlude/protocol/inbox';
+import type { Attention } from '@interlude/protocol/inbox-rules';
 import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
+import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 
 /** Everything one ingest request changes, decided before anything is written. Positions are the counter's numbers. */

@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import { utf8Length } from '@interlude/protocol/log-text';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';

@@ -1,8 +1,9 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import { OutputDraft } from '@interlude/protocol/task-output';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { columnText } from '@/db/column-text';
 import { inPieces, runInTurns } from '@/db/json-pieces';
 import { Pace } from '@/db/next-turn';

@@ -1,6 +1,6 @@
-import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox';
+import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox-kinds';
+import { stringifyWellFormed } from '@interlude/protocol/json';
 import { inboxText } from '@interlude/protocol/list-search';
-import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement } from '@libsql/client';
 import { columnText } from '@/db/column-text';
 import { inPieces } from '@/db/json-pieces';

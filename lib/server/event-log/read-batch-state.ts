@@ -1,4 +1,4 @@
-import { addTo } from '@interlude/protocol/grouped';
+import { addTo } from '@interlude/protocol/fields';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@interlude/protocol/read-models';
 import type { InStatement, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';

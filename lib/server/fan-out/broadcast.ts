@@ -1,5 +1,5 @@
-import { formatTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING, type Scope, scopeKey } from '@interlude/protocol/scope';
+import { formatTopic, type Topic } from '@interlude/protocol/sse';
 import { Pace } from '@/db/next-turn';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
 import type { RowPage, Wanted } from '@/lib/server/event-log/read-after';

@@ -1,10 +1,10 @@
-import { AppError, inShort } from '@interlude/protocol/errors';
-import type { FrameData, Topic } from '@interlude/protocol/frames';
+import { AppError, forLog } from '@interlude/protocol/errors';
+import type { FrameData } from '@interlude/protocol/frames';
 import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { encodeFrame, HEARTBEAT } from '@interlude/protocol/sse';
+import { encodeFrame, HEARTBEAT, type Topic } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { OpenStream, OpenStreams, Sink } from '@/lib/server/access/streamed-response';
@@ -183,7 +183,7 @@ export class FanOut {
   #sayBroken(error: unknown): void {
     if (this.#isBroken || this.#database.damage.code !== null) return;
     this.#isBroken = true;
-    serverLog('error', 'a stream broke off while it caught up:', { error: inShort(error) });
+    serverLog('error', 'a stream broke off while it caught up:', { error: forLog(error) });
   }
 
   #wakeUp(position: number): void {

@@ -1,10 +1,9 @@
 import { AppError } from '@interlude/protocol/errors';
-import { formatTopic, parseTopic, type Topic } from '@interlude/protocol/frames';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Scope } from '@interlude/protocol/scope';
-import { SSE_HEADERS } from '@interlude/protocol/sse';
+import { formatTopic, parseTopic, SSE_HEADERS, type Topic } from '@interlude/protocol/sse';
 import { columnText } from '@/db/column-text';
 import { requireScope } from '@/lib/server/access/principal';
 import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';

@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { positionToNumber } from '@interlude/protocol/position';
 import type { Row } from '@/lib/server/event-log/rows';
 

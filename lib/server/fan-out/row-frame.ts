@@ -1,7 +1,7 @@
-import { type Frame, formatTopic } from '@interlude/protocol/frames';
+import type { Frame } from '@interlude/protocol/frames';
 import { type Position, positionFromNumber } from '@interlude/protocol/position';
 import { maskDigests, mayHaveDigest } from '@interlude/protocol/redaction/mask-digests';
-import { encodeFrame } from '@interlude/protocol/sse';
+import { encodeFrame, formatTopic } from '@interlude/protocol/sse';
 import { agentFromRow, inboxItemFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { EventRow, Row } from '@/lib/server/event-log/rows';

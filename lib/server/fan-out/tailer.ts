@@ -1,4 +1,4 @@
-import { inShort } from '@interlude/protocol/errors';
+import { forLog } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
 import { nextTurn, pause } from '@/db/next-turn';
@@ -120,7 +120,7 @@ export class Tailer {
       if (stop !== this.#stop) return;
       // damage has been logged already
       const isSaid = this.#failing || this.#database.damage.code !== null;
-      if (!isSaid) serverLog('error', 'live updates are held up:', { error: inShort(error) });
+      if (!isSaid) serverLog('error', 'live updates are held up:', { error: forLog(error) });
       this.#failing = true;
     }
   }

@@ -1,7 +1,7 @@
-import { noSessions } from '@interlude/protocol/agent-state';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { differs } from '@interlude/protocol/projections/differs';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { noSessions } from '@interlude/protocol/session-states';
 
 /** The fleet is told of an agent's row at most this often while only the time it was last seen changes. */
 const SEEN_ANNOUNCE_MS = 5_000;

@@ -1,7 +1,7 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { AppError } from '@interlude/protocol/errors';
 import { laterPosition } from '@interlude/protocol/position';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { truncateText } from '@interlude/protocol/text';
 import { isInputsFault } from '@/db/database-error';
 import { nextTurn } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/writes';
@@ -88,7 +88,7 @@ function setAside({ raw, judgement }: JudgedRecord): JudgedRecord & { judgement:
 function beginningOf(record: JudgedRecord): JudgedRecord {
   const { raw, judgement } = setAside(record);
   const json = JSON.stringify(raw);
-  const kept = { seq: raw.seq, length: json.length, beginning: cutText(json, KEPT_LENGTH) };
+  const kept = { seq: raw.seq, length: json.length, beginning: truncateText(json, KEPT_LENGTH) };
   return { raw: kept, judgement: { ...judgement, agentId: null, sessionId: null } };
 }
 

@@ -1,26 +1,26 @@
-import { type AgUiEvent, CUSTOM, type RequestOpenedValue, type RequestResolvedValue } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, RequestOpenedValue, RequestResolvedValue } from '@interlude/protocol/ag-ui';
 import {
+  CUSTOM,
   customName,
   customValue,
   idField,
   inputUserMessages,
   pickId,
+  QUESTION_TOOL,
   subagentTaskId,
 } from '@interlude/protocol/event-fields';
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { type EventInput, endsSession, inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
 import type { InputOf } from '@interlude/protocol/lifecycle/grammar';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import { type CallBounds, type OpenCall, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
 import { chunksAfter, namedChunk } from '@interlude/protocol/projections/chunks';
 import type { EventEntry } from '@interlude/protocol/projections/event-entry';
 import { parsedArgs } from '@interlude/protocol/projections/parsed-args';
 import { type SnapshotPart, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
 import type { SessionEntry } from './session-batch';
 
@@ -203,7 +203,7 @@ export class DerivedRequests {
       for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
     }
     for (const callId of inputResults(event)) this.#takeResult(callId, false);
-    const { turn, userMessageIds } = interludeOf(event);
+    const { turn, userMessageIds } = readInterlude(event);
     const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
     const isUserTurn = turn === 'user' || (turn === undefined && !byItself);
     if (isUserTurn) {
@@ -240,7 +240,7 @@ export class DerivedRequests {
     if (by !== null || !/_(START|CHUNK)$/.test(event.type)) return;
     if (kind === 'thought' || event.role !== 'user') {
       if (!this.#said.includes(id)) this.#goOn();
-    } else if (interludeOf(event).delivery !== 'queued') this.#hearUser(id);
+    } else if (readInterlude(event).delivery !== 'queued') this.#hearUser(id);
   }
 
   #takeDelivery(value: Fields): void {

@@ -1,7 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import type { WakeRule } from '@interlude/protocol/commands';
+import type { DesiredLogLevel, WakeRule } from '@interlude/protocol/commands';
 import type { InboxMarks } from '@interlude/protocol/inbox';
-import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
 import type { Position } from '@interlude/protocol/position';
 import type { TaskRef } from '@interlude/protocol/projections/tasks';
 import type { Arrangement } from '@interlude/protocol/read-models';

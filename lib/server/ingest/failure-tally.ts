@@ -1,4 +1,4 @@
-import { isOfHook } from '@interlude/protocol/signals';
+import { isHookSignal } from '@interlude/protocol/insight';
 import type { InsightRow } from '@/lib/server/event-log/batch-rows';
 import type { FailureTally, SessionBatch } from './session-batch';
 
@@ -64,5 +64,5 @@ export class FailuresAround {
 }
 
 function tallyOf(row: InsightRow): FailureTally {
-  return { all: 1, other: Number(!isOfHook(row)) };
+  return { all: 1, other: Number(!isHookSignal(row)) };
 }

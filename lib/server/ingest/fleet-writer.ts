@@ -1,13 +1,12 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import type { SessionState } from '@interlude/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@interlude/protocol/envelope';
-import { customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
 import type { InboxMarks } from '@interlude/protocol/inbox';
+import { isHookSignal } from '@interlude/protocol/insight';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { overdueDifference, owedDifference } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
-import { hasBrokenOff } from '@interlude/protocol/session-standing';
-import { isOfHook } from '@interlude/protocol/signals';
+import { hasCrashed } from '@interlude/protocol/session-predicates';
+import type { SessionState } from '@interlude/protocol/session-states';
 import type { Pace } from '@/db/next-turn';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
@@ -70,7 +69,7 @@ export class FleetWriter {
     const agent = this.agents.see(row.agentId);
     agent.insightCount += 1;
     this.#failures.set(row.agentId, row);
-    if (!isOfHook(row)) agent.otherFailureCount += 1;
+    if (!isHookSignal(row)) agent.otherFailureCount += 1;
     if (row.sessionId === null) {
       this.#failedAround.note(row);
       return;
@@ -272,7 +271,7 @@ export class FleetWriter {
   }
 
   #countBrokenOff(agentId: string, before: SessionSummary | undefined, after: SessionSummary): void {
-    const difference = Number(hasBrokenOff(after)) - Number(before !== undefined && hasBrokenOff(before));
+    const difference = Number(hasCrashed(after)) - Number(before !== undefined && hasCrashed(before));
     if (difference !== 0) this.agents.see(agentId).brokenOffCount += difference;
   }
 

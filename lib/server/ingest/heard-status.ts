@@ -1,7 +1,8 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { ProcessExit } from '@interlude/protocol/agent-state';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import type { StatusRecord } from '@interlude/protocol/envelope';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact } from '@interlude/protocol/fields';
 import { type StatusTold, statusTold } from '@interlude/protocol/projections/status-told';
 

@@ -1,4 +1,5 @@
-import type { Attention, InboxMarks } from '@interlude/protocol/inbox';
+import type { InboxMarks } from '@interlude/protocol/inbox';
+import type { Attention } from '@interlude/protocol/inbox-rules';
 import {
   attentionOfAgent,
   attentionOfReply,

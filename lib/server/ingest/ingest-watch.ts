@@ -1,5 +1,5 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { IngestAnswer } from '@interlude/protocol/envelope';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import type { Ended, Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { Batch, CommitOutcome } from './commit-batch';

@@ -1,8 +1,7 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import type { LogRecord } from '@interlude/protocol/envelope';
-import type { ReadInsight } from '@interlude/protocol/insight';
+import { isFailure, type ReadInsight } from '@interlude/protocol/insight';
 import { MAX_INSIGHT_DETAIL, MAX_SIGNALS_KEPT } from '@interlude/protocol/limits';
-import { isFailure } from '@interlude/protocol/signals';
+import { truncateText } from '@interlude/protocol/text';
 import type { InsightRow } from '@/lib/server/event-log/batch-rows';
 
 /**
@@ -14,7 +13,7 @@ export function insightRow(
   { agentId, occurredAt, log }: LogRecord,
   { signal, value, outcome, source, detail, session }: ReadInsight,
 ): InsightRow {
-  const said = detail ?? cutText(log.message, MAX_INSIGHT_DETAIL);
+  const said = detail ?? truncateText(log.message, MAX_INSIGHT_DETAIL);
   return {
     position,
     agentId,

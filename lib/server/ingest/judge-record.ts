@@ -8,7 +8,7 @@ import {
 import { idSchema } from '@interlude/protocol/field-schemas';
 import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
-import type { RejectionCode } from '@interlude/protocol/rejections';
+import type { RejectionCode } from '@interlude/protocol/record-vocabulary';
 import type * as z from 'zod';
 import type { AgentFact } from './facts';
 import { describeIssue, type RawRecord } from './parse-request';

@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { contentText, inputUserMessages, streamedKind } from '@interlude/protocol/event-fields';
 import { textOf } from '@interlude/protocol/fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionToNumber } from '@interlude/protocol/position';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
@@ -100,7 +100,7 @@ export class KnownParts {
   #take(id: string | null, event: AgUiEvent, at: Stand, before: string | null): void {
     const inInput = event.type === 'RUN_STARTED' ? inputUserMessages(event) : [];
     for (const said of inInput) this.#begin(`text ${said.id}`, { ...at, text: said.text, by: 'user' });
-    const { ofSnapshot, whole } = interludeOf(event);
+    const { ofSnapshot, whole } = readInterlude(event);
     const sameAs = ofSnapshot?.sameAs;
     const kind = sameAs === undefined ? streamedKind(event.type) : kindOf(sameAs);
     if (id === null || kind == null) return;

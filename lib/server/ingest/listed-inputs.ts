@@ -1,10 +1,10 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customValue, pickId } from '@interlude/protocol/event-fields';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customValue, pickId } from '@interlude/protocol/event-fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { GRAMMAR } from '@interlude/protocol/lifecycle/grammar';
 import { comparePositions } from '@interlude/protocol/position';
 import type { StatusTold } from '@interlude/protocol/projections/status-told';
 import type { Task } from '@interlude/protocol/read-models';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { aboutTask } from './task-router';
 
 const UNLISTED = 'Its runner does not list it any more, and nothing told how it ended.';

@@ -1,5 +1,5 @@
 import type { LogRecord } from '@interlude/protocol/envelope';
-import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
 import { columnText } from '@/db/column-text';
 import type { AgentLog, BatchRows, LogLineRow } from '@/lib/server/event-log/batch-rows';
 
@@ -17,7 +17,7 @@ export class LogTally {
     const { lastLine, bytes } = this.#logs.get(agentId) ?? this.#stored.get(agentId) ?? { lastLine: 0, bytes: 0 };
     const { level, component, redacted = 0, marker = null } = log;
     // the text as it is stored: when the line is removed, its stored size is subtracted from this count
-    const message = cutLogMessage(columnText(log.message));
+    const message = truncateLogMessage(columnText(log.message));
     const line = lastLine + 1;
     this.#logs.set(agentId, { lastLine: line, bytes: bytes + utf8Length(message) });
     this.lines.push({ position, agentId, occurredAt, level, component, message, line, redacted, marker });

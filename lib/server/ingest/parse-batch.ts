@@ -3,12 +3,12 @@ import {
   endOfString,
   isClosing,
   isOpening,
+  mayBeIllFormed,
   OPEN_BRACE,
   OPEN_BRACKET,
   QUOTE,
-} from '@interlude/protocol/json-measure';
+} from '@interlude/protocol/json';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
-import { mayHaveHalves } from '@interlude/protocol/well-formed';
 import type { Pace } from '@/db/next-turn';
 import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-json';
 
@@ -52,7 +52,7 @@ export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedB
     const text = isWide
       ? await withTexts(bytes.subarray(start, end), pace)
       : `[${decodeUtf8(bytes.subarray(start, end))}]`;
-    hasHalves ||= mayHaveHalves(text);
+    hasHalves ||= mayBeIllFormed(text);
     await pace.rest();
     if (isWide) {
       const record = parseJsonText(text);
@@ -66,7 +66,7 @@ export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedB
 }
 
 function read(text: string): ParsedBatch {
-  return { value: parseJsonText(text), hasHalves: mayHaveHalves(text), tooWide: new Set() };
+  return { value: parseJsonText(text), hasHalves: mayBeIllFormed(text), tooWide: new Set() };
 }
 
 /** One of `records`: where its bytes are, and roughly how many values it holds. */

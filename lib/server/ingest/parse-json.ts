@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import { measureJson } from '@interlude/protocol/json-measure';
+import { measureJson } from '@interlude/protocol/json';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
 
 const start = new TextDecoder('utf-8', { fatal: true });

@@ -1,8 +1,8 @@
 import { positionFromNumber, positionToNumber } from '@interlude/protocol/position';
-import type { Placement } from '@interlude/protocol/projections/placement';
+import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
 import { aliasEvent, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
+import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import type { Pace } from '@/db/next-turn';
 import type { EventRow } from '@/lib/server/event-log/batch-rows';
 import { KnownParts } from './known-parts';

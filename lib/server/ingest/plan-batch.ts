@@ -1,4 +1,4 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
 import {
   type EventRecord,
@@ -10,18 +10,18 @@ import {
   SERVER_PRODUCER_ID,
   type StatusRecord,
 } from '@interlude/protocol/envelope';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { timeSchema } from '@interlude/protocol/field-schemas';
 import { readInsight } from '@interlude/protocol/insight';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude, withInterlude, withoutServerMarks } from '@interlude/protocol/interlude-metadata';
 import { endsSession, startsSession } from '@interlude/protocol/lifecycle/event-inputs';
-import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FANNED_OUT, MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
+import { CLOCK_SKEW_MS, MAX_DERIVED, MAX_FAN_OUT, MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { heardLevel } from '@interlude/protocol/projections/log-level';
 import { isReportDue } from '@interlude/protocol/projections/session-summary';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
-import { unmarked, withInterlude } from '@interlude/protocol/with-interlude';
 import { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
@@ -157,7 +157,7 @@ class BatchDraft {
         if (session === null) return;
         if (this.#isServer && owner.kind === 'own') this.#fleet.unpark(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
-          this.#tell(to, record, this.#isServer ? event : unmarked(event));
+          this.#tell(to, record, this.#isServer ? event : withoutServerMarks(event));
         }
         return;
       case 'log':
@@ -236,10 +236,10 @@ class BatchDraft {
     const event = isAgain ? withInterlude(told, { again: true }) : to.requests.marked(told);
     const entry = this.#append(to, seq, occurredAt, event);
     this.tasks.follow(to, occurredAt, event);
-    if (isEnd) to.end = interludeOf(event).presumed ? 'presumed' : 'told';
+    if (isEnd) to.end = readInterlude(event).presumed ? 'presumed' : 'told';
     else if (startsSession(event)) to.end = null;
     if (outdatesLists(event)) to.listsKey = null;
-    const isGuess = interludeOf(event).presumed === true || (this.#isServer && to.before?.isAway === true);
+    const isGuess = readInterlude(event).presumed === true || (this.#isServer && to.before?.isAway === true);
     const derived = to.requests.take(entry, this.#derivedRoom, isGuess);
     for (const one of derived) this.#append(to, seq, occurredAt, one);
   }
@@ -351,7 +351,7 @@ class BatchDraft {
       }
       return;
     }
-    const sessions = this.#fleet.sessions.writtenFor(agentId).slice(-MAX_FANNED_OUT);
+    const sessions = this.#fleet.sessions.writtenFor(agentId).slice(-MAX_FAN_OUT);
     if (this.#lossesSaid + sessions.length > MAX_LOSSES_SAID) return;
     this.#lossesSaid += sessions.length;
     this.#loss = { agentId, knownSessions: this.#fleet.sessions.size, said: sessions.map(say) };

@@ -1,8 +1,8 @@
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
+import { wellFormed } from '@interlude/protocol/json';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { wellFormed } from '@interlude/protocol/well-formed';
 import { Pace } from '@/db/next-turn';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';

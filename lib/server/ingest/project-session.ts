@@ -1,6 +1,6 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
-import { addTo } from '@interlude/protocol/grouped';
+import { CUSTOM, customName, customValue, pickId, taskEventId } from '@interlude/protocol/event-fields';
+import { addTo } from '@interlude/protocol/fields';
+import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import {
   NO_OBLIGATIONS,
   type ObligationChange,
@@ -17,9 +17,8 @@ import {
 } from '@interlude/protocol/projections/session-summary';
 import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import type { Arrangement, SessionSummary, Task } from '@interlude/protocol/read-models';
-import { canReply, hasEnded, isUnderWay } from '@interlude/protocol/session-standing';
+import { canReply, hasEnded, hasOpenWork } from '@interlude/protocol/session-predicates';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { Pace } from '@/db/next-turn';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/server/event-log/fold-deltas';
@@ -152,7 +151,7 @@ export async function projectSession(
   const announces = isDue || differsForReaders(before, after);
   // it can be missed from now on
   const isNew =
-    session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
+    session.before === null || before.away !== null || hasEnded(before.summary) || !hasOpenWork(before.summary);
   const isStarted = session.isHeard && !hasEnded(after.summary) && isNew;
   if (isStarted) rows.startedAgentIds.push(agentId);
   const { summary } = after;
@@ -218,7 +217,7 @@ export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt
 /** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */
 export function isAtRest(session: SessionBatch): boolean {
   const { before } = session;
-  return before !== null && !before.isAway && !isUnderWay(before.summary);
+  return before !== null && !before.isAway && !hasOpenWork(before.summary);
 }
 
 /** The last header of every turn the batch opened or changed, less those that a move left empty. */

@@ -1,10 +1,9 @@
 import type { EventRecord, LogRecord, ProducerRef, StatusRecord } from '@interlude/protocol/envelope';
-import { readInsight } from '@interlude/protocol/insight';
+import { isFailure, readInsight } from '@interlude/protocol/insight';
 import { MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
 import { obligationsTouchedBy } from '@interlude/protocol/projections/obligations';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
-import { isFailure } from '@interlude/protocol/signals';
 import { Pace } from '@/db/next-turn';
 import { BatchScope } from '@/lib/server/event-log/batch-scope';
 import { saidKey } from '@/lib/server/event-log/said-rows';

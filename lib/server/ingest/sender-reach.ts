@@ -1,7 +1,6 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { ProducerRef } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
-import { customName } from '@interlude/protocol/event-fields';
+import { CUSTOM, customName } from '@interlude/protocol/event-fields';
 import { reachesAgent, type Scope } from '@interlude/protocol/scope';
 import { columnText } from '@/db/column-text';
 import type { Principal } from '@/lib/server/access/principal';

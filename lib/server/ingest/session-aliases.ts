@@ -1,8 +1,8 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import type { ProducerRef } from '@interlude/protocol/envelope';
 import { readInsight, type SentInsight } from '@interlude/protocol/insight';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { reachesAgent, type Scope } from '@interlude/protocol/scope';
+import { truncateText } from '@interlude/protocol/text';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/column-text';
 import type { WriteTransaction } from '@/db/writes';
@@ -88,7 +88,7 @@ function idsOf(scope: BatchScope, find: (key: string, alias: string) => string |
 
 function idFor(secret: Uint8Array, key: string, alias: string): string {
   const suffix = keyedDigest(secret, key).slice(0, SUFFIX_LENGTH - 1);
-  return `${cutText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
+  return `${truncateText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
 }
 
 /** Writes the aliases that are new. */

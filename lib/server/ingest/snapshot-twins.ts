@@ -1,5 +1,4 @@
-import { parseJson, textOf } from '@interlude/protocol/fields';
-import { addTo } from '@interlude/protocol/grouped';
+import { addTo, parseJson, textOf } from '@interlude/protocol/fields';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
 import type { Pace } from '@/db/next-turn';
 

@@ -1,11 +1,17 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pick, pickId, pickText } from '@interlude/protocol/event-fields';
+import {
+  CUSTOM,
+  customName,
+  customValue,
+  pick,
+  pickId,
+  pickText,
+  readRequestOptions,
+} from '@interlude/protocol/event-fields';
 import { MAX_CAPTION } from '@interlude/protocol/limits';
 import type { Position } from '@interlude/protocol/position';
 import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protocol/projections/open-requests';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { requestOptions } from '@interlude/protocol/request-options';
 import type { Pace } from '@/db/next-turn';
 
 /** A request that asks something new: no earlier answer is meant for it. */
@@ -42,7 +48,7 @@ export async function stampRequests(
         requestId,
         tool: pickText(value, 'tool_name', 'toolName'),
         input: pick(value, 'input'),
-        options: value.kind === 'question' ? [] : requestOptions(value.options),
+        options: value.kind === 'question' ? [] : readRequestOptions(value.options),
       };
       const at = (position: Position) => ({ digest: requestDigest({ ...asked, position }), opened_position: position });
       const known = open.get(requestId);

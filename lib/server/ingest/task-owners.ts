@@ -1,8 +1,7 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { customName, customValue, pickId, subagentTaskId, taskEventId } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM, customName, customValue, pickId, subagentTaskId, taskEventId } from '@interlude/protocol/event-fields';
+import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { type TaskRef, tasksCarried, tasksTold } from '@interlude/protocol/projections/tasks';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import { columnText } from '@/db/column-text';
 import type { SpokenTask } from '@/lib/server/event-log/batch-scope';
 
@@ -31,7 +30,7 @@ export function taskMention(event: AgUiEvent): TaskMention | null {
   const speaker = subagentTaskId(event);
   // A subagent's request is answered where it was asked: only there a runner waits for the answer.
   if (speaker === null || event.type === 'CUSTOM') return null;
-  return { id: speaker, runId: interludeOf(event).taskRunId ?? null, how: 'speaks' };
+  return { id: speaker, runId: readInterlude(event).taskRunId ?? null, how: 'speaks' };
 }
 
 /**
@@ -82,7 +81,7 @@ export function tasksSpokenOf(event: AgUiEvent): TaskRef[] {
 
 /** The event with `trigger.ofSessionIds` as the server knows them, whatever its sender wrote there. */
 export function withOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
-  const { trigger } = interludeOf(event);
+  const { trigger } = readInterlude(event);
   if (trigger === undefined) return event;
   const { ofSessionIds: said, ...known } = trigger;
   const ofSessionIds = known.taskIds.map((id, at) => {

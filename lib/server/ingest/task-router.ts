@@ -1,13 +1,11 @@
-import { type AgUiEvent, CUSTOM, type TaskElsewhereValue, type TaskToldValue } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent, TaskElsewhereValue, TaskToldValue } from '@interlude/protocol/ag-ui';
 import type { EventRecord } from '@interlude/protocol/envelope';
-import { customValue, idField, pickText } from '@interlude/protocol/event-fields';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { CUSTOM, customValue, idField, pickText, taskEndOf } from '@interlude/protocol/event-fields';
+import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { hasEnded } from '@interlude/protocol/projections/task-status';
 import { TaskLedger, type TaskRef, tasksTold, touchesEveryTask } from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
-import { taskEndTold } from '@interlude/protocol/task-end';
-import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { SpokenTask } from '@/lib/server/event-log/batch-scope';
 import type { BatchSessions } from './batch-sessions';
 import { type Judgement, rejection } from './judge-record';
@@ -122,7 +120,7 @@ export class TaskRouter {
     if (home === null) return [];
     const routed: Routed[] = [];
     const value = customValue(event);
-    const isEnd = mention.how !== 'speaks' && taskEndTold(event) !== null;
+    const isEnd = mention.how !== 'speaks' && taskEndOf(event) !== null;
     const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
     const isMeant = mention.runId === null || run?.runId === mention.runId;
@@ -162,7 +160,7 @@ export class TaskRouter {
 
   /** Takes note of what is written to a session without a record that says so, or without naming its tasks. */
   follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
-    if (interludeOf(event).presumed === true || touchesEveryTask(event)) {
+    if (readInterlude(event).presumed === true || touchesEveryTask(event)) {
       this.#tell({ agentId, sessionId, occurredAt, event });
     }
   }
@@ -211,7 +209,7 @@ export function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: s
 
 /** Only the server says who reported it and who assigned it. */
 function withoutReporters(event: AgUiEvent): AgUiEvent {
-  const { reportedBy, assignedBy } = interludeOf(event);
+  const { reportedBy, assignedBy } = readInterlude(event);
   if (reportedBy === undefined && assignedBy === undefined) return event;
   return withInterlude(event, { reportedBy: undefined, assignedBy: undefined });
 }

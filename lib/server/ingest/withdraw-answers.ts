@@ -1,5 +1,6 @@
-import { type CommandEventValue, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { CommandEventValue } from '@interlude/protocol/ag-ui';
 import type { Command } from '@interlude/protocol/commands';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from './append-facts';
 import type { Opening } from './stamp-requests';

@@ -1,14 +1,25 @@
-import { placed } from '@interlude/protocol/base-path.mjs';
+import * as access from '@interlude/protocol/access';
+import * as agUi from '@interlude/protocol/ag-ui';
+import * as agentState from '@interlude/protocol/agent-state';
+import { withBasePath } from '@interlude/protocol/base-path.mjs';
+import * as commands from '@interlude/protocol/commands';
+import * as envelope from '@interlude/protocol/envelope';
 import { ERROR_STATUS, type ErrorCode } from '@interlude/protocol/errors';
+import * as fields from '@interlude/protocol/field-schemas';
+import * as frames from '@interlude/protocol/frames';
+import * as inbox from '@interlude/protocol/inbox';
+import * as webhook from '@interlude/protocol/inbox';
 import type { Content, JsonSchema, OpenApiDocument, Operation, Parameter } from '@interlude/protocol/open-api';
-import { MAY, type Permission, ROLES } from '@interlude/protocol/scope';
+import * as activity from '@interlude/protocol/read-models';
+import * as readModels from '@interlude/protocol/read-models';
+import { PERMISSIONS, type Permission, ROLES } from '@interlude/protocol/scope';
+import * as storage from '@interlude/protocol/storage';
+import * as turnPlaces from '@interlude/protocol/turn-places';
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import * as z from 'zod';
-import made from './answer-schemas.json';
-import { jsonSchemaOf, otherAnswers, PAGE, READS } from './read-by-themselves';
-import { GROUPS, wordsOf } from './route-words';
+import { GROUPS, type RouteDoc } from './route-docs';
 
-/** As much of a route as its description needs. */
+/** The part of a route that its description needs. */
 export interface DescribedRoute {
   method: string;
   pattern: string;
@@ -19,17 +30,34 @@ export interface DescribedRoute {
 
 type Schema = z.ZodObject<z.ZodRawShape>;
 
-const answers = made.answers as Record<string, JsonSchema>;
-const pieces = Object.fromEntries(
-  Object.entries(made.pieces as Record<string, JsonSchema>).map(([route, schema]) => [route, frames(schema)]),
-);
-const others = otherAnswers(pieces);
+const COMPONENTS = '#/components/schemas/';
+
+/** Every exported schema with a capitalized name is a component of that name. */
+const components = z.registry<{ id: string }>();
+for (const module of [
+  access,
+  activity,
+  agUi,
+  agentState,
+  commands,
+  envelope,
+  fields,
+  frames,
+  inbox,
+  readModels,
+  storage,
+  turnPlaces,
+  webhook,
+]) {
+  for (const [id, schema] of Object.entries(module)) {
+    if (/^[A-Z]/.test(id) && schema instanceof z.ZodType) components.add(schema, { id });
+  }
+}
 
 /**
- * The API as OpenAPI 3.1 describes it, from the table of routes, the schemas by which requests are parsed, and the
- * types of the answers.
+ * The API as an OpenAPI 3.1 document, from the route table, the schemas that parse requests and those of the answers.
  *
- * @throws Error for a route that nobody has described
+ * @throws Error for a route without an entry in route-docs.ts
  */
 export function openApiDocument(routes: readonly DescribedRoute[]): OpenApiDocument {
   const paths: OpenApiDocument['paths'] = {};
@@ -43,60 +71,76 @@ export function openApiDocument(routes: readonly DescribedRoute[]): OpenApiDocum
       title: 'Interlude',
       version: PROTOCOL_VERSION,
       description:
-        'The live dashboard for coding agents. Times are epoch milliseconds; a position says where a row stands in the order of the whole server. Fields and frames that you don’t know are to be ignored. Whoever is told no secrets finds in `redacted` how many were left out. PROTOCOL.md is normative.',
+        'The live dashboard for coding agents. Times are epoch milliseconds. A position is a row’s place in the server’s single order. Ignore unknown fields and frames. Redacted responses include a `redacted` count. PROTOCOL.md is normative.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: placed('/'), description: 'This server' }],
+    servers: [{ url: withBasePath('/'), description: 'This server' }],
     tags: GROUPS.map(({ name, about }) => ({ name, description: about })),
     paths,
     components: {
-      schemas: { ...(made.schemas as Record<string, JsonSchema>), Error: ERROR },
+      schemas: { ...schemas, Error: ERROR },
       responses: REFUSALS,
       securitySchemes: {
         token: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A token made with “interlude tokens create” or under Settings, or the installation’s own.',
+          description: 'A token from `interlude tokens create` or Settings → Access, or the installation’s own token.',
         },
         signIn: {
           type: 'apiKey',
           in: 'cookie',
           name: 'interlude',
-          description:
-            'Somebody signed in with a browser: `__Host-interlude` over TLS. Such requests come from the same origin.',
+          description: 'A browser sign-in; `__Host-interlude` over TLS. Only same-origin requests are accepted.',
         },
       },
     },
   };
 }
 
-function operationOf(route: DescribedRoute): Operation {
-  const { method, pattern, access } = route;
-  const path = pattern.replace(/^\/api\/v1/, '');
-  const words = wordsOf(method, path);
-  const key = `${method} ${path}`;
-  if (words === undefined) throw new Error(`${key} is described nowhere: see route-words.ts`);
-  const requestBody = bodyOf(route, key);
-  return {
-    operationId: idOf(method, pattern),
-    tags: [words.group],
-    summary: words.summary,
-    ...(access === 'open'
-      ? { description: 'Open to anybody.', security: [] }
-      : {
-          description: `For the roles ${rolesThatMay(access).join(', ')}.`,
-          'x-permission': access,
-          // what runners do no sign-in opens
-          security: access === 'speak' ? [{ token: [] }] : [{ token: [] }, { signIn: [] }],
-        }),
-    parameters: parametersOf(route, key),
-    ...(requestBody === undefined ? {} : { requestBody }),
-    responses: withPages({ ...answerOf(route, key), ...refusalsOf(route, key, requestBody !== undefined) }, key),
-  };
+const schemas = componentSchemas();
+
+function componentSchemas(): Record<string, JsonSchema> {
+  const made = z.toJSONSchema(components, { io: 'input', unrepresentable: 'any', uri: (id) => COMPONENTS + id });
+  const named = Object.entries(made.schemas).map(([name, schema]) => {
+    const { $id: _id, $schema: _schema, id: _name, ...rest } = schema as JsonSchema;
+    return [name, rest] as const;
+  });
+  return Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function rolesThatMay(permission: Permission): string[] {
-  return ROLES.filter((role) => MAY[role].includes(permission));
+/** A reference to a component, or the schema itself. Constraints that JSON Schema can't express appear in refusals. */
+function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+  const id = components.get(schema)?.id;
+  if (id !== undefined) return { $ref: COMPONENTS + id };
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return rest;
+}
+
+function operationOf(route: DescribedRoute): Operation {
+  const { method, pattern, access: permission } = route;
+  const key = `${method} ${pattern.replace(/^\/api\/v1/, '')}`;
+  const group = GROUPS.find(({ routes }) => Object.hasOwn(routes, key));
+  const doc = group?.routes[key];
+  if (group === undefined || doc === undefined) throw new Error(`${key} has no entry in route-docs.ts`);
+  const requestBody = bodyOf(route, doc);
+  const parameters = parametersOf(route, doc);
+  const roles = ROLES.filter((role) => permission !== 'open' && PERMISSIONS[role].includes(permission));
+  return {
+    operationId: idOf(method, pattern),
+    tags: [group.name],
+    summary: doc.summary,
+    ...(permission === 'open'
+      ? { description: 'No authentication.', security: [] }
+      : {
+          description: `Roles: ${roles.join(', ')}.`,
+          'x-permission': permission,
+          // only tokens speak as runners
+          security: permission === 'speak' ? [{ token: [] }] : [{ token: [] }, { signIn: [] }],
+        }),
+    parameters,
+    ...(requestBody === undefined ? {} : { requestBody }),
+    responses: withPages({ ...answerOf(route, doc), ...refusalsOf(route, key, parameters, requestBody) }, doc),
+  };
 }
 
 /** `GET /api/v1/sessions/:sessionId/tasks` is `getSessionsBySessionIdTasks`. */
@@ -110,18 +154,17 @@ function idOf(method: string, pattern: string): string {
   return `${method.toLowerCase()}${words.join('')}${atRoot}`;
 }
 
-function parametersOf({ pattern, takes }: DescribedRoute, key: string): Parameter[] {
+function parametersOf({ pattern, takes }: DescribedRoute, doc: RouteDoc): Parameter[] {
   const inPath = [...pattern.matchAll(/:(\w+)/g)].map(
     ([, name = '']): Parameter => ({ name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } }),
   );
-  const { query } = takes ?? {};
-  const inQuery = query === undefined ? [] : Object.keys(query.shape).map((name) => argumentOf(query, name));
-  return [...inPath, ...inQuery, ...((READS[key]?.parameters ?? []) as Parameter[])];
+  const named = (place: Parameter['in'], schema: Schema | undefined) =>
+    Object.entries(schema?.shape ?? {}).map(([name, field]) => parameterOf(place, name, field as z.ZodType));
+  return [...inPath, ...named('query', takes?.query ?? doc.query), ...named('header', doc.headers)];
 }
 
-/** An argument that is left out is null, or empty, for handlers only. */
-function argumentOf(query: Schema, name: string): Parameter {
-  const field = query.shape[name] as z.ZodType;
+/** Defaults of null, '' and [] mean "absent" to handlers, so the document omits them. */
+function parameterOf(place: Parameter['in'], name: string, field: z.ZodType): Parameter {
   const { $schema: _, description, ...schema } = z.toJSONSchema(field, { io: 'output', unrepresentable: 'any' });
   const isNothing = schema.default === null || schema.default === '' || Array.isArray(schema.default);
   if (isNothing) delete schema.default;
@@ -129,72 +172,102 @@ function argumentOf(query: Schema, name: string): Parameter {
   const type = Array.isArray(schema.type) ? schema.type.filter((each) => each !== 'null')[0] : schema.type;
   return {
     name,
-    in: 'query',
+    in: place,
     ...(description === undefined ? {} : { description }),
     ...(field.safeParse(undefined).success ? {} : { required: true }),
     schema: (one ?? { ...schema, type }) as JsonSchema,
   };
 }
 
-function bodyOf({ takes }: DescribedRoute, key: string): Operation['requestBody'] {
+function bodyOf({ takes }: DescribedRoute, { body }: RouteDoc): Operation['requestBody'] {
   const { bodies = [] } = takes ?? {};
-  if (bodies.length === 0) return READS[key]?.body;
-  const [schema, ...more] = bodies.map(jsonSchemaOf);
-  return {
-    required: !bodies.some((body) => body.safeParse({}).success),
-    content: { 'application/json': { schema: more.length === 0 ? (schema ?? {}) : { anyOf: [schema, ...more] } } },
-  };
+  const [first, ...more] = bodies.map(jsonSchemaOf);
+  if (first !== undefined) {
+    const schema = more.length === 0 ? first : { anyOf: [first, ...more] };
+    const required = !bodies.some((each) => each.safeParse({}).success);
+    return { required, content: { 'application/json': { schema } } };
+  }
+  if (body === undefined) return undefined;
+  const schema = jsonSchemaOf(body.schema);
+  const content = Object.fromEntries(body.types.map((type) => [type, { schema }]));
+  return { required: body.isOptional !== true, content };
 }
 
-function answerOf({ status = 200 }: DescribedRoute, key: string): Operation['responses'] {
-  const other = others[key];
-  const schema = answers[key];
-  if (other === undefined && schema === undefined) throw new Error(`nobody says what ${key} answers: see answers.ts`);
-  const content = other?.content ?? { 'application/json': { schema: schema ?? {} } };
-  const known = other?.status ?? status;
+function answerOf({ status = 200 }: DescribedRoute, doc: RouteDoc): Operation['responses'] {
+  const known = doc.status ?? status;
+  const content = contentOf(doc);
   return {
     [known]: {
-      description: MEANS[known] ?? 'The answer',
+      description: MEANING[known] ?? 'Success',
       ...(Object.keys(content).length === 0 ? {} : { content }),
     },
   };
 }
 
+const MEANING: Record<number, string> = { 201: 'Created', 202: 'Queued', 303: 'Redirect' };
+
+function contentOf({ answer, content }: RouteDoc): Content {
+  if (content === undefined)
+    return answer === undefined ? {} : { 'application/json': { schema: jsonSchemaOf(answer) } };
+  return Object.fromEntries(
+    Object.entries(content).map(([type, description]) => {
+      if (type === '*/*') return [type, { schema: {} }];
+      const schema = { type: 'string', ...(description === '' ? {} : { description }) };
+      return [type, { schema: answer === undefined ? schema : { ...schema, [`x-${partOf(type)}`]: dataOf(answer) } }];
+    }),
+  );
+}
+
+function partOf(type: string): string {
+  return type === 'text/event-stream' ? 'frames' : 'lines';
+}
+
+/** The data of each frame by name, or a reference to the only kind of data. */
+function dataOf(answer: z.ZodType): JsonSchema {
+  const id = components.get(answer)?.id ?? '';
+  if (!id.endsWith('FrameData')) return { $ref: COMPONENTS + id };
+  return schemas[id]?.properties as JsonSchema;
+}
+
 /** Adds the statuses that may come with a page for browsers. */
-function withPages(responses: Operation['responses'], key: string): Operation['responses'] {
+function withPages(responses: Operation['responses'], { pages = [] }: RouteDoc): Operation['responses'] {
   const all = { ...responses };
-  for (const status of others[key]?.pages ?? []) {
+  for (const status of pages) {
     const refusal = all[status]?.$ref === undefined ? undefined : REFUSALS[nameOf(status)];
-    const { content, ...told } = refusal ?? { description: MEANS[status] ?? 'A page' };
-    all[status] = { ...told, content: { ...content, ...PAGE } };
+    const { content, ...rest } = refusal ?? { description: MEANING[status] ?? 'A page' };
+    all[status] = { ...rest, content: { ...content, 'text/html': { schema: { type: 'string' } } } };
   }
   return all;
 }
 
-const MEANS: Record<number, string> = {
-  200: 'The answer',
-  201: 'It is kept from now on',
-  202: 'It is queued',
-  303: 'Go on there, or do what the page says',
-};
-
-/** Which refusals a route may answer with, by what it is asked. */
-function refusalsOf({ access, pattern, method, takes }: DescribedRoute, key: string, hasBody: boolean) {
-  const hasQuery = takes?.query !== undefined || READS[key]?.parameters !== undefined;
-  const statuses = new Set([500, 503]);
-  if (!/\/(healthz|readyz)$/.test(pattern)) statuses.add(421);
-  if (access !== 'open') for (const status of [401, 403]) statuses.add(status);
-  if (hasQuery || hasBody || pattern.includes(':')) statuses.add(400);
-  if (pattern.includes(':') || /provider|callback|logout/.test(pattern)) statuses.add(404);
-  if (hasBody) for (const status of [413, 415]) statuses.add(status);
-  if (access !== 'open' && method !== 'GET') statuses.add(409);
-  if (access === 'open' ? /sign/.test(pattern) : true) statuses.add(429);
-  if (/^POST \/sign-(in|out)$/.test(key)) statuses.add(403);
-  if (key === 'POST /sign-out') statuses.add(401);
-  // any content type is read as a form
-  if (/^POST \/sign-(in|out)$/.test(key)) statuses.delete(415);
+/** The refusals that a route may answer with. */
+function refusalsOf(
+  { access: permission, pattern, method }: DescribedRoute,
+  key: string,
+  parameters: readonly Parameter[],
+  body: Operation['requestBody'],
+): Operation['responses'] {
+  const isOpen = permission === 'open';
+  const isForm = /^POST \/sign-(in|out)$/.test(key);
+  const hasInput =
+    body !== undefined || parameters.some(({ in: place }) => place !== 'header' || key === 'POST /events');
+  const applies: Record<number, boolean> = {
+    400: hasInput,
+    401: !isOpen || key === 'POST /sign-out',
+    403: !isOpen || isForm,
+    404: pattern.includes(':') || /provider|callback|logout/.test(pattern),
+    409: !isOpen && method !== 'GET',
+    413: body !== undefined,
+    // any content type is read as a form
+    415: body !== undefined && !isForm,
+    421: !/\/(healthz|readyz)$/.test(pattern),
+    429: !isOpen || /sign/.test(pattern),
+    500: true,
+    503: true,
+  };
+  const statuses = Object.keys(applies).filter((status) => applies[Number(status)]);
   return Object.fromEntries(
-    [...statuses].sort((a, b) => a - b).map((status) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),
+    statuses.map((status) => [status, { $ref: `#/components/responses/${nameOf(Number(status))}` }]),
   );
 }
 
@@ -202,7 +275,7 @@ const codes = Object.entries(ERROR_STATUS) as [ErrorCode, number][];
 
 const ERROR: JsonSchema = {
   type: 'object',
-  description: 'Every refusal. Further fields say more: `expectedSeq`, `currentEpoch`, `fields`, `reason`…',
+  description: 'Every refusal. Further fields give details: `expectedSeq`, `currentEpoch`, `fields`, `reason`…',
   properties: {
     error: {
       type: 'object',
@@ -225,7 +298,7 @@ const REFUSALS: Record<string, { description: string; content?: Content }> = Obj
   [...new Set(codes.map(([, status]) => status))].map((status) => {
     const known = codes.filter(([, each]) => each === status).map(([code]) => code);
     const schema = {
-      allOf: [{ $ref: '#/components/schemas/Error' }],
+      allOf: [{ $ref: `${COMPONENTS}Error` }],
       properties: { error: { properties: { code: { enum: known } } } },
     };
     const headers =
@@ -239,10 +312,3 @@ const REFUSALS: Record<string, { description: string; content?: Content }> = Obj
     ];
   }),
 );
-
-/** The data of each kind of frame, by its name. */
-function frames({ $ref, properties }: JsonSchema): JsonSchema {
-  const named = made.schemas as Record<string, JsonSchema>;
-  const name = typeof $ref === 'string' ? $ref.slice('#/components/schemas/'.length) : null;
-  return (name === null ? properties : named[name]?.properties) as JsonSchema;
-}

@@ -1,5 +1,5 @@
-import { type Activity, durationSteps, MOST_MEASURED } from '@interlude/protocol/activity';
 import { MINUTE_MS } from '@interlude/protocol/limits';
+import { type Activity, durationSteps, MAX_MEASURED } from '@interlude/protocol/read-models';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
 import type { Sight } from '@/lib/server/access/sight';
 import { query, readSnapshot } from './read-snapshot';
@@ -21,14 +21,14 @@ export async function readActivity(sight: Sight, now: number, minutes: number): 
       // By the server's order, because a runner's clock may be ahead.
       `SELECT ended_at - started_at AS ms FROM tasks INDEXED BY tasks_by_change
         WHERE status <> 'running' AND ended_at IS NOT NULL AND ${which} ORDER BY updated_position DESC LIMIT ?`,
-      MOST_MEASURED,
+      MAX_MEASURED,
     ),
     query(
       (row) => Number(row.ms),
       // Both times are the server's.
       `SELECT (body->>'$.settledAt') - owed_since AS ms FROM obligations INDEXED BY obligations_answered
         WHERE state = 'answered' AND ${which} ORDER BY updated_position DESC LIMIT ?`,
-      MOST_MEASURED,
+      MAX_MEASURED,
     ),
   ]);
   const [counted, tasks, answers] = found;

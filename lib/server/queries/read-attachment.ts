@@ -1,5 +1,5 @@
 import { isImageType, isTextType, MAX_ATTACHMENT_NAME } from '@interlude/protocol/attachments';
-import { AppError, brokenOff } from '@interlude/protocol/errors';
+import { AppError, toAbortError } from '@interlude/protocol/errors';
 import type { AttachmentBytesQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { columnText } from '@/db/column-text';
@@ -70,7 +70,7 @@ export async function getAttachment(
           args: [...key, part],
         });
       const { rows } = await database.reads.run(principal.credentialId, read, { continues: true }).catch((error) => {
-        throw error instanceof AppError ? brokenOff(error) : error;
+        throw error instanceof AppError ? toAbortError(error) : error;
       });
       const [row] = rows;
       if (row === undefined) return controller.close();

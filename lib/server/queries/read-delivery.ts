@@ -1,6 +1,5 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
-import { customValue, pickNumber, pickText } from '@interlude/protocol/event-fields';
+import { CUSTOM, customValue, pickNumber, pickText } from '@interlude/protocol/event-fields';
 import { comparePositions } from '@interlude/protocol/position';
 import type { MissingRecords, SessionDelivery } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';

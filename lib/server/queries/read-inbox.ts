@@ -1,4 +1,5 @@
-import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, noItems } from '@interlude/protocol/inbox';
+import type { InboxItem, InboxList } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, type InboxKind, noItems } from '@interlude/protocol/inbox-kinds';
 import { inboxText } from '@interlude/protocol/list-search';
 import type { InValue, Row } from '@libsql/client';
 import { columnText } from '@/db/column-text';

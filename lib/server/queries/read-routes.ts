@@ -1,8 +1,8 @@
-import { SESSION_STATES } from '@interlude/protocol/agent-state';
 import { AppError } from '@interlude/protocol/errors';
-import { INBOX_KINDS } from '@interlude/protocol/inbox';
+import { INBOX_KINDS } from '@interlude/protocol/inbox-kinds';
 import type { AgentsQuery, InboxQuery, LogFilterQuery, LogQuery, SessionsQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
+import { SESSION_STATES } from '@interlude/protocol/session-states';
 import type { Asked } from '@/lib/server/access/asked';
 import { cutShort } from '@/lib/server/access/cut-short';
 import type { ServerContext } from '@/lib/server/access/server-context';

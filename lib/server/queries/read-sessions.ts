@@ -1,4 +1,3 @@
-import { noSessions, SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import { sessionText } from '@interlude/protocol/list-search';
 import type { Position } from '@interlude/protocol/position';
 import { LIST_LIMIT } from '@interlude/protocol/queries';

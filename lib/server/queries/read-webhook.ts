@@ -1,10 +1,10 @@
-import { positionFromNumber } from '@interlude/protocol/position';
 import {
   deliveryId,
   type WebhookDeliveries,
   type WebhookDelivery,
   type WebhookStatus,
-} from '@interlude/protocol/webhook';
+} from '@interlude/protocol/inbox';
+import { positionFromNumber } from '@interlude/protocol/position';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeWithout } from '@/db/table-rows';
 import type { ServerContext } from '@/lib/server/access/server-context';

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { InStatement } from '@libsql/client';
 import { inOrder, type ResultRows } from '@/db/reader';
 

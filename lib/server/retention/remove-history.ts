@@ -1,4 +1,4 @@
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
 import type { Database } from '@/db/client';
 import type { RowSweep } from '@/db/row-sweep';
 import { askingOf, findCut, type Limit } from './find-cut';

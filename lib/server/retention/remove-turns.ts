@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { InboxMarks } from '@interlude/protocol/inbox';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { columnText } from '@/db/column-text';

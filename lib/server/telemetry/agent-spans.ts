@@ -1,6 +1,6 @@
 import type { TurnTrigger } from '@interlude/protocol/ag-ui';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
 import { inputsOf } from '@interlude/protocol/lifecycle/event-inputs';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import type { Task } from '@interlude/protocol/read-models';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Row } from '@libsql/client';

@@ -6,7 +6,6 @@ import {
   WEBHOOK_SETTLE_MS,
 } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { deliveryId } from '@interlude/protocol/webhook';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';

@@ -1,5 +1,5 @@
 import { isBeneath } from '@interlude/protocol/base-path.mjs';
-import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox';
+import { INBOX_KINDS, type InboxKind } from '@interlude/protocol/inbox-kinds';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 
 export interface WebhookSettings {

@@ -1,5 +1,5 @@
 import type { NewEmbed } from '@interlude/protocol/access';
-import { MAY, type Permission, type Role, type Scope } from '@interlude/protocol/scope';
+import { PERMISSIONS, type Permission, type Role, type Scope } from '@interlude/protocol/scope';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { makeSecret } from '@/lib/server/access/secret';
 import { METHODS, type Method, ROUTES } from '@/lib/server/routes';
@@ -210,7 +210,8 @@ test('lists a permission for every route and every role', () => {
     const expected = isOpen(pattern) ? 'open' : neededFor(method, pattern);
     expect([method, pattern, access]).toEqual([method, pattern, expected]);
   }
-  for (const [role, may] of Object.entries(MAY)) expect([role, [...may].sort()]).toEqual([role, sorted(role as Role)]);
+  for (const [role, may] of Object.entries(PERMISSIONS))
+    expect([role, [...may].sort()]).toEqual([role, sorted(role as Role)]);
 });
 
 function sorted(role: Role): string[] {

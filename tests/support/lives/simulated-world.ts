@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { RUNNER_AWAY_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { LIST_LIMIT } from '@interlude/protocol/queries';
 import type { SessionSummary } from '@interlude/protocol/read-models';
@@ -308,7 +308,7 @@ export class SimulatedWorld {
       const open = turns.filter(({ state, kind }) => state === 'open' && kind !== 'none');
       // the clock of a turn stands still where its session is away
       if (open.length > 0 && session.away === null) said.push(`${id}: turn ${open[0]?.id} is open`);
-      if (!isLost(session) && session.state !== 'failed') continue;
+      if (!wentSilent(session) && session.state !== 'failed') continue;
       const { items } = await readInbox(sight, { after: null, limit: 1 }, { ...WHOLE_INBOX, sessionId: id });
       if (items.length === 0) said.push(`${id} is ${session.state}, and not in the inbox`);
     }

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '@interlude/protocol/audit';
+import type { AuditEntry } from '@interlude/protocol/access';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { AUDIT_COLUMNS, appendAuditEntry, auditFromRow, GENESIS_HASH, hashOf } from '@/lib/server/access/audit';
 import { checkAudit } from '@/lib/server/access/audit-log';

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { CodexAdapter } from '@interlude/runner/adapters/codex/codex-adapter';
 import { History } from '@interlude/runner/adapters/codex/history';

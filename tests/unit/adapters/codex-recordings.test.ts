@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { RecordedLine } from '@interlude/runner/adapters/recordings';
 import type { EmittedEvent } from '@interlude/runner/adapters/wire';

@@ -1,6 +1,6 @@
 import { DELIVERING_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
 import { comparePositions } from '@interlude/protocol/position';
-import { isSeen } from '@interlude/protocol/session-standing';
+import { isSeen } from '@interlude/protocol/session-predicates';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { WriteTransaction } from '@/db/writes';
 import { wholeSight } from '@/lib/server/access/sight';

@@ -1,9 +1,10 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { MAX_DERIVED, MAX_NAMED, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { snapshotParts } from '@interlude/protocol/projections/snapshot-parts';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
+import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
 import { DerivedRequests, type RequestMemory } from '@/lib/server/ingest/derived-requests';
 import { interruptsOf, resumptionsOf } from '@/lib/server/ingest/interrupts';

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type InProcessTarget, ingest, inProcessTarget, marker, record } from '../../support/ingest-target';
 

@@ -1,5 +1,5 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { IngestAnswer } from '@interlude/protocol/envelope';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AccessStage, type Headers } from '../../support/access-stage';

@@ -1,7 +1,7 @@
 import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { foldSession } from '../../support/folds';

@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { NO_OBLIGATIONS } from '@interlude/protocol/projections/obligations';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
 import { foldObligations, foldSession, foldTasks, turnFromEvents } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays } from './session-story';

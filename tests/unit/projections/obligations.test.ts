@@ -1,9 +1,9 @@
 import type { AgUiEvent, InterludeMetadata } from '@interlude/protocol/ag-ui';
 import { MAX_OBLIGATION_TEXT } from '@interlude/protocol/limits';
 import { NO_OBLIGATIONS, type ObligationFold } from '@interlude/protocol/projections/obligations';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation } from '@interlude/protocol/read-models';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
 import { foldObligations } from '../../support/folds';
 import { custom, runEnds, runStarts, says, userSays, wokenBy } from './session-story';

@@ -1,9 +1,9 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { MAX_OPEN_REQUESTS, MAX_PENDING_REQUESTS } from '@interlude/protocol/limits';
 import { attentionOfSession } from '@interlude/protocol/projections/attention';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { newSession } from '@interlude/protocol/projections/session-summary';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { expect, it } from 'vitest';
 import { foldSession } from '../../support/folds';
 import { custom, runStarts } from './session-story';

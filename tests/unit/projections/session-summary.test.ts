@@ -1,5 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { readAgentStatus } from '@interlude/protocol/agent-status';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import {
   differsForReaders,
   newSession,
@@ -8,8 +9,7 @@ import {
 } from '@interlude/protocol/projections/session-summary';
 import { statusTold } from '@interlude/protocol/projections/status-told';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { isLost } from '@interlude/protocol/session-standing';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
+import { wentSilent } from '@interlude/protocol/session-predicates';
 import { describe, expect, it } from 'vitest';
 import { foldSession, foldTasks } from '../../support/folds';
 import { custom, runEnds, runStarts, says, taskEnds, taskStarts, userSays, wokenBy } from './session-story';
@@ -202,7 +202,7 @@ describe('a session', () => {
     it('is not lost in the middle of anything if only a message was on its way', () => {
       const wrote = summaryOf(userSays('u1', 'Are you there?'));
       const { summary } = heard(wrote, { ...outage, last: undefined }, AT);
-      expect([summary.state, summary.evidence.last, isLost(summary)]).toEqual(['unknown', 'idle', false]);
+      expect([summary.state, summary.evidence.last, wentSilent(summary)]).toEqual(['unknown', 'idle', false]);
     });
 
     it('is away for its runner’s sake while that is gone as well, and unreachable again when it is back', () => {

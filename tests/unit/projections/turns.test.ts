@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { NO_PLACES } from '@interlude/protocol/projections/placement';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import { NO_PLACES } from '@interlude/protocol/turn-places';
 import { describe, expect, it } from 'vitest';
 import {
   custom,

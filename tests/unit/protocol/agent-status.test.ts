@@ -21,20 +21,20 @@ const WHOLE = {
   logSwitch: { by: 'operator', until: 9, base: 'info' },
 };
 
-describe('what a status says of an agent', () => {
-  it('is read as it is, with what is not known here', () => {
+describe('readAgentStatus', () => {
+  it('returns a well-formed status unchanged, with unknown fields', () => {
     const status = { ...WHOLE, mood: { good: true } };
     expect(readAgentStatus(status)).toEqual(status);
     expect(reporterOf(status)).toEqual({ runner: WHOLE.runner, everyMs: 10_000 });
   });
 
-  it.each(Object.keys(WHOLE))('is read without %s where that is something else, and with all the others', (name) => {
+  it.each(Object.keys(WHOLE))('drops a malformed %s and keeps the other fields', (name) => {
     const other = { [name]: { odd: [] } };
     const { [name as keyof typeof WHOLE]: _, ...others } = WHOLE;
     expect(readAgentStatus({ ...WHOLE, ...other })).toMatchObject(others);
   });
 
-  it('is never refused, whatever it is', () => {
+  it('accepts any status record', () => {
     const values = fc.dictionary(fc.constantFrom(...Object.keys(WHOLE), 'x'), fc.jsonValue());
     fc.assert(fc.property(values, (status) => void [readAgentStatus(status), reporterOf(status)]));
     expect([readAgentStatus(null), reporterOf(null)]).toEqual([{}, {}]);

@@ -1,13 +1,19 @@
-import { basePathSetting, placed, placedAt, unplaced, unplacedFrom } from '@interlude/protocol/base-path.mjs';
+import {
+  basePathSetting,
+  prependBasePath,
+  stripBasePath,
+  withBasePath,
+  withoutBasePath,
+} from '@interlude/protocol/base-path.mjs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-describe('the path that a server is beneath', () => {
-  test.each([undefined, '', '/'])('is none if it is set to %j', (setting) => {
+describe('basePathSetting', () => {
+  test.each([undefined, '', '/'])('returns no base path for %j', (setting) => {
     expect(basePathSetting(setting)).toBe('');
   });
 
-  test.each(['/interlude', '/tools/interlude', '/A-1.b_c~d', '/...', '/a/.b'])('may be %s', (setting) => {
+  test.each(['/interlude', '/tools/interlude', '/A-1.b_c~d', '/...', '/a/.b'])('accepts %s', (setting) => {
     expect(basePathSetting(setting)).toBe(setting);
   });
 
@@ -33,38 +39,38 @@ describe('the path that a server is beneath', () => {
     '\\a',
     'https://host/a',
     `/${'a'.repeat(200)}`,
-  ])('may not be %j', (setting) => {
-    expect(() => basePathSetting(setting)).toThrow(/^INTERLUDE_BASE_PATH is ".*give a path such as \/interlude/);
+  ])('rejects %j', (setting) => {
+    expect(() => basePathSetting(setting)).toThrow(/^INTERLUDE_BASE_PATH is ".*set a path such as \/interlude/);
   });
 });
 
-describe('a path of the server', () => {
+describe('withBasePath and withoutBasePath', () => {
   test.each([
     ['/', '/interlude'],
     ['/?q=1', '/interlude?q=1'],
     ['/#top', '/interlude#top'],
     ['/sessions/s1?at=/', '/interlude/sessions/s1?at=/'],
     ['/interlude', '/interlude/interlude'],
-  ])('%s is asked for as %s, and known again', (path, asked) => {
-    expect(placedAt(path, '/interlude')).toBe(asked);
-    expect(unplacedFrom(asked, '/interlude')).toBe(path);
-    expect([placed(path), unplaced(path)]).toEqual([path, path]);
+  ])('map %s to %s and back', (path, asked) => {
+    expect(prependBasePath(path, '/interlude')).toBe(asked);
+    expect(stripBasePath(asked, '/interlude')).toBe(path);
+    expect([withBasePath(path), withoutBasePath(path)]).toEqual([path, path]);
   });
 
   test.each(['/', '/interludes', '/interlud', '/Interlude', '/x/interlude', '/interlude%2Fx', 'interlude'])(
     '%s is none',
     (asked) => {
-      expect(unplacedFrom(asked, '/interlude')).toBeNull();
+      expect(stripBasePath(asked, '/interlude')).toBeNull();
     },
   );
 
-  test('is the same on its way out and in, beneath whatever it is', () => {
+  test('are inverse for every base path', () => {
     const part = fc.stringMatching(/^[A-Za-z0-9_~-]{1,8}$/);
     const base = fc.array(part, { maxLength: 3 }).map((parts) => parts.map((one) => `/${one}`).join(''));
     const rest = fc.stringMatching(/^[\w/.%~?#=-]{0,20}$/).map((text) => `/${text}`);
     fc.assert(
       fc.property(base, rest, (basePath, path) => {
-        expect(unplacedFrom(placedAt(path, basePath), basePath)).toBe(path);
+        expect(stripBasePath(prependBasePath(path, basePath), basePath)).toBe(path);
       }),
     );
   });

@@ -6,7 +6,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test('a client that hangs up while its read waits in line is no error of the server’s', async () => {
+test('withErrors logs nothing when a client disconnects while its read waits', async () => {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
   const reads = new ReadQueue({ atOnce: 1 });
   let end = () => {};
@@ -21,7 +21,7 @@ test('a client that hangs up while its read waits in line is no error of the ser
   expect(logged).not.toHaveBeenCalled();
 });
 
-test('what fails by itself is logged, though the client has hung up', async () => {
+test('withErrors logs a failure after the client disconnected', async () => {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => undefined);
   const fail = withErrors(async (_request: Request) => {
     throw new Error('a fault');
@@ -30,7 +30,7 @@ test('what fails by itself is logged, though the client has hung up', async () =
   expect(logged).toHaveBeenCalledOnce();
 });
 
-test('another copy of this file knows an error of this one', async () => {
+test('instanceof AppError recognizes errors of another copy of the module', async () => {
   vi.resetModules();
   const copy = await import('@interlude/protocol/errors');
   expect(copy.AppError).not.toBe(AppError);

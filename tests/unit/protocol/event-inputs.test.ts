@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { endsSession, inputsOf, kindOf } from '@interlude/protocol/lifecycle/event-inputs';
 import { expect, test } from 'vitest';
 
@@ -56,32 +57,32 @@ function eventOf(named: string, more: object = {}): AgUiEvent {
 
 const said = (event: AgUiEvent) => inputsOf(event).map(({ kind, input, id }) => `${kind} ${input} ${id}`);
 
-test.each(rows)('%s is %s', (named, expected) => {
+test.each(rows)('inputsOf reads %s as %s', (named, expected) => {
   expect(said(eventOf(named)).join(', ')).toBe(expected);
 });
 
-test('a text that comes as a whole says so', () => {
+test('inputsOf reads a complete text as `whole`', () => {
   const metadata = { interlude: { whole: true } };
   expect(said(eventOf('TEXT_MESSAGE_CONTENT', { metadata }))).toEqual(['text whole m']);
   expect(said(eventOf('REASONING_MESSAGE_CHUNK', { metadata }))).toEqual(['thought whole m']);
 });
 
-test('an end may carry its result', () => {
+test('inputsOf reads a result in a call’s end', () => {
   expect(said(eventOf('TOOL_CALL_END', { result: 'x' }))).toEqual(['call end c', 'call result c']);
 });
 
-test('only the server’s own word that a task runs after all begins it', () => {
+test('inputsOf restarts a presumed lost task only on the server’s event', () => {
   const metadata = { interlude: { presumed: true } };
   expect(said(eventOf(`${CUSTOM.taskUpdated}/running`, { metadata }))).toEqual(['task start t']);
 });
 
-test('an input says whose it is, and which run it means', () => {
+test('inputsOf returns the subagent and the task run', () => {
   expect(inputsOf(eventOf('TOOL_CALL_START', { subagentRunId: 's' }))[0]?.by).toBe('s');
   const value = { task_id: 't', run_id: 'a' };
   expect(inputsOf({ type: 'CUSTOM', name: CUSTOM.taskStarted, value })[0]?.runId).toBe('a');
 });
 
-test('a subagent is a bracket, and its steps are its own', () => {
+test('inputsOf separates the steps of subagents', () => {
   const subagentRunId = 's';
   expect(
     ['SUBAGENT_STARTED', 'SUBAGENT_FINISHED', 'SUBAGENT_ERROR', 'STEP_STARTED', 'REASONING_START'].flatMap((type) =>
@@ -96,7 +97,7 @@ test('a subagent is a bracket, and its steps are its own', () => {
   ]);
 });
 
-test('without its id an event is about nothing, but the end of a turn is the open one’s', () => {
+test('inputsOf ignores events without an id, except for turns', () => {
   for (const [named] of rows) {
     const event = named.includes('/') ? eventOf(named, { value: {} }) : { type: named };
     expect(said(event).join()).toBe(
@@ -105,7 +106,7 @@ test('without its id an event is about nothing, but the end of a turn is the ope
   }
 });
 
-test('a type says what its events are about, named or not', () => {
+test('kindOf returns the kind of an event type', () => {
   const types = [
     'RUN_ERROR',
     'TEXT_MESSAGE_CHUNK',
@@ -117,7 +118,7 @@ test('a type says what its events are about, named or not', () => {
   expect(types.map(kindOf)).toEqual(['turn', 'text', 'thought', 'call', 'bracket', null]);
 });
 
-test('the end of the process is that of the session', () => {
+test('endsSession recognizes the end of the process', () => {
   expect(endsSession({ type: 'CUSTOM', name: CUSTOM.sessionEnded, value: {} })).toBe(true);
   expect(endsSession({ type: 'RUN_ERROR', message: '' })).toBe(false);
 });

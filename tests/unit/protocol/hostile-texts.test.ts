@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { hostileTexts } from '../../support/hostile-texts';
 
-it('the corpus has each text at the length that is asked for, none longer', () => {
+it('the hostile texts fit the requested length', () => {
   const size = 10_000;
   for (const { name, text } of hostileTexts(size)) {
     expect(text.length, name).toBeLessThanOrEqual(size);

@@ -1,11 +1,11 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { interludeOf } from '@interlude/protocol/interlude-metadata';
+import { readInterlude } from '@interlude/protocol/interlude-metadata';
 import { describe, expect, it } from 'vitest';
 
-describe('what an event says beyond AG-UI', () => {
-  const said = (interlude: object) => interludeOf({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);
+describe('readInterlude', () => {
+  const said = (interlude: object) => readInterlude({ type: 'RUN_STARTED', metadata: { interlude } } as AgUiEvent);
 
-  it('names the run and the owner of each task, whichever others are left out', () => {
+  it('keeps runs and owners aligned with tasks when malformed tasks are dropped', () => {
     const trigger = {
       kind: 'task',
       taskIds: ['', 't1', 7, '..', 't2'],
@@ -20,7 +20,7 @@ describe('what an event says beyond AG-UI', () => {
     });
   });
 
-  it('says of a timer why and when it was set, as far as that can be', () => {
+  it('keeps a timer’s reason and time if well-formed', () => {
     const timer = { kind: 'timer', taskIds: [] };
     expect(said({ trigger: { ...timer, reason: 'the build', setAt: 5 } }).trigger).toEqual({
       ...timer,
@@ -34,7 +34,7 @@ describe('what an event says beyond AG-UI', () => {
     });
   });
 
-  it('names by an id only what one may name', () => {
+  it('drops invalid ids', () => {
     expect(said({ userMessageIds: ['m1', '', '.', 'x'.repeat(257)] })).toEqual({ userMessageIds: ['m1'] });
     expect(said({ taskRunId: '', from: { kind: 'agent', id: '' } })).toEqual({});
   });

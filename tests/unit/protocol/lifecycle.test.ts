@@ -1,5 +1,4 @@
-import { Entities } from '@interlude/protocol/lifecycle/entities';
-import { GRAMMAR, type InputOf, type Kind, OPEN } from '@interlude/protocol/lifecycle/grammar';
+import { Entities, GRAMMAR, type InputOf, type Kind, OPEN } from '@interlude/protocol/lifecycle/grammar';
 import { NOTHING_OPEN, OpenSession, turnStep } from '@interlude/protocol/lifecycle/open-session';
 import { describe, expect, test } from 'vitest';
 
@@ -51,7 +50,7 @@ const found = (kind: keyof typeof PAIRS) =>
     ...{ state, input, next, verdict },
   }));
 
-test('a thought and a bracket move as a text does', () => {
+test('thoughts and brackets share the grammar of texts', () => {
   expect([GRAMMAR.thought, GRAMMAR.bracket]).toEqual([GRAMMAR.text, GRAMMAR.text]);
 });
 
@@ -61,7 +60,7 @@ describe.each(KINDS)('the grammar of a %s', (kind) => {
     expect(table[state as string]?.[input as string]).toEqual([next, verdict]);
   });
 
-  test('decides every pair, once', () => {
+  test('decides every pair once', () => {
     const pairs = Object.entries(GRAMMAR[kind]).flatMap(([state, row]) =>
       Object.keys(row).map((input) => `${state} ${input}`),
     );
@@ -72,7 +71,7 @@ describe.each(KINDS)('the grammar of a %s', (kind) => {
     ).toEqual(pairs.sort());
   });
 
-  test('leaves nothing open when what holds it ends', () => {
+  test('leaves nothing open when its owner ends', () => {
     const cut = { turn: 'gone', text: 'cut', call: 'cut', task: 'presume', request: 'cut' } as const;
     const table: Record<string, Record<string, readonly [string, string]>> = GRAMMAR[kind];
     const open: ReadonlySet<string> = OPEN[kind];
@@ -87,13 +86,13 @@ describe('entities', () => {
     inputs.map((input) => calls.take('c', input));
   const calls = (mostOpen = 3, mostEnded = 3) => new Entities<'call', string>('call', { mostOpen, mostEnded });
 
-  test('move through the grammar', () => {
+  test('follow the grammar', () => {
     expect(take(calls(), 'result', 'start', 'args', 'end', 'args', 'result', 'result')).toEqual([
       ...['stray', 'begins', 'continues', 'ends', 'late', 'continues', 'repeats'],
     ]);
   });
 
-  test('keep what their owner says about them until it says something else', () => {
+  test('keep data until replaced', () => {
     const known = calls();
     known.take('a', 'start', 'first');
     known.take('a', 'end');
@@ -102,7 +101,7 @@ describe('entities', () => {
     expect(known.about('a')).toBe('second');
   });
 
-  test('name the oldest open one once there is no more room, and forget the oldest ended one', () => {
+  test('report the oldest open one when full, and forget the oldest ended one', () => {
     const known = calls(2, 1);
     expect(known.crowded).toBeNull();
     for (const id of ['a', 'b']) known.take(id, 'start', id);
@@ -111,7 +110,7 @@ describe('entities', () => {
     expect([known.open, known.stateOf('a'), known.stateOf('b')]).toEqual([[], 'new', 'answered']);
   });
 
-  test('say what would follow without moving anything', () => {
+  test('return a verdict without applying the input', () => {
     const known = calls();
     expect(known.verdict('a', 'start')).toBe('begins');
     expect(known.stateOf('a')).toBe('new');
@@ -122,7 +121,7 @@ describe('an open session', () => {
   const turn = (input: 'begin' | 'end', id: string | null) =>
     ({ kind: 'turn', id, input, by: null, runId: null }) as const;
 
-  test('tells a turn that breaks in, or ends elsewhere, from one whose start or end is repeated', () => {
+  test('distinguishes foreign starts and ends from repeated ones', () => {
     expect([turnStep('a', turn('begin', 'b')), turnStep('a', turn('begin', 'a'))]).toEqual([
       ['open', 'late'],
       ['open', 'continues'],
@@ -138,7 +137,7 @@ describe('an open session', () => {
     ]);
   });
 
-  test('keeps calls within its bounds: of those that may go the oldest goes first, and long arguments are dropped', () => {
+  test('evicts the oldest evictable call and drops long arguments', () => {
     const stays = ({ name }: { name: string }) => name === 'Ask';
     const session = new OpenSession(NOTHING_OPEN, [], { most: 2, mostEnded: 1, maxArgs: 4, maxAllArgs: 6, stays });
     for (const toolCallName of ['Ask', 'Bash', 'Read']) {

@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import {
   endsOf,
   NOTHING_OPEN,
@@ -37,7 +38,7 @@ const after = (...events: AgUiEvent[]) => {
 };
 const nothing = { turn: null, tasks: [], requests: [], calls: [] };
 
-describe('the open work of a session', () => {
+describe('OpenSession', () => {
   test.each<[string, AgUiEvent[], object]>([
     ['a turn is open until its own end', [begun('r1'), finished('r0')], { turn: 'r1' }],
     ['a turn that began anew has taken the place of the one before', [begun('r1'), begun('r2')], { turn: 'r2' }],
@@ -101,7 +102,7 @@ describe('the open work of a session', () => {
     expect(after(...events)).toEqual({ ...nothing, ...expected });
   });
 
-  test('a call’s arguments grow, or are given anew', () => {
+  test('appends or replaces the arguments of a call', () => {
     const session = new OpenSession();
     const args = (delta: string, metadata = {}) =>
       session.take({ type: 'TOOL_CALL_ARGS', toolCallId: 'c1', delta, metadata });
@@ -113,14 +114,14 @@ describe('the open work of a session', () => {
     expect(session.calls[0]?.args).toBe('{}');
   });
 
-  test('is bounded: the oldest call is not followed any more', () => {
+  test('evicts the oldest call when full', () => {
     const session = new OpenSession();
     for (let at = 0; at < 200; at++) session.take(call(`c${at}`));
     expect(session.calls.length).toBe(128);
     expect(session.calls.at(-1)?.id).toBe('c199');
   });
 
-  test('is the same object until something in it changes', () => {
+  test('returns the same object until something changes', () => {
     const work = workAfter(NOTHING_OPEN, [{ event: begun('r1') }]);
     const texts = [
       { type: 'TEXT_MESSAGE_START', messageId: 'm' },
@@ -135,7 +136,7 @@ describe('the open work of a session', () => {
     ).toBe(work);
   });
 
-  test('is not read for words, which cost the same however much is open', () => {
+  test('skips text events in constant time', () => {
     const work: OpenWork = {
       ...NOTHING_OPEN,
       get tasks(): OpenWork['tasks'] {

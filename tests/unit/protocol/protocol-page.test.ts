@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import * as errors from '@interlude/protocol/errors';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import * as limits from '@interlude/protocol/limits';
 import { describe, expect, test } from 'vitest';
 
@@ -9,12 +9,12 @@ const page = await readFile(new URL('../../../lib/protocol/PROTOCOL.md', import.
 const root = new URL('../../../', import.meta.url);
 
 describe('PROTOCOL.md', () => {
-  test('lists every error code with its status, and no other', async () => {
+  test('lists exactly the error codes with their statuses', async () => {
     const listed = [...page.matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, Number(status)]);
     expect(listed).toEqual(Object.entries(errors.ERROR_STATUS));
   });
 
-  test('names tests that are there', async () => {
+  test('names existing tests', async () => {
     const named = [...page.matchAll(/^ +- `(tests\/[^`]+)`: (.+)$/gm)];
     expect(named.length).toBeGreaterThan(20);
     const sources = await Promise.all(
@@ -24,7 +24,7 @@ describe('PROTOCOL.md', () => {
     expect(missing.map(([line]) => line)).toEqual([]);
   });
 
-  test('gives each invariant a test of the first tier', () => {
+  test('names a first-tier test for each invariant', () => {
     const section = page.slice(page.indexOf('## 8.'), page.indexOf('## 9.'));
     const numbers = [...section.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
     expect(numbers.length).toBeGreaterThanOrEqual(11);
@@ -35,7 +35,7 @@ describe('PROTOCOL.md', () => {
     for (const invariant of invariants) expect(invariant).toMatch(inFirstTier);
   });
 
-  test('quotes the limits as they are', () => {
+  test('quotes the current limits', () => {
     const named = (name: string) => page.split('\n').find((line) => line.includes(`\`${name}\``)) ?? '';
     expect(named('MAX_REQUEST_BYTES')).toContain(`${limits.MAX_REQUEST_BYTES / 1024 / 1024} MiB`);
     expect(named('MAX_RECORD_BYTES')).toContain(`${limits.MAX_RECORD_BYTES / 1024 / 1024} MiB`);
@@ -69,7 +69,7 @@ describe('PROTOCOL.md', () => {
     expect(named('HEARTBEAT_MS')).toContain(`${limits.HEARTBEAT_MS / 1000} s`);
   });
 
-  test('knows the events Interlude writes itself', () => {
+  test('lists the events that Interlude writes', () => {
     for (const name of [CUSTOM.lost, CUSTOM.quarantined, CUSTOM.notice, CUSTOM.sessionEnded, CUSTOM.messageDelivery])
       expect(page).toContain(name);
   });

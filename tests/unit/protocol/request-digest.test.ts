@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { canonicalJson } from '@interlude/protocol/canonical-json';
+import { canonicalJson } from '@interlude/protocol/json';
 import { digestOf, requestDigest } from '@interlude/protocol/request-digest';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ function turned(value: unknown): unknown {
 const asSent = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 describe('canonical JSON', () => {
-  it('is that of RFC 8785', () => {
+  it('follows RFC 8785', () => {
     const numbers = JSON.parse('[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001,-0]');
     const string = '\u20ac$\u000f\u000aA\'B"\\\\"/';
     const literals = [null, true, false];
@@ -31,7 +31,7 @@ describe('canonical JSON', () => {
     expect([...canonicalJson(keys).matchAll(/:(\d)/g)].map(([, at]) => at).join('')).toBe('2467153');
   });
 
-  it('is one text for one value, however its keys stood, and another for every other value', () => {
+  it('is unique per value, independent of key order', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
         expect(canonicalJson(turned(one))).toBe(canonicalJson(one));
@@ -41,7 +41,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('leaves out what JSON leaves out, and takes half a surrogate pair as the server does', () => {
+  it('omits undefined and replaces half a surrogate pair', () => {
     expect(canonicalJson({ a: undefined, b: [undefined, Number.NaN], c: () => 1 })).toBe('{"b":[null,null],"c":null}');
     expect(canonicalJson({ 'x\ud83d': 'deploy \ud83d' })).toBe('{"x\ufffd":"deploy \ufffd"}');
   });
@@ -50,13 +50,13 @@ describe('canonical JSON', () => {
 describe('the digest of a request', () => {
   const request = { sessionId: 's', requestId: 'q', tool: 'Bash', input: { command: 'ls', n: 1 }, position: '41' };
 
-  it('is the SHA-256 of its canonical JSON as UTF-8, so that anybody can compute it', () => {
+  it('is the SHA-256 of the canonical JSON as UTF-8', () => {
     const text = '{"input":{"command":"ls","n":1},"position":"41","requestId":"q","sessionId":"s","tool":"Bash"}';
     expect(requestDigest(request)).toBe(createHash('sha256').update(text).digest('hex'));
     expect(digestOf('€ 🌍')).toBe(createHash('sha256').update('"€ 🌍"').digest('hex'));
   });
 
-  it('differs as soon as anything of it differs', () => {
+  it('changes with every field', () => {
     const yes = { id: 'y', label: 'Yes', kind: 'allow' as const };
     const others = [
       { ...request, sessionId: 't' },

@@ -25,16 +25,16 @@ const written = { message: seen(null, 1) };
 const reports = (state: SelfReport['state'], agoMs?: number) => seen({ state, summary: null, link: null }, agoMs);
 const ended = { process: seen({ code: 0, signal: null, reason: 'exit' }) };
 
-describe('a message to a session', () => {
+describe('sendingTo', () => {
   it.each([
     ['is idle', having(still), HERE, 'allowed', null],
     ['waits on its tasks', having({ ...still, task: seen(1) }), HERE, 'allowed', null],
     ['has failed', having({ turn: seen({ state: 'failed' as const }) }), HERE, 'allowed', null],
     ['is complete', having({ ...still, report: reports('complete') }), HERE, 'allowed', null],
     ['was interrupted', having({ turn: seen({ state: 'interrupted' as const }) }), HERE, 'allowed', null],
-    ['is idle and listens', having(still, { wakeable: true }), HERE, 'allowed', null],
-    ['is idle and does not listen', having(still, { wakeable: false }), HERE, 'warned', 'does not listen'],
-    ['works, and would not listen', having(running, { wakeable: false }), HERE, 'queued', 'next step'],
+    ['is idle and can be woken', having(still, { wakeable: true }), HERE, 'allowed', null],
+    ['is idle and can’t be woken', having(still, { wakeable: false }), HERE, 'warned', 'can’t receive messages'],
+    ['works and can’t be woken when idle', having(running, { wakeable: false }), HERE, 'queued', 'next step'],
     ['has just been written to', having({ ...still, ...written }), HERE, 'allowed', null],
     ['has just been written to while it works', having({ ...running, ...written }), HERE, 'queued', 'next step'],
     [
@@ -49,7 +49,7 @@ describe('a message to a session', () => {
       having({ ...running, ...written, agent: seen('compacting' as const) }),
       HERE,
       'queued',
-      'compacts',
+      'Compacting',
     ],
     [
       'has just been written to while its tasks run',
@@ -58,48 +58,66 @@ describe('a message to a session', () => {
       'allowed',
       null,
     ],
-    ['has just been written to before it said anything', having(written), HERE, 'queued', 'starting'],
+    ['has just been written to before its first report', having(written), HERE, 'queued', 'Starting'],
     [
-      'has just been written to while it says it works',
+      'has just been written to while it reports work',
       having({ ...written, report: reports('working') }),
       HERE,
       'queued',
       'next step',
     ],
     [
-      'has just said in its turn that it is done',
+      'has just reported in its turn that it is done',
       having({ ...running, report: reports('complete', 1) }),
       HERE,
       'queued',
       'next step',
     ],
-    ['compacts and tells nothing for long', having(compacting, { lastHeardAt: 0 }), HERE, 'queued', 'compacts'],
+    ['compacts without a report for long', having(compacting, { lastHeardAt: 0 }), HERE, 'queued', 'Compacting'],
     ['works', having(running), HERE, 'queued', 'next step'],
-    ['compacts', having({ ...running, agent: seen('compacting' as const) }), HERE, 'queued', 'compacts'],
-    ['is started again', having({ ...running, agent: seen('restarting' as const) }), HERE, 'queued', 'restarted'],
-    ['is starting', having({}), HERE, 'queued', 'starting'],
+    ['compacts', having({ ...running, agent: seen('compacting' as const) }), HERE, 'queued', 'Compacting'],
+    ['is restarting', having({ ...running, agent: seen('restarting' as const) }), HERE, 'queued', 'Restarting'],
+    ['is starting', having({}), HERE, 'queued', 'Starting'],
     ['waits for an answer', having({ ...running, request: seen('Run rm?') }), HERE, 'queued', 'an answer'],
-    ['says that it works', having({ report: reports('working') }), HERE, 'queued', 'next step'],
+    ['reports that it works', having({ report: reports('working') }), HERE, 'queued', 'next step'],
     [
-      'has told nothing since it began',
+      'has reported nothing since its start',
       having({ session: seen(null) }, { lastHeardAt: NOW - 60_000 }),
       HERE,
       'warned',
-      'may reach nobody',
+      'may never be read',
     ],
-    ['has no runner just now', having(still), AWAY, 'queued', 'The agent is away: the message waits.'],
-    ['never had a runner', having(still), NEVER, 'queued', 'No runner listens for this agent: the message waits.'],
-    ['is silent', having(running, { away: gone }), AWAY, 'warned', 'The agent is away: the message waits.'],
-    ['is not taken up by the runner there is', having(running, { away: gone }), HERE, 'warned', 'may reach nobody'],
+    [
+      'has no runner at the moment',
+      having(still),
+      AWAY,
+      'queued',
+      'Agent offline. Your message will be sent when it reconnects.',
+    ],
+    [
+      'never had a runner',
+      having(still),
+      NEVER,
+      'queued',
+      'Agent offline. Your message will be sent when it reconnects.',
+    ],
+    [
+      'is silent',
+      having(running, { away: gone }),
+      AWAY,
+      'warned',
+      'Agent offline. Your message will be sent when it reconnects.',
+    ],
+    ['is not resumed by the connected runner', having(running, { away: gone }), HERE, 'warned', 'may never be read'],
     ['has ended', having({ ...still, ...ended }), AWAY, 'refused', 'has ended (exit)'],
-  ])('that %s', (_what, to, agent, kind, reason) => {
+  ])('decides for a session that %s', (_what, to, agent, kind, reason) => {
     const sending = sendingTo(to, agent);
     expect(sending.kind).toBe(kind);
     if (reason === null) expect(sending.reason).toBeNull();
     else expect(sending.reason).toContain(reason);
   });
 
-  it('that has ended can be taken by a runner that has come since', () => {
+  it('allows a message to an ended session whose runner reconnected', () => {
     const later = { ...HERE, connectedSince: NOW - 1_000 };
     expect(sendingTo(having({ ...still, ...ended }), later).kind).toBe('allowed');
   });

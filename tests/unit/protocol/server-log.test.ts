@@ -14,8 +14,8 @@ afterEach(() => {
 });
 const lines = () => said.mock.calls.map(([line]) => JSON.parse(String(line)));
 
-describe('as people read it', () => {
-  test('a line is what it says, and an error stands whole behind it', () => {
+describe('text format', () => {
+  test('prints the message, then the whole error', () => {
     const error = new TypeError('no', { cause: new AppError('unavailable', 'The database is away.') });
     serverLog('error', 'commands are held up:', { error, requestId: 'r1' });
     serverLog('info', 'ready again', { detail: 1 });
@@ -35,14 +35,14 @@ describe('as people read it', () => {
     ['WARN', ['warn', 'error']],
     ['error', ['error']],
     ['nonsense', ['info', 'warn', 'error']],
-  ])('from INTERLUDE_LOG_LEVEL=%s up', (level, expected) => {
+  ])('prints from INTERLUDE_LOG_LEVEL=%s up', (level, expected) => {
     vi.stubEnv('INTERLUDE_LOG_LEVEL', level);
     for (const each of ['debug', 'info', 'warn', 'error'] as const) serverLog(each, each);
     expect(said.mock.calls.map(([line]) => String(line).replace('[interlude] ', ''))).toEqual(expected);
   });
 });
 
-describe.each(['text', 'json'])('as %s', (format) => {
+describe.each(['text', 'json'])('%s format', (format) => {
   test.each(['INTERLUDE_TOKEN', 'INTERLUDE_DATABASE_AUTH_TOKEN', 'CRON_SECRET', 'INTERLUDE_WEBHOOK_SECRET'])(
     'no credential stands in it, neither one that we made nor %s, wherever it is quoted',
     (name) => {
@@ -60,10 +60,10 @@ describe.each(['text', 'json'])('as %s', (format) => {
   );
 });
 
-describe('as JSON', () => {
+describe('JSON format', () => {
   beforeEach(() => vi.stubEnv('INTERLUDE_LOG_FORMAT', 'json'));
 
-  test('a line is one object, with the error and what it came from', () => {
+  test('prints one object with the error and its causes', () => {
     const cause = new AppError('unavailable', 'The database\nis away.');
     serverLog('warn', 'live updates are held up:', { error: new TypeError('no', { cause }), rows: 3 });
     expect(said.mock.calls[0]?.[0]).not.toContain('\n');
@@ -88,14 +88,14 @@ describe('as JSON', () => {
     ]);
   });
 
-  test('no credential of ours stands in it, whatever quotes one', () => {
+  test('removes our credentials from every text', () => {
     const secret = makeSecret('token');
     serverLog('error', `it says ${secret}`, { error: new Error(`of ${secret}`), field: [secret] });
     expect(said.mock.calls[0]?.[0]).not.toContain(secret);
     expect(lines()[0]).toMatchObject({ message: 'it says ilt_…', field: ['ilt_…'] });
   });
 
-  test('a fault is said once, under the id that its answer tells', async () => {
+  test('logs an unexpected error once, under the request id of its response', async () => {
     const fail = withErrors(async (_request: Request): Promise<Response> => {
       throw new Error('a fault of ours');
     });
@@ -113,7 +113,7 @@ describe('as JSON', () => {
     expect(JSON.stringify(answers)).not.toContain('a fault of ours');
   });
 
-  test('each request is a line at debug, by its route, with neither ids nor credentials', async () => {
+  test('logs each request at debug by its route, without ids or credentials', async () => {
     vi.stubEnv('INTERLUDE_LOG_LEVEL', 'debug');
     const stage = await AccessStage.start();
     await stage.send('/api/v1/sessions/a-session-of-somebody?x=1');

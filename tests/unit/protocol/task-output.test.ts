@@ -1,7 +1,9 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_OUTPUT_PARTS, MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
 import { utf8Length } from '@interlude/protocol/log-text';
-import { appendOutputs, outputSize, type TaskOutput } from '@interlude/protocol/task-output';
+import type { TaskOutput } from '@interlude/protocol/read-models';
+import { appendOutputs, outputSize } from '@interlude/protocol/task-output';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
@@ -14,8 +16,8 @@ const fold = (values: object[], before: TaskOutput | null = null) =>
   values.reduce<TaskOutput | null>((output, value, index) => appendOutputs(output, [[told(value), index]]), before);
 const parts = (values: object[]) => fold(values)?.parts;
 
-describe('what a task writes', () => {
-  test('goes on where it ended, leaves a hole, and starts over', () => {
+describe('appendOutputs', () => {
+  test('continues, leaves a hole, or starts over', () => {
     expect(
       parts([
         { text: 'one\n', from: 0, to: 4 },
@@ -39,11 +41,11 @@ describe('what a task writes', () => {
     ).toEqual([{ from: 0, to: 4, text: 'new\n' }]);
   });
 
-  test('goes on from what was told where no place is named', () => {
+  test('continues the previous range if offsets are absent', () => {
     expect(parts([{ text: 'é' }, { text: 'a' }])).toEqual([{ from: 0, to: 3, text: 'éa' }]);
   });
 
-  test('says that it has ended, what was taken out, and why the rest is missing', () => {
+  test('keeps the end, redactions and errors', () => {
     const output = fold([
       { text: 'a', redacted: 2 },
       { text: 'b', redacted: 1 },
@@ -58,13 +60,13 @@ describe('what a task writes', () => {
     ['numbers that are none', { text: 'a', from: -1, to: Number.MAX_VALUE, redacted: 0.5 }],
     ['another shape', { text: { a: 1 }, from: 'x', ended: 'yes', error: 7 }],
     ['places the wrong way round', { text: 'abc', from: 10, to: 2 }],
-  ])('becomes some output, whatever it says: %s', (_what, value) => {
+  ])('accepts malformed events: %s', (_what, value) => {
     const output = fold([{ text: 'first' }, value, { text: 'last' }]);
     expect(output?.parts.map(({ text }) => text).join('')).toContain('last');
     for (const { from, to } of output?.parts ?? []) expect(to).toBeGreaterThanOrEqual(from);
   });
 
-  test('is kept to its newest bytes, whole characters, and its newest parts', () => {
+  test('keeps the newest bytes and parts, in whole characters', () => {
     const long = '😀'.repeat(MAX_TASK_OUTPUT_BYTES / 4);
     const output = fold([{ text: `start ${long}` }, { text: 'x' }]);
     const text = output?.parts[0]?.text ?? '';
@@ -77,7 +79,7 @@ describe('what a task writes', () => {
     expect(parts(holes)).toHaveLength(MAX_OUTPUT_PARTS);
   });
 
-  test('says when it was written, where that is known', () => {
+  test('keeps the time of the last write', () => {
     expect(fold([{ text: 'a' }, { text: 'b', written_at: 77 }])?.lastAt).toBe(77);
   });
 
@@ -90,7 +92,7 @@ describe('what a task writes', () => {
     step: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 50 }), fc.constant(-1)),
   });
 
-  test('is the same wherever those before were made one, and wherever a reader came in behind them', () => {
+  test('does not depend on where earlier events were merged', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 60 }), fc.array(fc.nat(59), { maxLength: 6 }), (pieces, cuts) => {
         let at = 0;

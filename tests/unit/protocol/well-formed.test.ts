@@ -1,10 +1,10 @@
 import { ackSchema, sendMessageSchema } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
 import { idSchema } from '@interlude/protocol/field-schemas';
-import { parseTopic } from '@interlude/protocol/frames';
+import { mayBeIllFormed, parseWellFormed, stringifyWellFormed, wellFormed } from '@interlude/protocol/json';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
-import { mayHaveHalves, parseWellFormed, stringifyWellFormed, wellFormed } from '@interlude/protocol/well-formed';
+import { parseTopic } from '@interlude/protocol/sse';
+import { truncateText } from '@interlude/protocol/text';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -29,8 +29,8 @@ function stringsOf(value: unknown): string[] {
   return Object.entries(value).flatMap(([key, one]) => [key, ...stringsOf(one)]);
 }
 
-describe('a value out of JSON', () => {
-  it('has no half a pair in any string or key, and as many strings as it had', () => {
+describe('wellFormed', () => {
+  it('repairs all strings and keys and keeps their number', () => {
     fc.assert(
       fc.property(tree, (value) => {
         const json = JSON.stringify(value);
@@ -43,17 +43,17 @@ describe('a value out of JSON', () => {
     );
   });
 
-  it('is left as it is where no string is broken, and not walked through where it says no half', () => {
+  it('returns an intact value unchanged', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(wellFormed(value)).toBe(value);
       }),
     );
-    expect(mayHaveHalves(JSON.stringify({ text: 'all of 😀, of ü and of \\ud' }))).toBe(false);
-    expect(mayHaveHalves('{"text":"\\ud83D"}')).toBe(true);
+    expect(mayBeIllFormed(JSON.stringify({ text: 'all of 😀, of ü and of \\ud' }))).toBe(false);
+    expect(mayBeIllFormed('{"text":"\\ud83D"}')).toBe(true);
   });
 
-  it('keeps what stands under keys that differ in a half only', () => {
+  it('keeps the values of keys that become equal', () => {
     const broken = JSON.parse('{"\\ud800":1,"\\ud801":2,"\\ufffd2":3,"\\udfff":4,"__proto__":5}');
     expect(Object.entries(wellFormed(broken))).toEqual([
       ['\ufffd', 1],
@@ -65,12 +65,12 @@ describe('a value out of JSON', () => {
   });
 });
 
-describe('cutText', () => {
-  it('is the longest beginning that fits and splits no pair', () => {
+describe('truncateText', () => {
+  it('returns the longest prefix that splits no surrogate pair', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(text, fc.nat(12), (value, length) => {
-        const cut = cutText(value, length);
+        const cut = truncateText(value, length);
         expect(value.startsWith(cut)).toBe(true);
         expect(cut.length <= length && cut.isWellFormed()).toBe(true);
         if (cut !== value) expect(cut.length).toBeGreaterThanOrEqual(length - 1);
@@ -79,10 +79,10 @@ describe('cutText', () => {
   });
 });
 
-describe('a limit of length', () => {
+describe('length limits', () => {
   const fits = '😀'.repeat(MAX_ID_LENGTH / 2);
 
-  it('counts UTF-16 code units, wherever an id is read', () => {
+  it('count UTF-16 code units for ids', () => {
     const record = (id: string) => ({
       seq: 1,
       kind: 'event',
@@ -103,7 +103,7 @@ describe('a limit of length', () => {
     }
   });
 
-  it('takes no time that a Date can’t hold', () => {
+  it('reject times that a Date can’t hold', () => {
     for (const startedAt of [1e16, 2 ** 53, 8_640_000_000_000_001, -1, 1.5]) {
       expect(ackSchema.safeParse({ state: 'done', runner: 'r', startedAt }).success).toBe(false);
     }

@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { positionAt } from '@/lib/server/retention/position-at';
 import { usedBytes } from '@/lib/server/retention/used-bytes';

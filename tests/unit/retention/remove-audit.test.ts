@@ -1,4 +1,4 @@
-import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/audit';
+import type { AuditCheck, AuditEntry, AuditPage } from '@interlude/protocol/access';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendAuditEntry, hashOf, REMOVAL_ACTION } from '@/lib/server/access/audit';
 import { checkAudit } from '@/lib/server/access/audit-log';

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MAX_OPEN_REQUESTS } from '@interlude/protocol/limits';
 import { transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage } from '@interlude/protocol/read-models';

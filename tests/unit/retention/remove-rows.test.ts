@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { InboxList } from '@interlude/protocol/inbox';
 import { UNDELIVERED_MS } from '@interlude/protocol/limits';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';

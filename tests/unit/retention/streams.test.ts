@@ -1,4 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import type { Frame } from '@interlude/protocol/frames';
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage } from '@interlude/protocol/read-models';

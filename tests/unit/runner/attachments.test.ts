@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promi
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Attachment } from '@interlude/protocol/attachments';
+import type { Attachment } from '@interlude/protocol/field-schemas';
 import { attachedBytes } from '@interlude/runner/host/attached-bytes';
 import { AttachmentStore, type AttachmentStoreOptions, StoppedError } from '@interlude/runner/host/attachment-store';
 import { CarriedMessages } from '@interlude/runner/host/carried-messages';

@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import type { CommandOutcome } from '@interlude/runner/host/seen-commands';

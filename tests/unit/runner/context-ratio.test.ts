@@ -1,6 +1,5 @@
 import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
-import { readInsight } from '@interlude/protocol/insight';
-import { isFailure } from '@interlude/protocol/signals';
+import { isFailure, readInsight } from '@interlude/protocol/insight';
 import { ContextRatio, tellsContextRatio } from '@interlude/runner/host/context-ratio';
 import type { LogAbout } from '@interlude/runner/logger/logger';
 import { describe, expect, test } from 'vitest';

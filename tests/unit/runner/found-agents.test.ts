@@ -1,6 +1,6 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readFoundAgents } from '@interlude/protocol/found-agent';
+import { readFoundAgents } from '@interlude/protocol/agent-status';
 import { findAgents } from '@interlude/runner/sources/found-agents';
 import { KIND_SIGNS } from '@interlude/runner/sources/kind-signs';
 import { KINDS } from '@interlude/runner/sources/kinds';

@@ -129,7 +129,7 @@ describe('a logger', () => {
     logger.info('abc\n'.repeat(30_000));
     const message = records[0]?.message ?? '';
     expect(utf8Length(message)).toBeLessThanOrEqual(MAX_LOG_MESSAGE_BYTES);
-    expect(cutLogMessage(message)).toBe(message);
+    expect(truncateLogMessage(message)).toBe(message);
     expect(message).toMatch(/^abc ⏎ abc ⏎ .*… \[\d{2,3},\d{3} bytes cut\]$/s);
     expect(message.match(/bytes cut/g)).toHaveLength(1);
     expect(readFileSync(logger.file, 'utf8')).toContain(message);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { MAX_LOG_MESSAGE_BYTES } from '@interlude/protocol/limits';
-import { cutLogMessage, utf8Length } from '@interlude/protocol/log-text';
+import { truncateLogMessage, utf8Length } from '@interlude/protocol/log-text';
 import { SECRET_SHAPES } from '@interlude/protocol/redaction/secret-shapes';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import fc from 'fast-check';
@@ -14,7 +14,7 @@ const redact = (message: string) => {
 /** As the logger writes it. */
 const cut = (message: string) => {
   const { text, missing } = new Redactor().redact('test', message);
-  return cutLogMessage(text, missing);
+  return truncateLogMessage(text, missing);
 };
 const one = (arbitrary: fc.Arbitrary<string>) => fc.sample(arbitrary, { numRuns: 1, seed: 7 })[0] as string;
 

@@ -1,8 +1,10 @@
 import { appendFile, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CUSTOM, type TaskOutputValue, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TaskOutputValue, TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { appendOutputs, outputSize, type TaskOutput } from '@interlude/protocol/task-output';
+import type { TaskOutput } from '@interlude/protocol/read-models';
+import { appendOutputs, outputSize } from '@interlude/protocol/task-output';
 import { TaskOutputs } from '@interlude/runner/host/task-outputs';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import type { Cursor } from '@interlude/runner/outbox/statements';

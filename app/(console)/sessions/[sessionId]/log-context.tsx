@@ -1,6 +1,6 @@
 'use client';
 
-import { formatDuration } from '@interlude/protocol/duration';
+import { formatDuration } from '@interlude/protocol/time';
 import { clsx } from 'clsx';
 import { X } from 'lucide';
 import { useLogSettings } from '@/components/logs/log-settings';

@@ -1,7 +1,7 @@
 'use client';
 
-import { withoutQuotes } from '@interlude/protocol/quotes';
 import type { SessionSummary } from '@interlude/protocol/read-models';
+import { withoutQuotes } from '@interlude/protocol/text';
 import { OwedReplies } from '@/components/obligations/owed-replies';
 import { Evidence } from '@/components/sessions/away-evidence';
 import {

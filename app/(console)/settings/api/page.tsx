@@ -1,8 +1,8 @@
 import type { Metadata } from 'next';
 import { headers } from 'next/headers';
 import { visitor } from '@/app/(console)/read-in-turn';
-import { ApiPage } from '@/components/settings/api-page';
-import { forwardedTls } from '@/lib/server/access/session-cookie';
+import { ApiReference } from '@/components/settings/api-reference';
+import { saysSecure } from '@/lib/server/access/own-address';
 import { theServer } from '@/lib/server/process-server.mjs';
 
 export const metadata: Metadata = { title: 'API' };
@@ -10,6 +10,6 @@ export const metadata: Metadata = { title: 'API' };
 export default async function ApiSettingsPage() {
   await visitor();
   const sent = await headers();
-  const origin = `${forwardedTls(sent) ? 'https' : 'http'}://${sent.get('host')}`;
-  return <ApiPage document={await theServer().description()} origin={origin} />;
+  const origin = `${saysSecure(sent) ? 'https' : 'http'}://${sent.get('host')}`;
+  return <ApiReference document={await theServer().description()} origin={origin} />;
 }

@@ -1,5 +1,4 @@
 import type { TaskEventValue } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnEnd } from '../writer/session-writer';

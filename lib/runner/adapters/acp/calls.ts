@@ -1,5 +1,4 @@
 import type { FileEdit } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, isObject, numberOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { PartAssembler } from '../writer/part-assembler';
@@ -145,7 +144,7 @@ function isStart({ sessionUpdate, status }: Fields): boolean {
 /** After a cut all further output is cut. */
 function addOutput(call: ToolCall, more: string): void {
   const all = call.output + more;
-  const kept = call.cutOutput > 0 ? call.output : cutText(all, MAX_OUTPUT);
+  const kept = call.cutOutput > 0 ? call.output : truncateText(all, MAX_OUTPUT);
   call.cutOutput += all.length - kept.length;
   call.output = kept;
 }
@@ -163,5 +162,5 @@ function nameOf({ name, kind, title, _meta }: Fields): string {
   const given = textOf(name) ?? textOf(fieldsOf(meta.claudeCode).toolName) ?? textOf(meta.toolName);
   const word = /^[\w-]{1,40}$/.exec(textOf(title) ?? '')?.[0];
   const ofKind = kind === 'other' ? null : textOf(kind);
-  return cutText(given ?? word ?? ofKind ?? textOf(title) ?? 'tool', MAX_NAME);
+  return truncateText(given ?? word ?? ofKind ?? textOf(title) ?? 'tool', MAX_NAME);
 }

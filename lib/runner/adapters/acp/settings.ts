@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 export interface Choice {
   id: string;

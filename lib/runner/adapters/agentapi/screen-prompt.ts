@@ -1,5 +1,5 @@
 import type { RequestOption } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import { withoutTrailing } from './agentapi-frames';
 
 /**
@@ -112,12 +112,12 @@ function asked(lines: readonly string[]): Found | null {
     : letters.map(([, key = '', rest = '']) => [key.toLowerCase(), key + rest]);
   if (new Set(choices.map(([key]) => key)).size < choices.length) return null;
   const options = choices.map(([key = '', label = '']) => ({ ...optionOf(key, label.trim()), isMarked: false }));
-  return { title: cutText(line, MAX_LABEL), options, keys: 'letters', last: at };
+  return { title: truncateText(line, MAX_LABEL), options, keys: 'letters', last: at };
 }
 
 function optionOf(id: string, label: string): RequestOption {
   const kind = DENIES.test(label.trim()) ? 'deny' : 'allow';
-  return { id, label: cutText(label.trim(), MAX_LABEL), kind, ...(LASTS.test(label) ? { isLasting: true } : {}) };
+  return { id, label: truncateText(label.trim(), MAX_LABEL), kind, ...(LASTS.test(label) ? { isLasting: true } : {}) };
 }
 
 /** Lines above a choice, up to a larger gap, that may hold the question. */
@@ -134,7 +134,7 @@ function questionAbove(lines: readonly string[], at: number): string[] {
 
 function titleOf(question: readonly string[]): string {
   const asks = question.findLast((line) => line.endsWith('?')) ?? question.findLast((line) => line !== '');
-  return cutText(asks ?? 'The terminal asks', MAX_LABEL);
+  return truncateText(asks ?? 'The terminal asks', MAX_LABEL);
 }
 
 /** Strips a drawn frame. */

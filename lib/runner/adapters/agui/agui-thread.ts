@@ -1,4 +1,3 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { setBounded } from '../bounded-map';
@@ -273,7 +272,7 @@ export class AgUiThread {
   }
 
   #begin(cause: TurnCause, runId: string): void {
-    const id = cutText(runId, MAX_ID_LENGTH);
+    const id = truncateText(runId, MAX_ID_LENGTH);
     this.#isInterrupted = false;
     this.#floorRun = id;
     // A reused id is a second turn: the first was complete.

@@ -1,5 +1,5 @@
-import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf } from '@interlude/protocol/fields';
 import { MAX_JSON_DEPTH } from '@interlude/protocol/limits';
 import { jsonBytes, truncateText } from '../writer/size-limits';
@@ -18,12 +18,12 @@ export function forwardedEvents(event: Fields): AgUiEvent[] {
   const { metadata, rawEvent: _, type, ...rest } = event;
   const { interlude: __, ...others } = fieldsOf(metadata);
   const kept: AgUiEvent = {
-    type: cutText(String(type), 256),
+    type: truncateText(String(type), 256),
     ...rest,
     ...(Object.keys(others).length === 0 ? {} : { metadata: others }),
   };
   if (kept.type === 'CUSTOM') {
-    const name = cutText(String(rest.name ?? ''), 256);
+    const name = truncateText(String(rest.name ?? ''), 256);
     kept.name = OURS.has(name) || name === '' ? `agui:${name}` : name;
   }
   if (fits(kept)) return [kept];

@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import {
   compact,
   type Fields,
@@ -152,6 +152,6 @@ function questionIn(input: unknown): string | null {
 
 /** ISO 8601 or epoch milliseconds. */
 function timeOf(value: unknown): number | null {
-  const time = typeof value === 'string' ? Date.parse(cutText(value, 64)) : numberOf(value);
+  const time = typeof value === 'string' ? Date.parse(truncateText(value, 64)) : numberOf(value);
   return time === null || Number.isNaN(time) ? null : time;
 }

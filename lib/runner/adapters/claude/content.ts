@@ -1,5 +1,5 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 
 /** Limit of a tool result. A whole record is limited to 1 MiB of JSON, escapes included. */
 const MAX_RESULT_CHARS = 200_000;
@@ -40,7 +40,7 @@ export function hasStandIns(content: unknown): boolean {
 export function resultText(content: unknown): string {
   const text = contentText(content);
   if (text.length <= MAX_RESULT_CHARS) return text;
-  return `${cutText(text, MAX_RESULT_CHARS)}\n… ${text.length - MAX_RESULT_CHARS} more characters are not shown.`;
+  return `${truncateText(text, MAX_RESULT_CHARS)}\n… ${text.length - MAX_RESULT_CHARS} more characters are not shown.`;
 }
 
 function blockText(block: unknown): string {

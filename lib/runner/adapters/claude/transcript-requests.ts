@@ -1,5 +1,5 @@
 import { type Fields, isObject, textOf } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 
 /** Longest delay of a request's hook behind the result, milliseconds. Ours takes at most 2 s. */
 const LATE_HOOK_MS = 3_000;

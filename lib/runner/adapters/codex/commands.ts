@@ -1,5 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, numberOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import { earliest } from '../wire';
@@ -59,7 +58,7 @@ export class Commands {
     const command: Command = {
       turnId,
       processId: textOf(processId) ?? known?.processId ?? null,
-      description: cutText(typedCommand(item), MAX_DESCRIPTION),
+      description: truncateText(typedCommand(item), MAX_DESCRIPTION),
       startedAt: numberOf(startedAtMs) ?? known?.startedAt ?? null,
       output: known?.output ?? textOf(aggregatedOutput) ?? '',
     };

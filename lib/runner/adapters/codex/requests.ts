@@ -1,5 +1,4 @@
 import type { RequestOpenedValue, RequestOption, RequestResolvedValue } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
 import { compact, type Fields, fieldsOf, isObject, listOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { MAX_OPTION_LABEL, MAX_OPTIONS } from '@interlude/protocol/limits';
 import { setBounded } from '../bounded-map';
@@ -160,7 +159,7 @@ function shown(input: object, decisions: readonly Decision[]): { input: unknown;
 
 function pathsText(changes: unknown): string {
   const paths = listOf(changes).flatMap((change) => textOf(fieldsOf(change).path) ?? []);
-  return paths.length === 0 ? 'Change files' : cutText(`Change ${paths.join(', ')}`, MAX_CAPTION);
+  return paths.length === 0 ? 'Change files' : truncateText(`Change ${paths.join(', ')}`, MAX_CAPTION);
 }
 
 function captionOf(text: unknown): string | null {

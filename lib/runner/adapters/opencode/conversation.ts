@@ -1,4 +1,3 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { WireEnd } from '../wire';
@@ -142,7 +141,7 @@ export class Conversation {
     if (session !== this.root) return;
     if (name !== null && name !== this.#title && !name.startsWith('New session - ')) {
       this.#title = name;
-      this.writer.custom('opencode:title', { title: cutText(name, 500) });
+      this.writer.custom('opencode:title', { title: truncateText(name, 500) });
     }
     if (typeof revert === 'object' && revert !== null) this.#custom('session.reverted', { revert }, session);
   }

@@ -122,7 +122,7 @@ function optionsOf(always: string[]): RequestOption[] {
   const what = always.length === 0 ? '' : ` (${always.join(', ')})`;
   return [
     { id: 'once', label: 'Allow once', kind: 'allow' },
-    { id: 'always', label: cutText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
+    { id: 'always', label: truncateText(`Always allow${what}`, 200), kind: 'allow', isLasting: true },
     { id: 'reject', label: 'Reject; this stops the turn, unless you say what to do instead', kind: 'deny' },
   ] satisfies (RequestOption & { id: PermissionReply })[];
 }
@@ -145,6 +145,6 @@ function questionOf(asked: Fields, about: { id: string; callId: string | null; b
 }
 
 function titleOf(text: string, by: string | null): string {
-  const whose = by === null ? '' : ` (asked by the subagent “${cutText(by, 100)}”)`;
-  return cutText(text, MAX_TITLE) + whose;
+  const whose = by === null ? '' : ` (asked by the subagent “${truncateText(by, 100)}”)`;
+  return truncateText(text, MAX_TITLE) + whose;
 }

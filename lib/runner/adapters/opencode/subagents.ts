@@ -42,9 +42,9 @@ export class Subagents {
       // Restarted under the same id: a new run.
       ...(before === undefined || start === null ? {} : { run_id: start.toolUseId }),
       ...(start === null ? {} : { tool_use_id: start.toolUseId }),
-      description: cutText(named, MAX_DESCRIPTION),
+      description: truncateText(named, MAX_DESCRIPTION),
       task_type: 'local_agent',
-      ...(type === null ? {} : { subagent_type: cutText(type, 100) }),
+      ...(type === null ? {} : { subagent_type: truncateText(type, 100) }),
       ...(isNested ? { parent_task_id: parentId } : {}),
     });
   }

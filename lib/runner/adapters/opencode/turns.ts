@@ -1,4 +1,3 @@
-import { cutText } from '@interlude/protocol/cut-text';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../bounded-map';
 import type { SessionWriter, TurnCause, TurnEnd } from '../writer/session-writer';
@@ -200,10 +199,10 @@ export function isDone({ time, error }: Fields): boolean {
 
 function endOf(error: Fields): TurnEnd {
   if (error.name === 'MessageAbortedError') return { kind: 'cancelled' };
-  return { kind: 'failed', message: messageOf(error), code: cutText(textOf(error.name) ?? 'error', 100) };
+  return { kind: 'failed', message: messageOf(error), code: truncateText(textOf(error.name) ?? 'error', 100) };
 }
 
 function messageOf(error: Fields): string {
   const text = textOf(fieldsOf(error.data).message) ?? textOf(error.message) ?? textOf(error.name) ?? 'no reason given';
-  return cutText(text, 4_000);
+  return truncateText(text, 4_000);
 }

@@ -1,15 +1,15 @@
-import {
-  type AgUiEvent,
-  CUSTOM,
-  type PlanEntry,
-  type RequestOpenedValue,
-  type RequestResolvedValue,
-  type TaskEventValue,
-  type TurnTrigger,
+import type {
+  AgUiEvent,
+  PlanEntry,
+  RequestOpenedValue,
+  RequestResolvedValue,
+  TaskEventValue,
+  TurnTrigger,
 } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact } from '@interlude/protocol/fields';
-import { Entities } from '@interlude/protocol/lifecycle/entities';
 import type { TurnInput, Verdict } from '@interlude/protocol/lifecycle/grammar';
+import { Entities } from '@interlude/protocol/lifecycle/grammar';
 import type { TaskEnd } from '@interlude/protocol/read-models';
 import { setBounded } from '../bounded-map';
 import type { EmittedEvent, WireEnd } from '../wire';

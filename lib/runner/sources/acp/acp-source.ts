@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { compact, type Fields } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';

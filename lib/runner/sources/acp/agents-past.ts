@@ -1,4 +1,4 @@
-import { isTextType, textInstead } from '@interlude/protocol/attachments';
+import { attachmentNames, isTextType } from '@interlude/protocol/attachments';
 import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from '../../adapters/acp/content';
 import { Replay } from '../../adapters/acp/replay';
@@ -72,7 +72,7 @@ export function isInPast(message: HandedMessage, past: PastMessage): boolean {
 }
 
 function isWordless({ text, files }: { text: string; files: readonly AttachmentFile[] }): boolean {
-  return files.length > 0 && text === textInstead(files);
+  return files.length > 0 && text === attachmentNames(files);
 }
 
 /** @returns the blocks behind these words; null if it begins with others */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
 import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
@@ -192,7 +192,7 @@ export class AgentApiServer {
       const answer = await untimedRequest(`${url}/${what}`, { headers, signal: this.#soon() });
       const text = await answer.text();
       this.#lastStatus = answer.status;
-      await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
+      await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
       if (answer.ok) return null;
       const refusal = refusalOf(answer.status, text, url);
       return refusal.kind === 'taken' ? null : refusal.reason;
@@ -210,8 +210,10 @@ export class AgentApiServer {
 function refusalOf(status: number, text: string, url: string): PostVerdict {
   const { title, detail, errors } = fieldsOf(parseJson(text));
   const causes = listOf(errors).flatMap((one) => textOf(fieldsOf(one).message) ?? []);
-  const said = [textOf(detail) ?? textOf(title) ?? cutText(text.trim(), QUOTED), ...causes].filter((one) => one !== '');
-  const words = cutText(said.join(': '), QUOTED);
+  const said = [textOf(detail) ?? textOf(title) ?? truncateText(text.trim(), QUOTED), ...causes].filter(
+    (one) => one !== '',
+  );
+  const words = truncateText(said.join(': '), QUOTED);
   if (status === 400 && /host/i.test(words)) {
     const { host } = new URL(url);
     return {

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { CUSTOM, type RequestOption } from '@interlude/protocol/ag-ui';
+import type { RequestOption } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
-import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
+import { truncateText } from '@interlude/protocol/text';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
@@ -339,8 +340,8 @@ export class AgentApiSource implements Source {
       },
       onEvent: ({ event = 'message', data }) => {
         const said = parseJson(data);
-        if (said === null) this.#around.log('warn', `AgentAPI sent what is no JSON: ${cutText(data, QUOTED)}`);
-        void this.#pass('in', { event, data: said ?? cutText(data, QUOTED) });
+        if (said === null) this.#around.log('warn', `AgentAPI sent what is no JSON: ${truncateText(data, QUOTED)}`);
+        void this.#pass('in', { event, data: said ?? truncateText(data, QUOTED) });
         // The status stands at the end of what is replayed: now it is known what the agent has.
         if (event === 'status_change') this.#replayed();
         this.#advance();

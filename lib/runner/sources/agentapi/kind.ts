@@ -112,5 +112,5 @@ export function clientOf(provider: string): RegExp {
 function agentIdOf(url: string): string {
   const { host, pathname } = new URL(url);
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
-  return `agentapi-${cutText(name, 80)}@${hostname().split('.')[0]}`;
+  return `agentapi-${truncateText(name, 80)}@${hostname().split('.')[0]}`;
 }

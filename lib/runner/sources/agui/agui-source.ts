@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
+import { truncateText } from '@interlude/protocol/text';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
@@ -144,7 +144,7 @@ export class AgUiSource implements Source {
         void this.#askTasks();
       },
       onEvent: (event, data) => {
-        const what = data === null ? { event } : { text: cutText(data, QUOTED) };
+        const what = data === null ? { event } : { text: truncateText(data, QUOTED) };
         void this.#pass('in', { stream: 'events', ...what });
       },
       onEnded: (reason, isReopened) =>

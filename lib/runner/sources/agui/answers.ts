@@ -1,6 +1,5 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM, QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { answerId } from '../../adapters/agui/agui-frames';
 import type { EmittedEvent } from '../../adapters/wire';
 import { type HeldAnswer, HeldRequests } from '../../host/held-requests';

@@ -114,5 +114,5 @@ export const kind: RunnerKind = {
 function agentIdOf(url: string): string {
   const { host, pathname } = new URL(addressesOf(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
-  return `${cutText(name, 80)}@${hostname().split('.')[0]}`;
+  return `${truncateText(name, 80)}@${hostname().split('.')[0]}`;
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
 import { connectionMessage } from '../../host/server-request';
@@ -131,7 +130,7 @@ export class PostedRun {
         onChunk: () => stored,
         onEvent: ({ data }) => {
           const event = parseJson(data);
-          const quoted = cutText(data, QUOTED);
+          const quoted = truncateText(data, QUOTED);
           if (event === null) log('warn', `the agent sent what is no JSON: ${quoted}`);
           stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
           const type = textOf(fieldsOf(event).type);

@@ -1,5 +1,5 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { cutText } from '@interlude/protocol/cut-text';
+import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { contentText } from '../../adapters/agui/agui-frames';
@@ -203,5 +203,5 @@ function callsTheSame({ toolCalls = [] }: HistoryMessage, said: Fields): boolean
 
 function grown(text: unknown, delta: unknown, isWhole: boolean): string {
   const before = isWhole || typeof text !== 'string' ? '' : text;
-  return cutText(before + (typeof delta === 'string' ? delta : ''), MAX_TEXT);
+  return truncateText(before + (typeof delta === 'string' ? delta : ''), MAX_TEXT);
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
 import { type HandedMessage, withFilesHere } from '../../host/messages-in-hand';

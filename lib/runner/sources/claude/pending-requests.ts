@@ -1,4 +1,5 @@
 import type { AnsweredRequest, CommandBodies } from '@interlude/protocol/commands';
+import { QUESTION_TOOL } from '@interlude/protocol/event-fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { setBounded } from '../../adapters/bounded-map';

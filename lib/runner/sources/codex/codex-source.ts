@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';

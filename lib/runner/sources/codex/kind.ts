@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { homedir, hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { cutText } from '@interlude/protocol/cut-text';
 import { redactOutput } from '@interlude/protocol/redaction/redact-output';
 import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
 import { controlPath } from '../../host/control-file';
@@ -174,7 +173,7 @@ function nameOf(cwd: string): string {
     .split(/[/\\]/)
     .at(-1)
     ?.replaceAll(/[^\w.-]+/g, '-');
-  return cutText(name || 'root', 80);
+  return truncateText(name || 'root', 80);
 }
 
 async function folderOf(path: string): Promise<string> {

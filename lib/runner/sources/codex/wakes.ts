@@ -1,7 +1,7 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import type { WakeRule } from '@interlude/protocol/commands';
-import { cutText } from '@interlude/protocol/cut-text';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
+import { truncateText } from '@interlude/protocol/text';
 import { MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
 import type { ToldEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../host/seen-commands';
@@ -185,7 +185,7 @@ export class Wakes {
 
   #remember(task: Pick<EndedTask, 'id' | 'description' | 'status'> & Partial<EndedTask>): void {
     const whole = { exitCode: null, output: '', isDue: false, ...task };
-    const description = cutText(task.description, MAX_DESCRIPTION);
+    const description = truncateText(task.description, MAX_DESCRIPTION);
     const all = [...this.#ended.filter(({ id }) => id !== task.id), { ...whole, description }];
     const isPending = ({ status, isDue }: EndedTask) => status === 'running' || isDue;
     const kept = new Set([

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, textOf } from '@interlude/protocol/fields';
 import type { HookCall, WaitCall } from '../../host/control-port';
 import { type HookFailure, logHookFailure } from '../../host/control-port';

@@ -1,4 +1,5 @@
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { setBounded } from '../../adapters/bounded-map';
 import { claudeVersion } from '../../adapters/claude/claude-adapter';

@@ -1,4 +1,4 @@
-import { cutText } from '@interlude/protocol/cut-text';
+import { truncateText } from '@interlude/protocol/text';
 import type { OwedReply } from '../../host/owed-replies';
 
 /**
@@ -64,5 +64,5 @@ function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): st
   const maybe = again ? ' (it may have reached you before)' : '';
   if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC${maybe}:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
-  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
+  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${truncateText(line, LONGEST_LINE)}…` : line}`;
 }

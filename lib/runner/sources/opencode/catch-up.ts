@@ -1,4 +1,4 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { idOf } from '../../adapters/opencode/native-event';

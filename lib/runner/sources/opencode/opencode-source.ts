@@ -1,5 +1,6 @@
-import { CUSTOM, type RequestOpenedValue } from '@interlude/protocol/ag-ui';
+import type { RequestOpenedValue } from '@interlude/protocol/ag-ui';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
+import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
 import { messageIdIn } from '../../adapters/opencode/user-message';

@@ -1,0 +1,37 @@
+import type { Sender } from './commands';
+import type { InboxItem, InboxRequest, InboxTask } from './inbox';
+import type { InboxKind } from './inbox-kinds';
+
+/** A condition that needs a person, derived from fleet rows. It ends as soon as the rows no longer show it. */
+export interface Attention {
+  id: string;
+  kind: InboxKind;
+  title: string | null;
+  count: number;
+  request: InboxRequest | null;
+  messageId: string | null;
+  from: Sender | null;
+  task?: InboxTask;
+  /** A changed version reopens the item. For COUNTED_KINDS, only a greater one does. */
+  version: number;
+}
+
+/** Whether an item counts as new: not done, not seen, not snoozed at `now`. */
+export function isUnread({ doneAt, seenAt, snoozedUntil }: InboxItem, now: number): boolean {
+  return doneAt === null && seenAt === null && !isSnoozed({ snoozedUntil }, now);
+}
+
+export function isSnoozed({ snoozedUntil }: Pick<InboxItem, 'snoozedUntil'>, now: number): boolean {
+  return snoozedUntil !== null && snoozedUntil > now;
+}
+
+/** The dashboard path where a person can handle an item. */
+export function inboxItemPath({ kind, agentId, sessionId, request, messageId, task }: InboxItem): string {
+  if (sessionId === null) return `/agents/${encodeURIComponent(agentId)}`;
+  const session = `/sessions/${encodeURIComponent(sessionId)}`;
+  if (task !== undefined) return `${session}#task-${task.position}`;
+  if (request !== null) return `${session}#request-${encodeURIComponent(request.id)}`;
+  return kind === 'overdue-reply' && messageId !== null
+    ? `${session}#message-${encodeURIComponent(messageId)}`
+    : session;
+}

@@ -1,0 +1,80 @@
+import type { SessionSummary } from './read-models';
+import type { SessionState } from './session-states';
+
+export function hasEnded({ observations }: Pick<SessionSummary, 'observations'>): boolean {
+  return observations.process !== undefined;
+}
+
+type OpenWork = Pick<SessionSummary, 'observations' | 'openTurnId' | 'runningTaskCount' | 'pendingRequestCount'>;
+
+/** Whether the session has work whose end its runner still has to report. */
+export function hasOpenWork(session: OpenWork): boolean {
+  if (hasEnded(session)) return false;
+  return session.openTurnId !== null || session.runningTaskCount > 0 || session.pendingRequestCount > 0;
+}
+
+const ACTIVE: ReadonlySet<SessionState> = new Set(['working', 'needs-input', 'waiting-on-background']);
+
+/** Whether a session in this state has work in progress. */
+export function isActiveState(state: SessionState): boolean {
+  return ACTIVE.has(state);
+}
+
+const CANNOT_REPLY: ReadonlySet<SessionState> = new Set(['needs-input', 'failed', 'exited']);
+
+/** Whether the agent can reply: it neither waits for a person nor failed nor exited. */
+export function canReply({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
+  return !CANNOT_REPLY.has(state === 'unknown' ? (evidence.last ?? state) : state);
+}
+
+/** Whether the session went silent with work in progress. */
+export function wentSilent({ state, evidence }: Pick<SessionSummary, 'state' | 'evidence'>): boolean {
+  return state === 'unknown' && evidence.last !== undefined && isActiveState(evidence.last);
+}
+
+/** Whether its process was killed, or exited with a code other than 0. */
+export function hasCrashed({ state, observations }: Pick<SessionSummary, 'state' | 'observations'>): boolean {
+  const exit = observations.process?.value;
+  return state === 'exited' && exit !== undefined && (exit.signal !== null || (exit.code ?? 0) !== 0);
+}
+
+type StateOf = Pick<SessionSummary, 'state' | 'stateSince' | 'evidence' | 'observations'>;
+
+/**
+ * When the server learned of the session's failure; null if it has not failed. Losing contact neither ends nor renews a
+ * failure.
+ */
+export function failedSince({ state, stateSince, evidence, observations }: StateOf): number | null {
+  if (state === 'failed' || hasCrashed({ state, observations })) return stateSince;
+  const wasFailed = state === 'unknown' && evidence.last === 'failed';
+  return wasFailed ? (lastFailure(observations) ?? stateSince) : null;
+}
+
+/** When the server learned of the last reported failure, by self-report or turn, outdated or not; null if none. */
+export function lastFailure({ report, turn }: SessionSummary['observations']): number | null {
+  const reported = report?.value.state === 'failure' ? report.observedAt : null;
+  const failed = turn?.value.state === 'failed' ? turn.observedAt : null;
+  return reported === null || failed === null ? (reported ?? failed) : Math.max(reported, failed);
+}
+
+/** The reason for that failure. */
+export function failureReason(session: Pick<SessionSummary, 'state' | 'stateReason' | 'observations'>): string | null {
+  const { state, stateReason, observations } = session;
+  if (state !== 'unknown') return stateReason;
+  const { report, turn } = observations;
+  return (reportsFailure(observations) ? report?.value.summary : turn?.value.message) ?? null;
+}
+
+function reportsFailure({ report }: SessionSummary['observations']): boolean {
+  return report?.value.state === 'failure' && !report.isOutdated;
+}
+
+/** The value of `seenState` that marks the current state as seen: when it failed, else when the state began. */
+export function reviewedSince(session: StateOf): number {
+  return failedSince(session) ?? session.stateSince;
+}
+
+/** Whether a person has seen the current state. */
+export function isSeen(session: StateOf & Pick<SessionSummary, 'arrangement'>): boolean {
+  return session.arrangement.seenState === reviewedSince(session);
+}

@@ -1,0 +1,37 @@
+import { MAX_TIME } from './limits';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** A duration: `0.4 s`, `12 s`, `3 m 20 s`, `2 h 5 m`, `3 d 1 h`. */
+export function formatDuration(ms: number): string {
+  const span = Math.max(0, ms);
+  if (span < 9_950) return `${(span / SECOND).toFixed(1)} s`;
+  if (span < MINUTE) return `${Math.floor(span / SECOND)} s`;
+  if (span < HOUR) return `${Math.floor(span / MINUTE)} m ${Math.floor((span % MINUTE) / SECOND)} s`;
+  if (span < DAY) return `${Math.floor(span / HOUR)} h ${Math.floor((span % HOUR) / MINUTE)} m`;
+  return `${Math.floor(span / DAY)} d ${Math.floor((span % DAY) / HOUR)} h`;
+}
+
+/** A duration in a sentence: `40 s`, `12 min`, `3 h`, `2 days`. */
+export function formatSpan(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+/**
+ * Last moment for an answer to a request, on the server's clock. The agent's own wait is counted from when the request
+ * arrived, so that clock differences never make the agent wait longer than it announced.
+ *
+ * @param expiresAt as the agent reported it
+ * @returns null if the request does not expire, or reports an expiry before it was opened
+ */
+export function answerDeadline(expiresAt: unknown, asked: { occurredAt: number; receivedAt: number }): number | null {
+  const { occurredAt, receivedAt } = asked;
+  if (typeof expiresAt !== 'number' || !(expiresAt > occurredAt && expiresAt <= MAX_TIME)) return null;
+  return Math.min(MAX_TIME, receivedAt + expiresAt - occurredAt);
+}
