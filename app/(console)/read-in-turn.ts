@@ -31,15 +31,7 @@ export async function readForPage<T>(
     const { scope, redacts } = reader;
     const parts = await partsOfRequest();
     const digests = await shownDigests(reader, parts.database);
-<<<<<<< ours
-    return await toldModel(await read(readScope(parts.database, scope, redacts), parts, reader), { redacts }, digests);
-=======
-    return await redactResponse(
-      await read(sightOf(parts.database, scope, redacts), parts, reader),
-      { redacts },
-      digests,
-    );
->>>>>>> srvcmd
+    return await redactResponse(await read(readScope(parts.database, scope, redacts), parts, reader), { redacts }, digests);
   } catch (error) {
     throw error instanceof AppError ? inOneLine(error) : error;
   }

@@ -1,19 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { ClientEvent } from '@/lib/server/agui/client-events';
-import made from '@/lib/server/open-api/answer-schemas.json';
 
 /** The document's types with `additionalProperties: false`: every served field must be declared. */
 const ajv = new Ajv2020({ strict: false });
 ajv.addSchema({ $id: 'document', components: { schemas: closed(openApiDocument([]).components.schemas) } });
 const check = ajv.compile({ $ref: 'document#/components/schemas/ServedEvent' });
 
-<<<<<<< ours
-/** @returns what of these events the type of what AG-UI clients are served does not declare; null if nothing */
-export function undeclaredIn(events: readonly ClientEvent[]): string | null {
-=======
 /** The first event with a field that `ServedEvent` does not declare, as text; null if there is none. */
-export function undeclaredIn(events: readonly StrictEvent[]): string | null {
->>>>>>> proto
+export function undeclaredIn(events: readonly ClientEvent[]): string | null {
   const found = events.find((event) => !check(JSON.parse(JSON.stringify(event))));
   return found === undefined ? null : JSON.stringify([found, check.errors?.slice(0, 4)]);
 }
