@@ -1,16 +1,13 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { Position } from '@interlude/protocol/position';
 import { defaultUrl, fileUrl, openFile, pathOf, readMigration } from '#open-file';
-import { Damage } from './damage';
-import { databaseErrorCode } from './database-error';
-import { forgetCommits } from './forget-commits';
-import { guardedReader } from './guarded-reader';
+import { Damage, guardedReader } from './damage';
+import { databaseErrorCode, firstLine, openError } from './database-error';
 import type { Lease } from './lease';
 import { migrate, type SchemaState, schemaState } from './migrate';
-import { firstLine, openError } from './open-error';
 import { openServer } from './open-server';
-import { ReadQueue } from './read-queue';
-import type { Reader } from './reader';
+import { forgetCommits } from './optimistic-transaction';
+import { type Reader, ReadQueue } from './reader';
 import { WriteQueue } from './write-queue';
 import type { Writes } from './writes';
 
@@ -165,4 +162,35 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
   const message = `The database ${name} ${SCHEMA_REFUSALS[state]}`;
   // it may be migrated, or copied to its end
   throw new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
+}
+
+/**
+ * What a server may count on, chosen once, at the start.
+ *
+ * `shared`: its process lives until it is told to stop. Requests share its connections, and timers do what is due.
+ * `perRequest`: its process may freeze after any answer, and may never wake again. Each request has everything for itself,
+ * does what is due before it shows it, and leaves nothing under way.
+ */
+export type ContextKind = 'shared' | 'perRequest';
+
+const KINDS: Record<string, ContextKind> = { shared: 'shared', 'per-request': 'perRequest' };
+
+/** The kind that the environment names; otherwise that of the host. */
+export function contextKind(env: Record<string, string | undefined>): ContextKind {
+  const named = env.INTERLUDE_CONTEXT;
+  if (named) return KINDS[named] ?? 'shared';
+  return env.VERCEL === '1' ? 'perRequest' : 'shared';
+}
+
+/** @throws AppError `unavailable` for a name that is none, and for a file where none can be kept */
+export function checkContext(env: Record<string, string | undefined>, kind: ContextKind): void {
+  const named = env.INTERLUDE_CONTEXT;
+  if (named && KINDS[named] === undefined) {
+    throw new AppError('unavailable', `INTERLUDE_CONTEXT is ${JSON.stringify(named)}. Use shared or per-request.`);
+  }
+  if (kind === 'shared' || /^(libsql|https?|wss?):/.test(env.INTERLUDE_DATABASE_URL ?? '')) return;
+  throw new AppError(
+    'unavailable',
+    'Nothing on disk outlives a request here. Set INTERLUDE_DATABASE_URL to a libSQL server, such as libsql://<host>.',
+  );
 }

@@ -1,5 +1,5 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { pauseIdly } from './next-turn';
+import { pauseIdly } from './yield-to-loop';
 
 /**
  * Hears of what other processes commit to a libSQL server: by its feed of changes where it has one, and by a look at the

@@ -1,8 +1,8 @@
 import { type InArgs, type InStatement, type InValue, LibsqlError, type Row } from '@libsql/client';
 import LoopSqlite from 'libsql';
 import ThreadSqlite from 'libsql/promise';
-import { Pace } from './next-turn';
 import type { ResultRows } from './reader';
+import { Pace } from './yield-to-loop';
 
 /**
  * Where SQLite works. On the `loop` a small statement takes microseconds, but everybody waits for a large one. On a

@@ -1,7 +1,7 @@
 import { type InStatement, LibsqlError } from '@libsql/client';
 import type { LocalConnection, Place } from './local-connection';
-import { Pace } from './next-turn';
 import { inOrder, type Reader, type ResultRows, type Snapshot } from './reader';
+import { Pace } from './yield-to-loop';
 
 /** Reads that may be under way; further ones wait. Far fewer of them are heavy: see ReadQueue. */
 const MAX_CONNECTIONS = 8;

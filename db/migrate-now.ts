@@ -1,5 +1,4 @@
-import { databaseOptions, openDatabase } from './client';
-import { checkContext, contextKind } from './context-kind';
+import { checkContext, contextKind, databaseOptions, openDatabase } from './client';
 
 /**
  * `npm run db:migrate`: brings the database that the environment names up to date and exits. `npm start` does the same

@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import type { Opened } from './opened';
+import type { Opened } from './driver';
 
 /** What stands in the place of `open-file.ts` where there are no files. */
 

@@ -2,18 +2,20 @@ import { constants } from 'node:fs';
 import { access, mkdir, open, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { AppError } from '@interlude/protocol/errors';
+import { type InStatement, LibsqlError } from '@libsql/client';
 import type { Damage } from './damage';
-import { DatabaseFile, MAX_IDLE_LOG_BYTES } from './database-file';
+import { retryWhileBusy } from './database-error';
+import { DatabaseFile, MAX_IDLE_LOG_BYTES, noteFiles, setAsideForeignLog } from './database-file';
+import type { Opened } from './driver';
 import { NO_LEASE } from './lease';
-import { noteFiles, setAsideForeignLog } from './left-behind-log';
-import { LocalConnection } from './local-connection';
+import { LocalConnection, type Place } from './local-connection';
 import { LocalReader } from './local-reader';
-import { localWriter } from './local-writer';
-import { isWhole, knowsFrames } from './look-through';
 import { NEWEST_MIGRATION } from './migrate';
-import type { Opened } from './opened';
-import { retryWhileBusy } from './retry-while-busy';
-import { WriteQueue } from './write-queue';
+import { inOrder, type Reader } from './reader';
+import { type TransactionSource, WriteQueue } from './write-queue';
+import type { WriteTransaction } from './writes';
+import { Pace } from './yield-to-loop';
 
 /**
  * Databases that are files of this machine. Where there are none, `no-file.ts` stands in its place: see `imports` in
@@ -77,7 +79,7 @@ export async function openFile(name: string): Promise<Opened> {
     file,
     path,
     checkpoint,
-    isWhole: () => isWhole(open, opened),
+    isWhole: () => isIntact(open, opened),
     settle: async () => {
       await Promise.all([opened.changed(), noteFiles(path)]);
     },
@@ -139,4 +141,101 @@ async function setUp(connection: LocalConnection): Promise<void> {
   // what is removed from it can be given back in small pieces
   if (rows[0]?.page_count === 0) await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'thread');
   await connection.run('PRAGMA journal_mode = WAL', 'thread');
+}
+
+/** Copies the log into the file, as far as no reader prevents it. */
+const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
+
+/** How long the statements of one transaction may take on the event loop; the others run on a thread. */
+const MAX_LOOP_MS = 10;
+
+/**
+ * Write transactions on a database file, over the one connection that writes. Most take a few milliseconds on the event
+ * loop, and a thread would only add to that. A longer one continues on a thread, and so does every commit, which waits
+ * for the disk: nobody else waits for either.
+ *
+ * Failure: a file that was deleted or replaced, or whose log was cut short, accepts every write and loses all of them
+ * with the process, so no transaction is begun then.
+ */
+export function localWriter(
+  connection: LocalConnection,
+  file: Pick<DatabaseFile, 'changed' | 'committed' | 'lacksOnlyItsLog'>,
+): TransactionSource {
+  return {
+    transaction: async () => {
+      let place: Place = 'loop';
+      if ((await file.changed()) !== null) {
+        // The log was deleted but is still open: what was acknowledged is copied from it into the file.
+        if (file.lacksOnlyItsLog()) await connection.run(CHECKPOINT, 'thread').catch(() => undefined);
+        throw changedByOthers();
+      }
+      await connection.run('BEGIN IMMEDIATE', 'loop');
+      const pace = new Pace();
+      let onLoopMs = 0;
+      const execute: WriteTransaction['execute'] = async (statement) => {
+        const begunAt = performance.now();
+        const answer = await connection.execute(statement, isSavepoint(statement) ? 'loop' : place);
+        // a thread's answer comes in a turn of its own
+        if (place === 'loop') {
+          onLoopMs += performance.now() - begunAt;
+          await pace.rest();
+        }
+        if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
+        return answer;
+      };
+      return {
+        execute,
+        batch: (statements) => inOrder(statements, execute),
+        commit: async () => {
+          await connection.run('COMMIT', 'thread');
+          file.committed();
+        },
+        close: async () => {
+          // even if it reports an error, the transaction is over
+          if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
+        },
+      };
+    },
+  };
+}
+
+/** Set and released in microseconds, whatever stands between. */
+function isSavepoint(statement: InStatement): boolean {
+  return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
+}
+
+/** The path is the operator's affair: the server's own log names it, when /readyz is asked. */
+function changedByOthers(): AppError {
+  const message =
+    "A file of the database was deleted, replaced or cut short while it was open, or can't be looked at, and nothing was stored. Put it back, or stop Interlude and start it again. Then send this again.";
+  return new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
+}
+
+/**
+ * Whether all of a database file can be read and is consistent, checked over a new connection. Opening an emptied file
+ * would delete its log and find nothing wrong with the rest, so a file that others have changed is not opened.
+ */
+export async function isIntact(open: () => LocalConnection, file: Pick<DatabaseFile, 'changed'>): Promise<boolean> {
+  if ((await file.changed()) !== null) return false;
+  const connection = open();
+  try {
+    const { rows } = await connection.execute('PRAGMA quick_check(1)', 'thread');
+    return rows[0]?.quick_check === 'ok';
+  } finally {
+    connection.close();
+  }
+}
+
+/**
+ * For an empty log: whether SQLite thinks that there is something in it. If so, somebody else emptied it; if not,
+ * SQLite did.
+ */
+async function knowsFrames(reader: Reader): Promise<boolean> {
+  try {
+    const { rows } = await reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
+    return Number(rows[0]?.log) > 0;
+  } catch (error) {
+    // any other failure shows at the next check
+    return error instanceof LibsqlError && error.extendedCode === 'SQLITE_IOERR_SHORT_READ';
+  }
 }

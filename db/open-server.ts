@@ -1,16 +1,13 @@
 import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
-import { CommitTrain } from './commit-train';
+import { CommitTrain, TransactionRequests } from './commit-batcher';
+import { retryWhileBusy } from './database-error';
+import type { Opened } from './driver';
 import { followCounter, listenUrlOf, shareFollower } from './follow-counter';
 import { ServerLease } from './lease';
-import { ANSWER_MS, limitedFetch, MAINTENANCE_MS } from './limited-fetch';
 import { NEWEST_MIGRATION } from './migrate';
-import type { Opened } from './opened';
 import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
-import { retryWhileBusy } from './retry-while-busy';
-import { type ServerAddress, serverAddress } from './server-address';
-import { TransactionRequests } from './transaction-requests';
 import type { TransactionSource } from './write-queue';
 
 /** How long somebody may lock out all others: longer than a server lets a transaction wait for its next statement. */
@@ -68,4 +65,82 @@ export async function openServer(options: DatabaseOptions): Promise<Opened> {
     settle: async () => {},
     close,
   };
+}
+
+/** Where a libSQL server is, as HTTP has it. */
+interface ServerAddress {
+  /** `http:` or `https:`. */
+  url: string;
+  authToken: string | undefined;
+}
+
+/**
+ * Reads what libSQL's clients take as the address of a server: `libsql:`, `ws:` and `wss:` name the same one as `http:` and
+ * `https:`, and `?authToken=` and `?tls=0` are settings. Other settings are left in it, for the client to refuse.
+ *
+ * @throws TypeError for what is no address
+ */
+export function serverAddress(address: string, authToken: string | undefined): ServerAddress {
+  const url = new URL(address);
+  const { searchParams } = url;
+  const token = searchParams.get('authToken') ?? authToken;
+  const isPlain = url.protocol === 'libsql:' ? searchParams.get('tls') === '0' : /^(http|ws):$/.test(url.protocol);
+  if (/^[01]$/.test(searchParams.get('tls') ?? '')) searchParams.delete('tls');
+  searchParams.delete('authToken');
+  return { url: url.href.replace(/^(libsql|wss?):/, isPlain ? 'http:' : 'https:'), authToken: token };
+}
+
+/**
+ * `fetch` for a libSQL server that must answer in time. A connection can die without a word, as on a line that is cut or
+ * behind a gateway that forgets it; whoever waited for an answer on it would wait for minutes, and all behind them too.
+ * What a gateway says in the place of the server is no answer either.
+ */
+
+/** Longer than a server lets a transaction last, and than anything we ask takes. */
+const ANSWER_MS = 10_000;
+/** What rewrites or reads a whole table takes longer: a migration, a copy, a check. */
+export const MAINTENANCE_MS = 15 * 60_000;
+
+/**
+ * @param encoding how answers come. To compress small ones costs both sides more than it saves the line between them;
+ *   null leaves it to them
+ * @returns answers whose body has come, too. Reading one as JSON that isn't any fails as `fetch` does: nobody knows what
+ *   became of the request
+ * @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause
+ */
+function limitedFetch(
+  answerMs = ANSWER_MS,
+  encoding: 'identity' | null = null,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const signal = AbortSignal.timeout(answerMs);
+    if (encoding !== null) request.headers.set('accept-encoding', encoding);
+    try {
+      const { body, status, statusText, headers } = await fetch(request, { signal });
+      return new Answer(body === null ? null : await new Response(body).arrayBuffer(), { status, statusText, headers });
+    } catch (error) {
+      // a body that breaks off is no other failure than an answer that never comes
+      if (!signal.aborted) throw new TypeError('fetch failed', { cause: error });
+      const cause = Object.assign(new Error(`no answer within ${answerMs} ms`, { cause: error }), {
+        code: 'ETIMEDOUT',
+      });
+      throw new TypeError('fetch failed', { cause });
+    }
+  };
+}
+
+/** An answer whose JSON is read once, by libSQL's client: it may be large. What isn't any would be a bare SyntaxError there. */
+class Answer extends Response {
+  override async json(): Promise<unknown> {
+    let value: unknown;
+    try {
+      value = await super.json();
+    } catch (cause) {
+      throw new TypeError('fetch failed', { cause });
+    }
+    if (value !== null && typeof value === 'object') return value;
+    throw new TypeError('fetch failed', {
+      cause: new TypeError(`the server answered ${typeof value} instead of an object`),
+    });
+  }
 }

@@ -3,15 +3,22 @@ import type { SessionState } from '@interlude/protocol/agent-state';
 import type { NewAuditEntry } from '@interlude/protocol/audit';
 import type { CommandState, CommandType, WakeRule } from '@interlude/protocol/commands';
 import type { LogMarker } from '@interlude/protocol/envelope';
-import type { InboxClaim, InboxKind } from '@interlude/protocol/inbox';
+import type { InboxClaim, InboxItem, InboxKind, InboxMarks } from '@interlude/protocol/inbox';
 import type { LogLevel } from '@interlude/protocol/log-levels';
-import type { Insight, Obligation, ParkedState, Task, TaskStatus } from '@interlude/protocol/read-models';
+import type {
+  AgentSummary,
+  Insight,
+  Obligation,
+  ParkedState,
+  SessionSummary,
+  Task,
+  TaskStatus,
+} from '@interlude/protocol/read-models';
 import type { CredentialKind, Role, Scope } from '@interlude/protocol/scope';
 import type { TurnHeader, TurnKind, TurnPlaces, TurnState } from '@interlude/protocol/turn-places';
 import type { WebhookDeliveryState } from '@interlude/protocol/webhook';
 import { sql } from 'drizzle-orm';
 import { blob, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
-import type { AgentBody, InboxBody, ObligationBody, SessionBody, TaskBody } from './bodies';
 
 /**
  * What is stored, and of which type it is: SQL is written by hand, and its rows go in and out by these columns (see
@@ -811,3 +818,30 @@ export const runnerGenerations = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.agentId, table.runnerId] })],
 );
+
+/** The JSON part of a row in the fleet's tables: everything that has no column. */
+
+type AgentColumn = 'id' | 'lastSeenAt' | 'updatedPosition';
+type SessionColumn =
+  | 'id'
+  | 'agentId'
+  | 'state'
+  | 'lastEventAt'
+  | 'stateDueAt'
+  | 'answerBy'
+  | 'insightCount'
+  | 'otherFailureCount'
+  | 'wakeRule'
+  | 'updatedPosition';
+type TaskColumn = 'sessionId' | 'agentId' | 'status' | 'startedAt' | 'endedAt' | 'position';
+type ObligationColumn = 'sessionId' | 'agentId' | 'state' | 'owedSince' | 'isOverdue' | 'position';
+
+type AgentBody = Omit<AgentSummary, AgentColumn>;
+type SessionBody = Omit<SessionSummary, SessionColumn>;
+/** The id is here too, exactly as sent: the column may hold it with changes that SQLite needs (`columnText`). */
+type TaskBody = Omit<Task, TaskColumn>;
+type InboxBody = Omit<
+  InboxItem,
+  keyof InboxMarks | 'id' | 'kind' | 'agentId' | 'sessionId' | 'since' | 'updatedPosition'
+>;
+type ObligationBody = Omit<Obligation, ObligationColumn>;

@@ -1,5 +1,5 @@
 import { listedScope, type Scope } from '@interlude/protocol/scope';
-import { columnText } from './column-text';
+import { columnText } from './table-rows';
 
 /**
  * Scopes as conditions of SQL. The same as `reachesAgent`, `reachesSession` and `reachesLog`, for rows that are not

@@ -2,8 +2,7 @@ import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { getTableColumns } from 'drizzle-orm';
 import { getTableConfig, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { columnText } from './column-text';
-import { inPieces } from './json-pieces';
+import { inPieces } from './json-statements';
 import type { ResultRows } from './reader';
 
 /**
@@ -156,4 +155,13 @@ function upsert(key: Names, names: Names, kept: Names): string {
 function cell(value: unknown): unknown {
   if (value === undefined) return null;
   return typeof value === 'string' ? columnText(value) : value;
+}
+
+/**
+ * Text that is safe in a column of its own. SQLite stores a NUL, but libSQL cuts the text off there when it is read
+ * back. Inside a JSON column it stays escaped and needs nothing. (Half a surrogate pair, at which libSQL would end the
+ * process, does not come this far: every door makes its strings well-formed.)
+ */
+export function columnText(value: string): string {
+  return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
 }

@@ -2,11 +2,10 @@ import { AppError } from '@interlude/protocol/errors';
 import type { Position } from '@interlude/protocol/position';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Damage } from './damage';
-import { databaseFailure, databaseFault } from './database-error';
-import { allowed, forbidden } from './may-write';
-import { nextTurn } from './next-turn';
-import { retryWhileBusy } from './retry-while-busy';
+import { databaseFailure, databaseFault, retryWhileBusy } from './database-error';
 import type { AboutJob, WriteJob, Writes, WriteTransaction } from './writes';
+import { allowed, forbidden } from './writes';
+import { nextTurn } from './yield-to-loop';
 
 /**
  * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and jobs that

@@ -4,8 +4,7 @@ import { redactedFor } from '@interlude/protocol/redaction/outlets';
 import { requestIdOf } from '@interlude/protocol/request-id';
 import { isLogged, redactServerLog, serverLog } from '@interlude/protocol/server-log.mjs';
 import { processMetrics } from '#process-metrics';
-import { type Database, databaseOptions, openDatabase } from '@/db/client';
-import { type ContextKind, checkContext } from '@/db/context-kind';
+import { type ContextKind, checkContext, type Database, databaseOptions, openDatabase } from '@/db/client';
 import {
   type AccessSettings,
   accessSettings,
@@ -29,7 +28,7 @@ import { asResponse, StreamAnswer } from '@/lib/server/access/stream-answer';
 import { webhookSetting } from '@/lib/server/access/webhook-settings';
 import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
 import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
-import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { Readiness } from '@/lib/server/queries/health';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';

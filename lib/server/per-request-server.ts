@@ -1,4 +1,4 @@
-import { contextKind } from '@/db/context-kind';
+import { contextKind } from '@/db/client';
 import { createServer, ProcessMemory, type Server } from './create-server';
 
 /**

@@ -6,8 +6,8 @@ import { KeptAnswers, type ServerContext } from '@/lib/server/access/server-cont
 import { CommandHub, type CommandServer } from '@/lib/server/commands/command-hub';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import type { StreamServer } from '@/lib/server/fan-out/get-stream';
-import { GapTally } from '@/lib/server/ingest/gap-tally';
 import type { IngestServer } from '@/lib/server/ingest/post-events';
+import { GapTally } from '@/lib/server/ingest/post-events';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import type { Retention } from '@/lib/server/log-store/remove-old-lines';
 import { HistoryKeeper } from '@/lib/server/retention/history-keeper';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
-import { nextTurn } from '@/db/next-turn';
+import { nextTurn } from '@/db/yield-to-loop';
 import { OWNER } from '@/lib/server/access/principal';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { callRoute } from '../support/call-route';

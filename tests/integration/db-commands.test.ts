@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { LocalConnection } from '@/db/local-connection';
-import { pause } from '@/db/next-turn';
+import { pause } from '@/db/yield-to-loop';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';

@@ -1,9 +1,9 @@
 import { createClient } from '@libsql/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DraftedPositions } from '@/db/drafted-positions';
-import { forgetCommits } from '@/db/forget-commits';
 import { connect } from '@/db/open-server';
+import { forgetCommits } from '@/db/optimistic-transaction';
 import { type OptimisticLimits, OptimisticWrites } from '@/db/optimistic-writes';
+import { DraftedPositions } from '@/db/provisional-positions';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LongLine, longLine } from '../support/long-line';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { KeptAnswer } from '@/db/kept-answer';
+import { KeptAnswer } from '@/db/ttl-cache';
 import { readStorage } from '@/lib/server/queries/read-storage';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 

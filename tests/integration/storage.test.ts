@@ -1,6 +1,6 @@
 import type { Storage, StoragePart, StorageSizes } from '@interlude/protocol/storage';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KeptAnswer } from '@/db/kept-answer';
+import { KeptAnswer } from '@/db/ttl-cache';
 import { estimateTables } from '@/lib/server/queries/estimate-tables';
 import { measureTables } from '@/lib/server/queries/measure-tables';
 import { readStorage } from '@/lib/server/queries/read-storage';

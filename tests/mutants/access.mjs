@@ -169,14 +169,14 @@ export const ACCESS = [
   },
   {
     name: 'replays changed rows outside the scope',
-    file: 'lib/server/event-log/rows.ts',
+    file: 'lib/server/event-log/read-after.ts',
     find: 'const which = `updated_position > ? AND ${inScope(kind, scope)}`;',
     replace: "const which = 'updated_position > ?';",
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {
     name: 'replays tasks and replies outside the scope',
-    file: 'lib/server/event-log/rows.ts',
+    file: 'lib/server/event-log/read-after.ts',
     find: 'const own = inScope(kind, scope);',
     replace: "const own = 'TRUE';",
     test: 'tests/unit/fan-out/scope.test.ts',
@@ -226,7 +226,7 @@ export const ACCESS = [
   },
   {
     name: 'streams tasks to a reader of the list',
-    file: 'lib/server/event-log/rows.ts',
+    file: 'lib/server/event-log/read-after.ts',
     find: "return kind === 'session' ? listedSessionsIn(scope) : sessionsIn(scope, 'session_id');",
     replace: "return listedSessionsIn(scope, kind === 'session' ? 'id' : 'session_id');",
     test: 'tests/unit/fan-out/scope.test.ts',

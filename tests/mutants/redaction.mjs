@@ -83,7 +83,7 @@ export const REDACTION = [
   },
   {
     name: 'streams the secrets of log lines',
-    file: 'lib/server/fan-out/row-redactor.ts',
+    file: 'lib/server/fan-out/row-frame.ts',
     find: 'return rowFrame({ ...row, line: redactLine(row.line) });',
     replace: 'return rowFrame(row);',
     test: 'tests/unit/server/redacted-answers.test.ts',

@@ -3,7 +3,7 @@ import { newSession } from '@interlude/protocol/projections/session-summary';
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sessionToRow } from '@/db/fleet-rows';
+import { sessionToRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import { wholeSight } from '@/lib/server/access/sight';

@@ -12,7 +12,7 @@ import type { Task } from '@interlude/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventsOfLists } from '@/lib/server/ingest/listed-inputs';
+import { eventsOfLists } from '@/lib/server/ingest/parse-status';
 import { foldTasks } from '../support/folds';
 
 /**

@@ -1,4 +1,4 @@
-import { nextTurn } from '@/db/next-turn';
+import { nextTurn } from '@/db/yield-to-loop';
 
 /** Some hundred milliseconds of counting. */
 export const LONG_SELECT = `WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 2000000)

@@ -2,9 +2,8 @@ import type { AuditEntry, AuditRemoved, NewAuditEntry } from '@interlude/protoco
 import type { Row } from '@libsql/client';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { columnText } from '@/db/column-text';
 import { audit } from '@/db/schema';
-import { RowWriter, shapeOf } from '@/db/table-rows';
+import { columnText, RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Principal } from './principal';
 

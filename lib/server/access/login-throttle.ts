@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import { pause } from '@/db/next-turn';
+import { pause } from '@/db/yield-to-loop';
 
 /** Wrong secrets of one address in a minute that slow nothing down. */
 const FREE = 20;

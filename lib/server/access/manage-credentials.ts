@@ -9,7 +9,7 @@ import type {
 import { AppError } from '@interlude/protocol/errors';
 import { EVERYTHING, type Scope } from '@interlude/protocol/scope';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from './asked';
 import type { CredentialBook } from './credential-book';
 import {

@@ -2,8 +2,8 @@ import type { AuditCheck, AuditPage, AuditRemoved } from '@interlude/protocol/au
 import { brokenOff } from '@interlude/protocol/errors';
 import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
-import { Pace } from '@/db/next-turn';
+import { columnText } from '@/db/table-rows';
+import { Pace } from '@/db/yield-to-loop';
 import type { Asked } from './asked';
 import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit-entry';
 import { cutShort } from './cut-short';

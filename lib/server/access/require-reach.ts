@@ -1,8 +1,8 @@
 import { AppError } from '@interlude/protocol/errors';
 import { reachesAgent, reachesLog, type Scope } from '@interlude/protocol/scope';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
 import { sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 
 /**
  * Refuses what a path names and a scope does not reach, in the same words as what does not exist. For lists and

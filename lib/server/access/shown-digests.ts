@@ -1,9 +1,9 @@
 import { isHash } from '@interlude/protocol/attachments';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import { serverKey } from '@/db/server-keys';
+import { columnText } from '@/db/table-rows';
 import { may, type Principal } from './principal';
 import { keyedDigest, secretHash } from './secret';
 

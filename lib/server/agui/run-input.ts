@@ -5,8 +5,8 @@ import { measureJson } from '@interlude/protocol/json-measure';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { digestOf } from '@interlude/protocol/request-digest';
 import { mayHaveHalves, wellFormed } from '@interlude/protocol/well-formed';
-import { Pace } from '@/db/next-turn';
-import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-json';
+import { Pace } from '@/db/yield-to-loop';
+import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-request';
 import { ClientParts } from './client-parts';
 import type { Dialect } from './strict-event';
 

@@ -3,14 +3,13 @@ import type { AgentSummary, RequestItem, SessionSummary, Task } from '@interlude
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow, SESSION_ROW, sessionFromRow, TASK_ROW, taskFromRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { missing } from '@/lib/server/commands/refusals';
-import { rememberedFold } from '@/lib/server/ingest/remembered-fold';
+import { rememberedFold } from '@/lib/server/ingest/project-session';
 import { readRequest } from '@/lib/server/queries/read-request';
 import { asRead, query, readTogether } from '@/lib/server/queries/read-together';
 import { type Asked, askedIn, MOST_ASKED } from './interrupts';

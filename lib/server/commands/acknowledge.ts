@@ -1,6 +1,6 @@
 import type { Ack, CommandAnswer, CommandState } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';

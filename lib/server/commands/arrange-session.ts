@@ -1,7 +1,7 @@
 import type { Arrange } from '@interlude/protocol/commands';
 import type { Arrangement, ArrangementAnswer } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
-import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import { SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { appendFacts } from '@/lib/server/ingest/append-facts';

@@ -2,9 +2,8 @@ import type { CommandAnswer, EndSession, Interrupt, StopTask, WakeTask } from '@
 import { cutText } from '@interlude/protocol/cut-text';
 import { type Position, positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import type { TaskStatus } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
 import { tasks } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/server/access/asked';
 import { askSession } from './ask-session';

@@ -1,6 +1,6 @@
 import type { Command, CommandAnswer, CommandBodies, CommandType } from '@interlude/protocol/commands';
-import { Pace } from '@/db/next-turn';
 import type { WriteTransaction } from '@/db/writes';
+import { Pace } from '@/db/yield-to-loop';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import type { CommandServer } from './command-hub';
 import { findEffective, queueCommand } from './queue-command';

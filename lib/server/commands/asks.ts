@@ -1,8 +1,7 @@
 import type { CommandType } from '@interlude/protocol/commands';
 import { digestOf } from '@interlude/protocol/request-digest';
-import { columnText } from '@/db/column-text';
 import { asks } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { commandFromRow, type StoredCommand } from './command-row';
 import { conflict } from './refusals';

@@ -6,11 +6,10 @@ import {
   MAX_UNNAMED_ATTACHMENT_BYTES,
   MAX_UNNAMED_ATTACHMENTS,
 } from '@interlude/protocol/limits';
-import { columnText } from '@/db/column-text';
 import type { DueRows, RowChoice } from '@/db/row-sweep';
 import { choiceArgs, isChosen } from '@/db/row-sweep';
 import { attachments } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { type ShownDigests, type StoredAttachment, storedAttachment } from '@/lib/server/access/shown-digests';
 import { conflict } from './refusals';

@@ -1,6 +1,6 @@
 import type { CommandBodies } from '@interlude/protocol/commands';
 import type { DesiredLogLevel, LogLevel } from '@interlude/protocol/log-levels';
-import { AGENT_ROW } from '@/db/fleet-rows';
+import { AGENT_ROW } from '@/db/read-model-rows';
 import { type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import type { WriteTransaction } from '@/db/writes';
 import { settle } from './acknowledge';

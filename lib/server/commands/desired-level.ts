@@ -1,6 +1,6 @@
 import type { Command, CommandState } from '@interlude/protocol/commands';
 import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
-import { AGENT_ROW } from '@/db/fleet-rows';
+import { AGENT_ROW } from '@/db/read-model-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { commandFromRow, type StoredCommand } from './command-row';

@@ -7,7 +7,7 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { EventFact } from '@/lib/server/ingest/facts';
-import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/remembered-fold';
+import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/project-session';
 
 /**
  * Ends requests whose time is over and whose agent says nothing, and those whose runner does not come back: their sessions

@@ -1,7 +1,7 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { Obligation } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
-import { obligationFromRow } from '@/db/fleet-rows';
+import { obligationFromRow } from '@/db/read-model-rows';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { conflict } from './refusals';
 

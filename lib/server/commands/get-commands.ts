@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { idSchema } from '@interlude/protocol/field-schemas';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import { StreamAnswer } from '@/lib/server/access/stream-answer';
 import type { CommandServer } from './command-hub';

@@ -9,9 +9,9 @@ import {
 import { comparePositions, type Position, positionToNumber } from '@interlude/protocol/position';
 import type { Scope } from '@interlude/protocol/scope';
 import { standsSince } from '@interlude/protocol/session-standing';
-import { columnText } from '@/db/column-text';
-import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import { INBOX_ROW, inboxItemFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { positionIn, sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/server/access/asked';
 import { inboxPersonOf } from '@/lib/server/access/person-of';

@@ -2,11 +2,10 @@ import type { RequestOption } from '@interlude/protocol/ag-ui';
 import { answerBy } from '@interlude/protocol/answer-by';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { requestOptions } from '@interlude/protocol/request-options';
-import { columnText } from '@/db/column-text';
 import { events } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { AnswerableRequest } from '@/lib/server/ingest/remembered-fold';
+import type { AnswerableRequest } from '@/lib/server/ingest/project-session';
 import type { WritableSession } from './writable-session';
 
 const TOLD = shapeOf(events, 'position', 'name', 'payload', 'occurredAt', 'receivedAt');

@@ -2,7 +2,7 @@ import type { Attachment } from '@interlude/protocol/attachments';
 import { AppError } from '@interlude/protocol/errors';
 import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
 import type { AttachmentQuery } from '@interlude/protocol/queries';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { uploadHash, uploadPlace } from '@/lib/server/access/shown-digests';

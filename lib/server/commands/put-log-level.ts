@@ -1,6 +1,6 @@
 import type { LogLevelAnswer, SetLogLevel } from '@interlude/protocol/commands';
 import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import { personOf } from '@/lib/server/access/person-of';
 import type { CommandServer } from './command-hub';

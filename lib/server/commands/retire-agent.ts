@@ -1,7 +1,7 @@
 import type { SessionState } from '@interlude/protocol/agent-state';
 import type { Retire, RetireAnswer } from '@interlude/protocol/commands';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow } from '@/db/read-model-rows';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';

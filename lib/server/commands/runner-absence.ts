@@ -3,7 +3,7 @@ import { readAgentStatus } from '@interlude/protocol/agent-status';
 import { LEAST_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
 import { isLost, isUnderWay } from '@interlude/protocol/session-standing';
 import type { Row } from '@libsql/client';
-import { AGENT_ROW } from '@/db/fleet-rows';
+import { AGENT_ROW } from '@/db/read-model-rows';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice, selectDue } from '@/db/row-sweep';
 import { runners, sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';

@@ -2,9 +2,9 @@ import { HOOK_FATAL } from '@interlude/protocol/signals';
 import type { Row } from '@libsql/client';
 import type { Writes, WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
+import type { FailureTally } from '@/lib/server/ingest/batch-sessions';
+import { NO_FAILURES } from '@/lib/server/ingest/batch-sessions';
 import type { AgentFact } from '@/lib/server/ingest/facts';
-import { NO_FAILURES } from '@/lib/server/ingest/failure-tally';
-import type { FailureTally } from '@/lib/server/ingest/session-batch';
 
 /**
  * People have looked at the failures around agents, of each agent up to a position.

@@ -1,8 +1,8 @@
 import type { SeeInsights } from '@interlude/protocol/commands';
 import { positionToNumber } from '@interlude/protocol/position';
 import type { InsightsSeen } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow } from '@/db/read-model-rows';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { missing } from './refusals';

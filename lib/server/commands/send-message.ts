@@ -1,8 +1,8 @@
 import type { CommandBodies, MessageAnswer, SendMessage } from '@interlude/protocol/commands';
 import { AppError } from '@interlude/protocol/errors';
 import type { Sending } from '@interlude/protocol/sending';
-import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import { personOf } from '@/lib/server/access/person-of';
 import { findEnded } from './ask-agent';

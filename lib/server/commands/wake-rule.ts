@@ -1,5 +1,5 @@
 import type { Command, CommandState, SetWakeRule, WakeRule, WakeRuleAnswer } from '@interlude/protocol/commands';
-import { sessionFromRow } from '@/db/fleet-rows';
+import { sessionFromRow } from '@/db/read-model-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Asked } from '@/lib/server/access/asked';
 import { appendFacts } from '@/lib/server/ingest/append-facts';

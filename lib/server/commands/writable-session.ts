@@ -1,11 +1,9 @@
 import { type Sending, sendingTo } from '@interlude/protocol/sending';
-import { columnText } from '@/db/column-text';
-import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/remembered-fold';
-import { sessionNow } from '@/lib/server/ingest/session-now';
+import { type AnswerableRequest, rememberedFold, sessionNow } from '@/lib/server/ingest/project-session';
 import { conflict, missing } from './refusals';
 
 export interface WritableSession {

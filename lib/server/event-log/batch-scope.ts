@@ -1,5 +1,4 @@
-import { columnText } from '@/db/column-text';
-import type { SaidScope } from './said-rows';
+import { columnText } from '@/db/table-rows';
 
 /** A task that a session speaks of, and the run of it if that is named. */
 export interface SpokenTask {
@@ -7,6 +6,17 @@ export interface SpokenTask {
   sessionId: string;
   taskId: string;
   runId: string | null;
+}
+
+export interface SaidScope {
+  sessionId: string;
+  id: string;
+  /** The length of the text to compare with it, in UTF-16 units. */
+  length: number;
+}
+
+export function saidKey(sessionId: string, id: string): string {
+  return JSON.stringify([sessionId, id]);
 }
 
 /** The key of an agent's alias for a session, as the database has both. */

@@ -1,13 +1,12 @@
 import { addTo } from '@interlude/protocol/grouped';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@interlude/protocol/read-models';
 import type { InStatement, Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
-import { runInTurns } from '@/db/json-pieces';
-import { Pace } from '@/db/next-turn';
+import { runInTurns } from '@/db/json-statements';
+import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/read-model-rows';
 import { agentLogs, events, sessions, tasks } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { Pace } from '@/db/yield-to-loop';
 import {
   countQuarantined,
   MAX_HOMES,
@@ -23,13 +22,14 @@ import {
   selectOpenTasks,
   selectOwed,
   selectProducerSessions,
+  selectRecentlySaid,
+  selectSaid,
   selectSessions,
   selectTaskHomes,
   selectTasks,
 } from './batch-lookups';
 import type { AgentLog, SessionChange } from './batch-rows';
-import { aliasKey, type BatchScope, type SpokenTask } from './batch-scope';
-import { type SaidScope, saidKey, selectRecentlySaid, selectSaid } from './said-rows';
+import { aliasKey, type BatchScope, type SaidScope, type SpokenTask, saidKey } from './batch-scope';
 
 /** What a batch may touch, as it was before the batch. */
 export interface BatchState {

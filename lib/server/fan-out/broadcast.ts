@@ -1,15 +1,12 @@
 import { formatTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING, type Scope, scopeKey } from '@interlude/protocol/scope';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { RowPage, Wanted } from '@/lib/server/event-log/read-after';
-import type { Row } from '@/lib/server/event-log/rows';
-import { isCutUnder } from './is-cut-under';
-import { isInScope } from './is-in-scope';
-import { rowFrame, topicOf, withDigests } from './row-frame';
-import type { RowRedactor } from './row-redactor';
+import type { Row, RowPage, Wanted } from '@/lib/server/event-log/read-after';
+import type { RowRedactor } from './row-frame';
+import { isCutUnder, isInScope, rowFrame, topicOf, withDigests } from './row-frame';
 import type { Subscriber } from './subscriber';
-import { encodeText, Tick, type TickFrame } from './tick';
+import { encodeText, Tick, type TickFrame } from './subscriber';
 
 /** What subscribers may be told, besides the topics that they ask for. */
 export interface Sees {

@@ -1,14 +1,13 @@
 import type { Database } from '@/db/client';
-import { nextTurn, Pace, pause } from '@/db/next-turn';
+import { nextTurn, Pace, pause } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
+import type { Row, RowLimits } from '@/lib/server/event-log/read-after';
 import { type Bounds, readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/server/event-log/read-after';
-import type { Row, RowLimits } from '@/lib/server/event-log/rows';
-import { isCutUnder } from './is-cut-under';
-import { rowFrame, withDigests } from './row-frame';
-import type { RowRedactor } from './row-redactor';
+import type { RowRedactor } from './row-frame';
+import { isCutUnder, rowFrame, withDigests } from './row-frame';
 import type { Subscriber } from './subscriber';
+import { encodeText } from './subscriber';
 import type { Tailer } from './tailer';
-import { encodeText } from './tick';
 
 /** A replica may lag behind our own tailer; asking again at once would not help. */
 const REPLICA_PAUSE_MS = 20;

@@ -9,15 +9,14 @@ import type { Database } from '@/db/client';
 import type { OpenStreams } from '@/lib/server/access/open-streams';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import type { EventRow, RowLimits } from '@/lib/server/event-log/read-after';
 import { type Bounds, type RowPage, readBounds } from '@/lib/server/event-log/read-after';
-import type { EventRow, RowLimits } from '@/lib/server/event-log/rows';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import { Broadcast, wantedBy } from './broadcast';
 import { catchUp } from './catch-up';
-import { RowRedactor } from './row-redactor';
-import { Subscriber, type SubscriberLimits } from './subscriber';
+import { RowRedactor } from './row-frame';
+import { encodeText, Subscriber, type SubscriberLimits } from './subscriber';
 import { Tailer } from './tailer';
-import { encodeText } from './tick';
 
 export interface FanOutOptions extends SubscriberLimits {
   heartbeatMs: number;

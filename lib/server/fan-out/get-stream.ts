@@ -5,7 +5,7 @@ import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import type { Scope } from '@interlude/protocol/scope';
 import { SSE_HEADERS } from '@interlude/protocol/sse';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import { requireReach } from '@/lib/server/access/require-reach';
 import type { ServerContext } from '@/lib/server/access/server-context';

@@ -1,9 +1,9 @@
 import { inShort } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
-import { nextTurn, pause } from '@/db/next-turn';
+import { nextTurn, pause } from '@/db/yield-to-loop';
+import type { RowLimits } from '@/lib/server/event-log/read-after';
 import { type RowPage, readAfter, type Wanted } from '@/lib/server/event-log/read-after';
-import type { RowLimits } from '@/lib/server/event-log/rows';
 
 /** Twice what writing a chunk to one subscriber's connection costs, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;

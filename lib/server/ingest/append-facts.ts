@@ -1,11 +1,11 @@
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import type { WriteTransaction } from '@/db/writes';
+import { scopeOf } from './collect-scope';
 import { commitBatch } from './commit-batch';
 import type { AgentFact, EventFact } from './facts';
-import { judgeRecord } from './judge-record';
-import type { JudgedRecord } from './plan-batch';
-import { scopeOf } from './scope-of';
+import type { JudgedRecord } from './validate-record';
+import { judgeRecord } from './validate-record';
 
 /** The server has only one epoch: its facts need no fencing, because nobody sends them. */
 const EPOCH = 1;

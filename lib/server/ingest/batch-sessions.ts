@@ -1,7 +1,13 @@
-import type { BatchState } from '@/lib/server/event-log/read-batch-state';
+import type { WakeRule } from '@interlude/protocol/commands';
+import type { Position } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
+import type { StatusTold } from '@interlude/protocol/projections/status-told';
+import type { Arrangement, Obligation, Task } from '@interlude/protocol/read-models';
+import { isOfHook } from '@interlude/protocol/signals';
+import type { EventRow, InsightRow, SessionChange, SessionMemory } from '@/lib/server/event-log/batch-rows';
+import type { BatchState, SaidRow } from '@/lib/server/event-log/read-batch-state';
 import { DerivedRequests, type RequestMemory } from './derived-requests';
-import { NO_FAILURES } from './failure-tally';
-import type { FailureTally, SessionBatch } from './session-batch';
 
 function nothingNew(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'startedAt' | 'requests'> {
   return {
@@ -103,4 +109,132 @@ export class BatchSessions {
     }
     return session;
   }
+}
+
+/** How many failures there are, and how many of them are not hooks that died. */
+export interface FailureTally {
+  all: number;
+  other: number;
+}
+
+export interface SessionEntry {
+  entry: EventEntry;
+  row: EventRow;
+  /** Its parts, if it is a snapshot. As many positions after its own are reserved for the parts that are news. */
+  parts: readonly SnapshotPart[];
+}
+
+export interface SessionBatch {
+  id: string;
+  agentId: string;
+  /** Null before its first row. */
+  before: SessionChange | null;
+  startedAt: number;
+  /** Its events of this batch in position order, each with the row it becomes. */
+  entries: SessionEntry[];
+  /** Requests that its agent opened, and those that follow from its other events. */
+  requests: DerivedRequests;
+  /** Failures around it in this batch. */
+  failures: FailureTally;
+  /** How many more of its records are in quarantine after this batch, those that were settled or removed taken off. */
+  quarantined: number;
+  /** The position of the newest failure that ever marked it. */
+  markedUpTo: number;
+  /** Its states according to status records, each with the counter when the record came. */
+  told: { position: number; status: StatusTold }[];
+  /** State and lists of the last status record; null if the same record may be news by now. */
+  statusKey: string | null;
+  listsKey: string | null;
+  /** How its log has the end of its process; null if it has none, or the process is back. */
+  end: NonNullable<SessionMemory['end']> | null;
+  /** The agent itself said something about it in this batch, if only that it is still there. */
+  isHeard: boolean;
+  /** Time may have changed its state. */
+  isDue: boolean;
+  /** The 99th percentile of its kind's silences; null where it was not computed. */
+  usualSilenceMs: number | null;
+  /** Messages to which a reply is owed for too long by now. */
+  overdue: string[];
+  /** Positions of the tasks whose results were not delivered in time. */
+  undelivered: Position[];
+  /** What a person makes of it now; null if nothing changes. */
+  arrangement: Arrangement | null;
+  /** When its agent is to be woken from now on; null if nothing changes. */
+  wakeRule: { when: WakeRule | null } | null;
+}
+
+/** What is stored about a session that its new events may touch. */
+export interface Stored {
+  tasks: readonly Task[];
+  obligations: readonly Obligation[];
+  said: readonly SaidRow[];
+  /** The id by which its runner knows it, where that is another. */
+  alias: string | null;
+  /** The counter before the batch: rows up to it are in the database. */
+  position: number;
+}
+
+export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
+
+/** Failures that nobody has seen, by the session they name; null for those that name none. */
+export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
+
+function sumOf(...tallies: readonly FailureTally[]): FailureTally {
+  return tallies.reduce((sum, { all, other }) => ({ all: sum.all + all, other: sum.other + other }), NO_FAILURES);
+}
+
+/** What a failure adds to a session. */
+export function markWith(session: SessionBatch, row: InsightRow): void {
+  session.failures = sumOf(session.failures, tallyOf(row));
+  session.markedUpTo = row.position;
+}
+
+/**
+ * Reduces a session's marks once everything up to a position has been seen: to none, if nothing that marked it came
+ * later; else to its own unseen failures and those around all sessions. The latter may be from before it began or while
+ * it was done, so its marks never grow by this.
+ */
+export function unmark(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
+  if (session.before === null) return;
+  const { insightCount, otherFailureCount } = session.before.summary;
+  const marks = sumOf(session.failures, { all: insightCount, other: otherFailureCount });
+  const around = sumOf(unseen.get(session.id) ?? NO_FAILURES, unseen.get(null) ?? NO_FAILURES);
+  const left = upTo >= session.markedUpTo ? NO_FAILURES : around;
+  session.failures = sumOf(session.failures, {
+    all: Math.min(left.all, marks.all) - marks.all,
+    other: Math.min(left.other, marks.other) - marks.other,
+  });
+}
+
+/** Failures that name no session, by agent. At the end, each counts once in every session of its agent. */
+export class FailuresAround {
+  readonly #tallies = new Map<string, FailureTally & { last: number }>();
+
+  note(row: InsightRow): void {
+    const tally = sumOf(this.#of(row.agentId), tallyOf(row));
+    this.#tallies.set(row.agentId, { ...tally, last: row.position });
+  }
+
+  /** The tally with which a new session begins: failures from before it began do not mark it. */
+  before(agentId: string): FailureTally {
+    const { all, other } = this.#of(agentId);
+    return { all: -all, other: -other };
+  }
+
+  markIn(sessionsOf: (agentId: string) => Iterable<SessionBatch>): void {
+    for (const [agentId, { last, ...tally }] of this.#tallies) {
+      for (const session of sessionsOf(agentId)) {
+        session.failures = sumOf(session.failures, tally);
+        session.markedUpTo = Math.max(session.markedUpTo, last);
+      }
+    }
+  }
+
+  #of(agentId: string): FailureTally {
+    return this.#tallies.get(agentId) ?? NO_FAILURES;
+  }
+}
+
+function tallyOf(row: InsightRow): FailureTally {
+  return { all: 1, other: Number(!isOfHook(row)) };
 }

@@ -22,7 +22,6 @@ import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import { withInterlude } from '@interlude/protocol/with-interlude';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
-import type { SessionEntry } from './session-batch';
 
 const UNNAMED = 'The agent asks';
 const MOST = { mostOpen: MAX_OPEN_REQUESTS, mostEnded: MAX_PENDING_REQUESTS };
@@ -153,7 +152,11 @@ export class DerivedRequests {
    * @param isGuess the event is the server's inference
    * @returns the events that follow from this one, to stand right behind it
    */
-  take({ entry, parts }: Pick<SessionEntry, 'entry' | 'parts'>, room: DerivedRoom, isGuess = false): AgUiEvent[] {
+  take(
+    { entry, parts }: { entry: EventEntry; parts: readonly SnapshotPart[] },
+    room: DerivedRoom,
+    isGuess = false,
+  ): AgUiEvent[] {
     const by = subagentTaskId(entry.event);
     const event = namedRun(namedChunk(this.#chunks, entry, by));
     this.#chunks = chunksAfter(this.#chunks, event, by);

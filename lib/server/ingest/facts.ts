@@ -5,8 +5,7 @@ import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
 import type { Position } from '@interlude/protocol/position';
 import type { TaskRef } from '@interlude/protocol/projections/tasks';
 import type { Arrangement } from '@interlude/protocol/read-models';
-import type { UnseenFailures } from './failure-tally';
-import type { FailureTally } from './session-batch';
+import type { FailureTally, UnseenFailures } from './batch-sessions';
 
 /** What the server itself has to say in a session. */
 export interface EventFact {

@@ -9,8 +9,8 @@ import {
 } from '@interlude/protocol/json-measure';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
 import { mayHaveHalves } from '@interlude/protocol/well-formed';
-import type { Pace } from '@/db/next-turn';
-import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-json';
+import type { Pace } from '@/db/yield-to-loop';
+import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-request';
 
 export interface ParsedBatch {
   /** The body; its `records` are in their order. */

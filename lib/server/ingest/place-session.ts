@@ -3,11 +3,10 @@ import type { Placement } from '@interlude/protocol/projections/placement';
 import { aliasEvent, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
-import type { Pace } from '@/db/next-turn';
+import type { Pace } from '@/db/yield-to-loop';
 import type { EventRow } from '@/lib/server/event-log/batch-rows';
-import { KnownParts } from './known-parts';
-import type { SessionBatch, SessionEntry, Stored } from './session-batch';
-import { twinsOf } from './snapshot-twins';
+import type { SessionBatch, SessionEntry, Stored } from './batch-sessions';
+import { KnownParts, twinsOf } from './known-parts';
 
 /** Most events that are placed before others get a turn. */
 const PLACED_AT_ONCE = 500;

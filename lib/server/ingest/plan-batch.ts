@@ -22,33 +22,24 @@ import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
 import { unmarked, withInterlude } from '@interlude/protocol/with-interlude';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
+import { saidKey } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
-import { saidKey } from '@/lib/server/event-log/said-rows';
+import { insightRow, keptInsights, LogTally } from './batch-log';
+import type { SessionBatch, SessionEntry } from './batch-sessions';
 import type { DerivedRoom } from './derived-requests';
-import { EarlyRecords } from './early-records';
 import type { AgentFact } from './facts';
-import { FleetWriter } from './fleet-writer';
-import { endOf, heardStatus } from './heard-status';
-import { insightRow, keptInsights } from './insight-row';
-import { type Judgement, rejection } from './judge-record';
-import { eventsOfLists, requestIdOf } from './listed-inputs';
-import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
+import { endOf, eventsOfLists, heardStatus, requestIdOf } from './parse-status';
 import { foldOf, isAtRest } from './project-session';
-import type { SessionBatch, SessionEntry } from './session-batch';
+import { FleetWriter } from './read-model-writer';
 import type { Opening } from './stamp-requests';
-import { OWN, type TaskMention, taskMention } from './task-owners';
-import { TaskRouter, whyParked } from './task-router';
+import { OWN, type TaskMention, TaskRouter, taskMention, whyParked } from './task-router';
+import { type JudgedRecord, type Judgement, rejection } from './validate-record';
 
 /** Most events that a batch writes for losses that name no session; beyond it only the agent counts them. */
 const MAX_LOSSES_SAID = 10_000;
-
-export interface JudgedRecord {
-  raw: RawRecord;
-  judgement: Judgement;
-}
 
 export interface BatchPlan {
   rows: BatchRows;
@@ -377,4 +368,29 @@ function inOrder(events: readonly EventRow[], derived: readonly EventRow[]): rea
 
 function sum(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
+}
+
+/**
+ * How many records in quarantine name a session that has not begun: those stored before, and those of this batch. The
+ * session that begins with that agent lacks them.
+ */
+class EarlyRecords {
+  readonly #counts: Map<string, number>;
+
+  constructor(stored: readonly { sessionId: string; agentId: string; count: number }[]) {
+    this.#counts = new Map(stored.map(({ sessionId, agentId, count }) => [sessionAgentKey(sessionId, agentId), count]));
+  }
+
+  add(sessionId: string, agentId: string): void {
+    const key = sessionAgentKey(sessionId, agentId);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  take(sessionId: string, agentId: string): number {
+    return this.#counts.get(sessionAgentKey(sessionId, agentId)) ?? 0;
+  }
+}
+
+function sessionAgentKey(sessionId: string, agentId: string): string {
+  return JSON.stringify([sessionId, agentId]);
 }

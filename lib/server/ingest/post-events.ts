@@ -1,26 +1,28 @@
-import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
+import { type CommandEventValue, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { Command } from '@interlude/protocol/commands';
+import { type IngestAnswer, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
+import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { wellFormed } from '@interlude/protocol/well-formed';
-import { Pace } from '@/db/next-turn';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
+import { Pace } from '@/db/yield-to-loop';
 import type { Asked } from '@/lib/server/access/asked';
 import { overMeanwhile } from '@/lib/server/access/authenticate';
 import type { ServerContext } from '@/lib/server/access/server-context';
-import { commitApart, isRefusal } from './commit-apart';
-import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
-import type { GapTally } from './gap-tally';
-import { IngestWatch } from './ingest-watch';
-import { judgeRecord, tooManyValues } from './judge-record';
+import type { Ended, Telemetry } from '@/lib/server/telemetry/telemetry';
+import { appendFacts } from './append-facts';
+import { foreignProducer, requireProducer, withinReach } from './authorize-sender';
+import { scopeOf } from './collect-scope';
+import { type Batch, type CommitOutcome, commitApart, commitBatch, isRefusal } from './commit-batch';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
-import { scopeOf } from './scope-of';
-import { foreignProducer, requireProducer, withinReach } from './sender-reach';
 import { knownAliases, rememberAliases, renamed } from './session-aliases';
-import { withdrawAnswers } from './withdraw-answers';
+import type { Opening } from './stamp-requests';
+import { judgeRecord, tooManyValues } from './validate-record';
 
 export interface IngestServer extends ServerContext {
   gaps: GapTally;
@@ -144,4 +146,154 @@ function toAnswer(
         { details: { currentEpoch: outcome.currentEpoch } },
       );
   }
+}
+
+/** Beyond this many producers with an open gap, the oldest counts are forgotten: they are only statistics. */
+const MAX_PRODUCERS = 10_000;
+
+/**
+ * Counts how often each producer was refused for a gap. A refusal stores nothing, so the count waits in memory and goes
+ * to disk with the next batch that is taken.
+ */
+export class GapTally {
+  readonly #counts = new Map<string, number>();
+
+  count(producerId: string): number {
+    return this.#counts.get(producerId) ?? 0;
+  }
+
+  add(producerId: string): void {
+    this.#counts.set(producerId, this.count(producerId) + 1);
+    if (this.#counts.size > MAX_PRODUCERS) this.#counts.delete(this.#counts.keys().next().value as string);
+  }
+
+  /** Takes off what has been written. */
+  subtract(producerId: string, written: number): void {
+    const left = this.count(producerId) - written;
+    if (left > 0) this.#counts.set(producerId, left);
+    else this.#counts.delete(producerId);
+  }
+}
+
+/** Measures what becomes of a batch, for those who are told. */
+class IngestWatch {
+  readonly #telemetry: Telemetry;
+  readonly #batch: Batch;
+  readonly #traceparent: string | null;
+  readonly #bytes: number;
+  readonly #startedAt = performance.now();
+  #waitedMs: number | null = null;
+
+  constructor(telemetry: Telemetry, batch: Batch, { headers }: Request, body: Uint8Array) {
+    this.#telemetry = telemetry;
+    this.#batch = batch;
+    this.#traceparent = headers.get('traceparent');
+    this.#bytes = body.byteLength;
+  }
+
+  /** Its turn to write has come. It may come again. */
+  begin(): void {
+    this.#waitedMs ??= performance.now() - this.#startedAt;
+  }
+
+  /** @param outcome null if it failed */
+  end(outcome: CommitOutcome | null): void {
+    const { source, records, receivedAt } = this.#batch;
+    const answer = outcome?.kind === 'answered' ? outcome.answer : null;
+    if (answer !== null && this.#telemetry.ended !== undefined) {
+      const ended = endsIn(records, answer);
+      if (ended.length > 0) this.#telemetry.ended(ended);
+    }
+    const newest = records.at(-1)?.judgement;
+    const occurredAt = newest?.taken === true && 'occurredAt' in newest.record ? newest.record.occurredAt : null;
+    const tookMs = performance.now() - this.#startedAt;
+    this.#telemetry.ingested?.({
+      producerId: source.id,
+      records: records.length,
+      outcome:
+        answer === null
+          ? null
+          : { accepted: answer.accepted, duplicates: answer.duplicates, rejected: answer.rejected.length },
+      kind: outcome?.kind ?? 'failed',
+      bytes: this.#bytes,
+      receivedAt,
+      waitedMs: this.#waitedMs ?? tookMs,
+      tookMs,
+      ageMs: occurredAt === null ? null : Math.max(receivedAt - occurredAt, 0),
+      traceparent: this.#traceparent,
+    });
+  }
+}
+
+/** What is told to have ended by what was accepted. A batch that is sent again tells nothing. */
+function endsIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
+  const told = ackedSeq - accepted - rejected.length;
+  const refused = new Set(rejected.map(({ seq }) => seq));
+  return records.flatMap(({ raw, judgement }): Ended[] => {
+    if (raw.seq <= told || refused.has(raw.seq) || !judgement.taken) return [];
+    const { record } = judgement;
+    if (record.kind !== 'event') return [];
+    const { agentId, sessionId, occurredAt, event } = record;
+    const about = { agentId, sessionId, occurredAt };
+    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+      return [{ ...about, kind: 'turn', id: textOf(event.runId) }];
+    }
+    if (event.type !== 'CUSTOM' || (event.name !== CUSTOM.taskCompleted && event.name !== CUSTOM.taskUpdated))
+      return [];
+    const id = textOf(fieldsOf(event.value).task_id);
+    return id === null ? [] : [{ ...about, kind: 'task', id }];
+  });
+}
+
+const REASON = 'the agent asks anew under the same id: read what it asks now';
+
+/**
+ * Gives up the answers that are still on their way to an earlier request with the same id: the id was opened again, with
+ * other input or after it was resolved. They are no longer sent, and the transcript says so.
+ *
+ * An answer that was already sent may have reached the agent before it asked anew. So it is `expired`, not `failed`: if
+ * its runner says that it acted on it, that stands.
+ */
+async function withdrawAnswers(
+  transaction: WriteTransaction,
+  openings: readonly Opening[],
+  now: number,
+): Promise<void> {
+  if (openings.length === 0) return;
+  const digests = new Map(
+    openings.map(({ sessionId, requestId, digest }) => [requestKey(sessionId, requestId), digest]),
+  );
+  const agentIds = [...new Set(openings.map(({ agentId }) => agentId))];
+  // An agent has few open commands, and they have an index of their own.
+  const { rows } = await transaction.execute({
+    sql: `SELECT id, agent_id, session_id, type, body, delivery_count FROM commands
+          WHERE agent_id IN (SELECT value FROM json_each(?)) AND state IN ('queued', 'delivered')
+            AND type IN ('permission.decision', 'question.answer') ORDER BY position`,
+    args: [JSON.stringify(agentIds)],
+  });
+  for (const row of rows) {
+    const sessionId = String(row.session_id);
+    const body = JSON.parse(String(row.body)) as (Command & { type: 'permission.decision' })['body'];
+    const digest = digests.get(requestKey(sessionId, body.requestId));
+    if (digest === undefined || digest === body.digest) continue;
+    const value: CommandEventValue = {
+      command_id: String(row.id),
+      type: String(row.type) as Command['type'],
+      request_id: body.requestId,
+      ...(body.digest === undefined ? {} : { digest: body.digest }),
+      reason: REASON,
+    };
+    await appendFacts(transaction, now, [
+      { agentId: String(row.agent_id), sessionId, event: { type: 'CUSTOM', name: CUSTOM.commandFailed, value } },
+    ]);
+    await transaction.execute({
+      sql: `UPDATE commands SET state = iif(delivery_count > 0, 'expired', 'failed'), reason = ?, lease_until = NULL
+            WHERE id = ?`,
+      args: [REASON, String(row.id)],
+    });
+  }
+}
+
+function requestKey(sessionId: string, requestId: string): string {
+  return JSON.stringify([sessionId, requestId]);
 }

@@ -7,6 +7,7 @@ import {
   type ObligationFold,
   ObligationLedger,
 } from '@interlude/protocol/projections/obligations';
+import type { OpenRequest } from '@interlude/protocol/projections/open-requests';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import {
@@ -20,12 +21,11 @@ import type { Arrangement, SessionSummary, Task } from '@interlude/protocol/read
 import { canReply, hasEnded, isUnderWay } from '@interlude/protocol/session-standing';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import { withInterlude } from '@interlude/protocol/with-interlude';
-import type { Pace } from '@/db/next-turn';
+import type { Pace } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/server/event-log/fold-deltas';
+import type { SessionBatch, Stored } from './batch-sessions';
 import { placeSession } from './place-session';
-import { rememberedFold } from './remembered-fold';
-import type { SessionBatch, Stored } from './session-batch';
 import { type Opening, stampRequests } from './stamp-requests';
 
 /** The fleet is told of a session's row at most this often while only text grows. */
@@ -291,4 +291,17 @@ class RowFolder {
     const fold = { sessionId: this.#sessionId, entityId, type, fromPosition: from, upToPosition };
     this.#rows.folds.push({ ...fold, into: last, deltaCount: deltas.length });
   }
+}
+
+/** What the session projection remembers, out of a session's `memory`; empty for a new session. */
+export function rememberedFold(memory: { fold?: unknown } | undefined): Partial<SessionFold> {
+  return (memory?.fold as Partial<SessionFold> | undefined) ?? {};
+}
+
+/** A request that can be answered. */
+export type AnswerableRequest = Omit<OpenRequest, 'title'>;
+
+/** A session as it stands now: time alone may have changed its state since its row was written. */
+export function sessionNow(session: SessionSummary, now: number): SessionSummary {
+  return stateAt(session, now);
 }

@@ -4,14 +4,13 @@ import { readInsight, type SentInsight } from '@interlude/protocol/insight';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { reachesAgent, type Scope } from '@interlude/protocol/scope';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { keyedDigest } from '@/lib/server/access/secret';
 import { aliasKey, type BatchScope } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
-import type { Judgement } from './judge-record';
-import type { JudgedRecord } from './plan-batch';
-import { scopeOf } from './scope-of';
+import { scopeOf } from './collect-scope';
+import type { JudgedRecord, Judgement } from './validate-record';
 
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent

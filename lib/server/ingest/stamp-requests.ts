@@ -6,7 +6,7 @@ import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protoco
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import { requestOptions } from '@interlude/protocol/request-options';
-import type { Pace } from '@/db/next-turn';
+import type { Pace } from '@/db/yield-to-loop';
 
 /** A request that asks something new: no earlier answer is meant for it. */
 export interface Opening {

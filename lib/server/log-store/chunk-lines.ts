@@ -2,13 +2,11 @@ import { positionToNumber } from '@interlude/protocol/position';
 import { foldText } from '@interlude/protocol/projections/fold-text';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { Database } from '@/db/client';
-import { chunkId, levelBits } from '@/db/log-chunks';
-import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import { chunkId, LOG_COLUMNS, levelBits, logLineFromRow } from '@/db/log-rows';
 import { ALL_DUE, type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { agentLogs, logChunks } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { agentNumberOf } from './agent-number';
 
 /** A chunk ends with whichever it reaches first, so that no row of the full-text table takes long to write. */
 const LINES_OF_A_CHUNK = 64;
@@ -135,4 +133,18 @@ function chunkRow(number: number, lines: readonly LogLine[]) {
 
 function textOf(lines: readonly LogLine[]): string {
   return [...new Set(lines.map(({ message }) => message))].map(foldText).join('\n');
+}
+
+/** The number an agent has in the ids of its chunks. It gets it with its first chunk. */
+export async function agentNumberOf(transaction: WriteTransaction, agentId: string): Promise<number> {
+  await transaction.execute({
+    sql: `UPDATE agent_logs SET number = (SELECT ifnull(max(number), 0) + 1 FROM agent_logs)
+      WHERE agent_id = ? AND number IS NULL`,
+    args: [agentId],
+  });
+  const { rows } = await transaction.execute({
+    sql: 'SELECT number FROM agent_logs WHERE agent_id = ?',
+    args: [agentId],
+  });
+  return Number(rows[0]?.number);
 }

@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
-import { LeasedWork } from '@/db/leased-work';
-import { paced } from '@/db/paced';
+import { LeasedWork } from '@/db/lease';
 import { ALL_DUE, hasDue, RowSweep, selectDue } from '@/db/row-sweep';
+import { paced } from '@/db/yield-to-loop';
 import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';

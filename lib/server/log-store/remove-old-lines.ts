@@ -1,10 +1,11 @@
 import type { InStatement } from '@libsql/client';
-import { chunkId } from '@/db/log-chunks';
+import { chunkId } from '@/db/log-rows';
 import type { DueRows } from '@/db/row-sweep';
 import { agentLogs, logLines } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { agentNumberOf } from './agent-number';
+import { numberSetting } from '@/lib/server/access/number-setting';
+import { agentNumberOf } from './chunk-lines';
 
 export interface Retention {
   /** How long a line is kept from when it was received. */
@@ -166,4 +167,19 @@ function describeRemoved(
     value < 1 ? value.toLocaleString('en', { maximumSignificantDigits: 2 }) : number(value);
   const kept = `${limit(maxAgeMs / DAY_MS)} days and ${limit(maxBytes / MIB)} MiB`;
   return `${number(lines)} older ${lines === 1 ? 'line' : 'lines'} (${size}) removed: this log keeps ${kept}`;
+}
+
+const DEFAULT_DAYS = 14;
+const DEFAULT_MIB = 256;
+const MS_PER_DAY = 24 * 60 * 60_000;
+const BYTES_PER_MIB = 1024 * 1024;
+
+/** How much of a log the environment says to keep. */
+export function logRetention(env: Record<string, string | undefined>): Retention {
+  const kept = (name: string, byDefault: number) =>
+    numberSetting(env, name, { byDefault, otherwise: `logs keep ${byDefault}` });
+  return {
+    maxAgeMs: kept('INTERLUDE_LOG_RETENTION_DAYS', DEFAULT_DAYS) * MS_PER_DAY,
+    maxBytes: kept('INTERLUDE_LOG_RETENTION_MIB', DEFAULT_MIB) * BYTES_PER_MIB,
+  };
 }

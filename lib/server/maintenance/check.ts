@@ -1,10 +1,9 @@
 import { EXIT, type ExitCode } from '@interlude/runner/cli/exit';
 import { print } from '@interlude/runner/cli/table';
-import { databaseErrorCode, databaseFault } from '@/db/database-error';
+import { databaseErrorCode, databaseFault, firstLine } from '@/db/database-error';
 import { schemaState } from '@/db/migrate';
-import { firstLine } from '@/db/open-error';
-import { ReadQueue } from '@/db/read-queue';
 import type { Reader } from '@/db/reader';
+import { ReadQueue } from '@/db/reader';
 import { checkAudit } from '@/lib/server/access/read-audit';
 import { quoted, tablesOf } from './copied-table';
 import { INVARIANTS, type Invariant } from './invariants';

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makePrivate } from '@interlude/runner/data-folder.mjs';
 import type { InStatement } from '@libsql/client';
-import { MAINTENANCE_MS } from '@/db/limited-fetch';
+import { retryWhileBusy } from '@/db/database-error';
 import { LocalConnection } from '@/db/local-connection';
 import { migrate } from '@/db/migrate';
-import { connect } from '@/db/open-server';
+import { connect, MAINTENANCE_MS, serverAddress } from '@/db/open-server';
 import { inOrder, type ResultRows } from '@/db/reader';
-import { retryWhileBusy } from '@/db/retry-while-busy';
-import { serverAddress } from '@/db/server-address';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import { LOCK_TIMEOUT_MS, type Place } from './place';
 

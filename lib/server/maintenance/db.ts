@@ -5,8 +5,7 @@ import { CliError, EXIT, type ExitCode, usageError } from '@interlude/runner/cli
 import { readFlags, SWITCH, TEXT } from '@interlude/runner/cli/flags';
 import { interludeCommand } from '@interlude/runner/shown-command.mjs';
 import { errorCode } from '@interlude/runner/system-error.mjs';
-import { databaseErrorCode, databaseFault } from '@/db/database-error';
-import { firstLine, openError } from '@/db/open-error';
+import { databaseErrorCode, databaseFault, firstLine, openError } from '@/db/database-error';
 import { backup } from './backup';
 import { check } from './check';
 import { copy } from './copy-database';

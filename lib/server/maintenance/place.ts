@@ -3,13 +3,11 @@ import { join, resolve } from 'node:path';
 import { CliError, EXIT } from '@interlude/runner/cli/exit';
 import { fromInterlude, openDataDir } from '@interlude/runner/cli/local-server';
 import { databaseOptions } from '@/db/client';
-import { setAsideForeignLog } from '@/db/left-behind-log';
-import { MAINTENANCE_MS } from '@/db/limited-fetch';
+import { setAsideForeignLog } from '@/db/database-file';
 import { LocalConnection } from '@/db/local-connection';
 import { LocalReader } from '@/db/local-reader';
-import { connect } from '@/db/open-server';
+import { connect, MAINTENANCE_MS, serverAddress } from '@/db/open-server';
 import type { Reader } from '@/db/reader';
-import { serverAddress } from '@/db/server-address';
 
 type Environment = Record<string, string | undefined>;
 

@@ -1,4 +1,4 @@
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 
 /** Lists longer than this are written entry by entry. */
 const LONG = 32;

@@ -2,7 +2,7 @@ import { AppError, brokenOff } from '@interlude/protocol/errors';
 import { positionToNumber } from '@interlude/protocol/position';
 import type { LogFilter } from '@interlude/protocol/projections/log-filter';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { agentKnown } from './agent-known';
 import { textLine } from './log-text-line';

@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { KeptAnswer } from '@/db/kept-answer';
+import { KeptAnswer } from '@/db/ttl-cache';
 import type { ServerContext } from '@/lib/server/access/server-context';
 
 const UNCACHED = { 'cache-control': 'no-store' };

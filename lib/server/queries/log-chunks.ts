@@ -1,8 +1,8 @@
 import { type LogFilter, levelsOf, requiredText } from '@interlude/protocol/projections/log-filter';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
-import { chunkId, LOG_CHUNK, type LogChunk, levelBits } from '@/db/log-chunks';
+import { chunkId, LOG_CHUNK, type LogChunk, levelBits } from '@/db/log-rows';
+import { columnText } from '@/db/table-rows';
 import { allOf, type Condition, condition } from './log-condition';
 import { matchOf } from './log-match';
 

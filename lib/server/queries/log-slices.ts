@@ -1,5 +1,5 @@
 import type { InStatement, Row } from '@libsql/client';
-import type { LogChunk } from '@/db/log-chunks';
+import type { LogChunk } from '@/db/log-rows';
 import { LOG_COLUMNS } from '@/db/log-rows';
 import type { Condition } from './log-condition';
 

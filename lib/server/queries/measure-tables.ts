@@ -1,6 +1,6 @@
 import type { StorageTable } from '@interlude/protocol/storage';
 import type { Reader } from '@/db/reader';
-import { treeBytes } from '@/db/tree-bytes';
+import { treeBytes } from '@/db/used-bytes';
 
 /**
  * What each table takes, by the pages of its trees. Each tree is a read of its own, on a thread where there is one: the

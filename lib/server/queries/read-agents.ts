@@ -10,12 +10,11 @@ import type {
   QuarantinedRecord,
 } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
-import { Pace } from '@/db/next-turn';
+import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
-import { shapeWithout } from '@/db/table-rows';
+import { columnText, shapeWithout } from '@/db/table-rows';
+import { Pace } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';

@@ -2,11 +2,10 @@ import { isImageType, isTextType, MAX_ATTACHMENT_NAME } from '@interlude/protoco
 import { AppError, brokenOff } from '@interlude/protocol/errors';
 import type { AttachmentBytesQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import { attachments } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { Asked } from '@/lib/server/access/asked';
 import { cutShort } from '@/lib/server/access/cut-short';
 import type { Principal } from '@/lib/server/access/principal';

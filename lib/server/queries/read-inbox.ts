@@ -1,10 +1,10 @@
 import { INBOX_KINDS, type InboxItem, type InboxKind, type InboxList, noItems } from '@interlude/protocol/inbox';
 import { inboxText } from '@interlude/protocol/list-search';
 import type { InValue, Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
-import { Pace } from '@/db/next-turn';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
+import { Pace } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { cursorText, type ListCursor } from './list-cursor';
 import { asRead, type Query, query, readTogether } from './read-together';

@@ -1,7 +1,6 @@
 import type { LogComponentList } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
 import { logComponents } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { agentKnown } from './agent-known';
 import { query, readTogether } from './read-together';

@@ -1,7 +1,7 @@
 import { positionFromNumber, positionToNumber } from '@interlude/protocol/position';
 import { EVERY_LINE, type LogFilter } from '@interlude/protocol/projections/log-filter';
 import type { LogPage } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { agentKnown } from './agent-known';
 import { readLinePosition } from './log-chunks';

@@ -1,7 +1,7 @@
 import type { Obligation, ObligationList, SessionObligations } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
-import { OBLIGATION_ROW, obligationFromRow } from '@/db/fleet-rows';
+import { OBLIGATION_ROW, obligationFromRow } from '@/db/read-model-rows';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { query, readTogether } from './read-together';
 

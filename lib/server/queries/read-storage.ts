@@ -6,8 +6,8 @@ import {
   type StoragePartName,
   type StorageSizes,
 } from '@interlude/protocol/storage';
-import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
+import type { KeptAnswer } from '@/db/ttl-cache';
 import type { Asked } from '@/lib/server/access/asked';
 import type { KeptAnswers } from '@/lib/server/access/server-context';
 import { estimateTables } from './estimate-tables';

@@ -1,8 +1,7 @@
 import type { TurnAt } from '@interlude/protocol/read-models';
-import { columnText } from '@/db/column-text';
 import { tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { asRead, query, readTogether } from './read-together';
 

@@ -4,7 +4,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { type ChunkRegion, chunkNear, readChunkRegion, readChunkWindow } from './log-chunks';
 import { conditionOf } from './log-condition';

@@ -1,7 +1,7 @@
 import { type LogFilter, searchesText } from '@interlude/protocol/projections/log-filter';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
 import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import { cursorOf, type ListCursor } from './list-cursor';
 
 /**

@@ -4,7 +4,7 @@ import { markRedacted, redactModel } from '@interlude/protocol/redaction/redact-
 import type { Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { Row } from '@libsql/client';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { entryFromRow } from './turn-row';
 

@@ -1,6 +1,6 @@
 import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
 import { redactModel } from '@interlude/protocol/redaction/redact-model';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 
 /**

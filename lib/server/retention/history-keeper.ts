@@ -1,14 +1,13 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
-import { LeasedWork } from '@/db/leased-work';
-import { paced } from '@/db/paced';
+import { LeasedWork } from '@/db/lease';
 import { RowSweep } from '@/db/row-sweep';
+import { paced } from '@/db/yield-to-loop';
 import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { removeAudit } from './remove-audit';
 import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
-import { removeQuarantined } from './remove-quarantined';
-import { removeRows } from './remove-rows';
+import { removeQuarantined, removeRows } from './remove-rows';
 import type { HistoryRetention } from './retention-settings';
 
 /** How often to look for what is to go. */

@@ -1,12 +1,14 @@
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
+import type { Reader } from '@/db/reader';
 import type { RowSweep } from '@/db/row-sweep';
-import { askingOf, findCut, type Limit } from './find-cut';
-import { positionAt } from './position-at';
-import { goneEvents, removeOldEvents } from './remove-events';
-import { removeOldTurns } from './remove-turns';
+import { withinBytes } from '@/db/row-sweep';
+import { columnText } from '@/db/table-rows';
+import { usedBytes } from '@/db/used-bytes';
+import type { WriteTransaction } from '@/db/writes';
+import { askingOf, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
-import { usedBytes } from './used-bytes';
 
 /** What may go: of the turns by the state of their session, and up to which position of what belongs to no turn. */
 export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
@@ -147,4 +149,72 @@ async function removeOf(
       return 0;
     },
   });
+}
+
+/**
+ * The newest position up to which everything was received before a time, in about forty small reads: positions follow
+ * the server's clock, which no index has to repeat.
+ *
+ * @param before epoch milliseconds, on the server's clock
+ * @returns 0 if nothing was
+ */
+export async function positionAt(reader: Pick<Reader, 'execute'>, before: number): Promise<number> {
+  const { rows } = await reader.execute('SELECT max(position) AS position FROM events');
+  let [low, high] = [0, Number(rows[0]?.position ?? 0)];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const { rows: next } = await reader.execute({
+      sql: 'SELECT position, received_at FROM events WHERE position > ? ORDER BY position LIMIT 1',
+      args: [middle],
+    });
+    const [event] = next;
+    if (event === undefined || Number(event.received_at) >= before) high = middle;
+    else low = Number(event.position);
+  }
+  return low;
+}
+
+/** Most events of one transaction, for which ingest may have to wait. */
+const EVENTS_PER_SLICE = 500;
+/** And most bytes of them, after the first. */
+const EVENT_BYTES_PER_SLICE = 8 * 1024 * 1024;
+
+/**
+ * Removes events in front of a session's cut, some at a time. What a later turn shows stays (a message that waited for
+ * it), and so does what is said and written by tasks that are still there.
+ *
+ * @param after where the last call has come to; 0 at first
+ * @returns how far it came; null once there is nothing more
+ */
+export async function removeOldEvents(
+  transaction: WriteTransaction,
+  sessionId: string,
+  after: number,
+): Promise<number | null> {
+  const { rows } = await transaction.execute(goneEvents(sessionId, after, EVENTS_PER_SLICE));
+  const gone = withinBytes(rows, EVENT_BYTES_PER_SLICE).map(({ position }) => Number(position));
+  if (gone.length === 0) return null;
+  await transaction.execute({
+    sql: 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))',
+    args: [JSON.stringify(gone)],
+  });
+  return gone.at(-1) ?? null;
+}
+
+/** Events that nothing shows any more, oldest first. */
+function goneEvents(sessionId: string, after: number, limit: number) {
+  return {
+    sql: `SELECT position, octet_length(payload) AS size FROM events AS e WHERE session_id = ?1 AND position > ?2
+        AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
+        AND CASE
+          WHEN name = 'task:output' THEN NOT EXISTS (
+            SELECT 1 FROM tasks WHERE session_id = ?1 AND position = CAST(e.entity_id AS INTEGER))
+          WHEN turn_id LIKE 'task:%' THEN NOT EXISTS (
+            SELECT 1 FROM tasks WHERE session_id = ?1 AND id = substr(e.turn_id, 6))
+          WHEN turn_id IS NULL THEN true
+          ELSE NOT EXISTS (SELECT 1 FROM turns WHERE session_id = ?1 AND id = e.turn_id)
+        END
+      ORDER BY position LIMIT ${limit}`,
+    args: [columnText(sessionId), after],
+  } satisfies InStatement;
 }

@@ -1,7 +1,7 @@
 import { type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/outlets';
 import type { Database } from '@/db/client';
-import type { KeptAnswer } from '@/db/kept-answer';
-import { Pace } from '@/db/next-turn';
+import type { KeptAnswer } from '@/db/ttl-cache';
+import { Pace } from '@/db/yield-to-loop';
 import { gaugesText } from './gauges';
 import { readGauges } from './read-gauges';
 import type { Telemetry } from './telemetry';

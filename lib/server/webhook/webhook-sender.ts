@@ -4,7 +4,7 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { deliveryId } from '@interlude/protocol/webhook';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';

@@ -5,10 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseOptions, openDatabase } from '@/db/client';
-import { databaseFailure } from '@/db/database-error';
+import { databaseFailure, openError } from '@/db/database-error';
 import { DatabaseFile } from '@/db/database-file';
 import journal from '@/db/migrations/meta/_journal.json';
-import { openError } from '@/db/open-error';
 import { temporaryDatabase } from '../../support/database';
 import { visitDatabase } from '../../support/visit-database';
 

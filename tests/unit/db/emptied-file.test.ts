@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { isWhole } from '@/db/look-through';
+import { isIntact } from '@/db/open-file';
 import { temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
@@ -33,6 +33,6 @@ test('is written to no more, and its log is left, and set aside by the next star
 test('is not looked through: a file that others have changed is not opened anew', async () => {
   const open = vi.fn();
   const file = { changed: async () => 'its file x.db was emptied by another program' };
-  expect(await isWhole(open, file)).toBe(false);
+  expect(await isIntact(open, file)).toBe(false);
   expect(open).not.toHaveBeenCalled();
 });

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { followCounter, listenUrlOf, shareFollower } from '@/db/follow-counter';
-import { serverAddress } from '@/db/server-address';
+import { serverAddress } from '@/db/open-server';
 
 /** A server's feed, and the counter beside it. */
 let server: Server;

@@ -1,7 +1,6 @@
 import { LibsqlError } from '@libsql/client';
 import { describe, expect, it, vi } from 'vitest';
-import { Damage } from '@/db/damage';
-import { guardedReader } from '@/db/guarded-reader';
+import { Damage, guardedReader } from '@/db/damage';
 import type { Reader } from '@/db/reader';
 
 const failed = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });

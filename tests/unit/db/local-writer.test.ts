@@ -2,7 +2,7 @@ import { copyFile, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
-import { localWriter } from '@/db/local-writer';
+import { localWriter } from '@/db/open-file';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
 import { deltas, insertRows } from '../../support/insert-rows';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ReadQueue } from '@/db/read-queue';
+import { ReadQueue } from '@/db/reader';
 
 /** Reads that end when the test says so, each by its name. */
 function reads(queue: ReadQueue) {

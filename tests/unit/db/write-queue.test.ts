@@ -3,7 +3,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
-import { localWriter } from '@/db/local-writer';
+import { localWriter } from '@/db/open-file';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import type { WriteJob, WriteTransaction } from '@/db/writes';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';

@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/read-model-rows';
 import {
   errorOf,
   type InProcessTarget,

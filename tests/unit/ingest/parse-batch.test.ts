@@ -2,9 +2,9 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_RECORD_VALUES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import { parseBatch } from '@/lib/server/ingest/parse-batch';
-import { parseJson } from '@/lib/server/ingest/parse-json';
+import { parseJson } from '@/lib/server/ingest/parse-request';
 import { hurriedWork } from '../../support/hurried-work';
 
 afterEach(() => {

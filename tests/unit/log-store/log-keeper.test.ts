@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
-import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
 import { LineWriter } from '../../support/line-writer';
 

@@ -2,7 +2,7 @@ import { EVERY_LINE } from '@interlude/protocol/projections/log-filter';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { chunkId } from '@/db/log-chunks';
+import { chunkId } from '@/db/log-rows';
 import { wholeSight } from '@/lib/server/access/sight';
 import { readAfter, replayFrom } from '@/lib/server/event-log/read-after';
 import { readChunkWindow } from '@/lib/server/queries/log-chunks';

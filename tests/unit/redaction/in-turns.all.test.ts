@@ -1,6 +1,6 @@
 import { redactModel } from '@interlude/protocol/redaction/redact-model';
 import { it } from 'vitest';
-import { Pace } from '@/db/next-turn';
+import { Pace } from '@/db/yield-to-loop';
 import { longestHold } from '../../support/loop-probe';
 import { expectWithin } from '../../support/pace';
 

@@ -1,7 +1,7 @@
 import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { positionAt } from '@/lib/server/retention/position-at';
-import { usedBytes } from '@/lib/server/retention/used-bytes';
+import { usedBytes } from '@/db/used-bytes';
+import { positionAt } from '@/lib/server/retention/remove-history';
 import { RetainedServer } from '../../support/retained-server';
 import { message, userTurn } from '../../support/turn-events';
 

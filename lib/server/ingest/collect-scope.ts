@@ -1,0 +1,93 @@
+import type { EventRecord, LogRecord, ProducerRef, StatusRecord } from '@interlude/protocol/envelope';
+import { readInsight } from '@interlude/protocol/insight';
+import { MAX_SNAPSHOT_PARTS } from '@interlude/protocol/limits';
+import { obligationsTouchedBy } from '@interlude/protocol/projections/obligations';
+import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
+import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import { isFailure } from '@interlude/protocol/signals';
+import { Pace } from '@/db/yield-to-loop';
+import { BatchScope, saidKey } from '@/lib/server/event-log/batch-scope';
+import { heardStatus } from './parse-status';
+import { tasksSpokenOf } from './task-router';
+import type { JudgedRecord } from './validate-record';
+
+/** What a batch may touch. Others get their turns meanwhile, however much it is. */
+export async function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): Promise<BatchScope> {
+  const scope = new BatchScope(source.id);
+  const snapshots = { left: MAX_SNAPSHOT_PARTS };
+  await new Pace().each(records, ({ judgement }) => {
+    const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
+    const isLog = judgement.taken && judgement.record.kind === 'log';
+    if (about.agentId !== null) scope.agentIds.add(about.agentId);
+    if (typeof about.sessionId === 'string' && !isLog) scope.addName(about.sessionId, about.agentId);
+    if (typeof about.sessionId === 'string' && about.agentId === null) scope.straysOf.add(about.sessionId);
+    if (!judgement.taken) return;
+    if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, judgement.record.agentId);
+    const { record } = judgement;
+    switch (record.kind) {
+      case 'event':
+        addEvent(scope, record, snapshots);
+        return;
+      case 'log':
+        addLog(scope, record);
+        return;
+      case 'status':
+        addStatus(scope, record);
+        return;
+      case 'lost':
+        if (record.sessionId !== undefined) return;
+        scope.allProducerSessions = true;
+        scope.openSessionsOf.add(record.agentId);
+        return;
+      case 'state-due':
+      case 'session-arranged':
+      case 'wake-rule-set':
+        scope.sessionIds.add(record.sessionId);
+        return;
+      case 'reply-overdue':
+        scope.sessionIds.add(record.sessionId);
+        scope.addMessage(record.sessionId, record.messageId);
+        return;
+      case 'task-undelivered': {
+        const { agentId, sessionId, id: taskId, runId } = record;
+        scope.sessionIds.add(sessionId);
+        scope.addTask({ agentId, sessionId, taskId, runId });
+        return;
+      }
+      case 'marks-seen':
+        for (const id of record.sessionIds) scope.sessionIds.add(id);
+        return;
+      case 'quarantine-removed':
+        for (const id of record.counts.keys()) if (id !== null) scope.sessionIds.add(id);
+    }
+  });
+  return scope;
+}
+
+function addStatus(scope: BatchScope, record: StatusRecord): void {
+  const told = record.sessionId === undefined ? null : heardStatus(record);
+  if (record.sessionId === undefined || told === null) return;
+  const keys = scope.statusKeys.get(record.sessionId) ?? { told: new Set(), listed: new Set() };
+  scope.statusKeys.set(record.sessionId, keys);
+  keys.told.add(told.key);
+  keys.listed.add(told.listsKey);
+}
+
+function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {
+  scope.logAgentIds.add(agentId);
+  const insight = readInsight(log.insight);
+  if (insight?.session?.id) scope.addName(insight.session.id, agentId);
+  else if (insight?.session === null && isFailure(insight, log.level)) scope.openSessionsOf.add(agentId);
+}
+
+function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord, snapshots: { left: number }): void {
+  for (const { id, text } of partsWithin(snapshots, event)) {
+    scope.addSaid(saidKey(sessionId, id), { sessionId, id, length: text.length });
+  }
+  const { messageIds, settles } = obligationsTouchedBy(event);
+  for (const id of messageIds) scope.addMessage(sessionId, id);
+  if (settles) scope.owedIn.add(sessionId);
+  if (touchesEveryTask(event)) scope.endedSessionIds.add(sessionId);
+  if (startsWithoutCause(event)) scope.wokenSessionIds.add(sessionId);
+  for (const { id, runId } of tasksSpokenOf(event)) scope.addTask({ agentId, sessionId, taskId: id, runId });
+}

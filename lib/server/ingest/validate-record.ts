@@ -1,0 +1,94 @@
+import {
+  eventRecordSchema,
+  type IngestRecord,
+  logRecordSchema,
+  lostRecordSchema,
+  statusRecordSchema,
+} from '@interlude/protocol/envelope';
+import { idSchema } from '@interlude/protocol/field-schemas';
+import { MAX_RECORD_BYTES, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
+import { utf8Length } from '@interlude/protocol/log-text';
+import type { RejectionCode } from '@interlude/protocol/rejections';
+import type * as z from 'zod';
+import type { AgentFact } from './facts';
+import { describeIssue, type RawRecord } from './parse-request';
+
+export type Judgement =
+  | { taken: true; record: IngestRecord | AgentFact }
+  | {
+      taken: false;
+      seq: number;
+      code: RejectionCode;
+      message: string;
+      agentId: string | null;
+      sessionId: string | null;
+    };
+
+export interface JudgedRecord {
+  raw: RawRecord;
+  judgement: Judgement;
+}
+
+const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
+  event: eventRecordSchema,
+  log: logRecordSchema,
+  status: statusRecordSchema,
+  lost: lostRecordSchema,
+};
+
+/**
+ * Whether a record can be taken, judged by itself: the session that it names is not looked at here.
+ * @param mayBeLarge false if the whole request is within the limit of one record, so that it need not be measured
+ */
+export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
+  if (mayBeLarge && isTooLarge(raw)) {
+    return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_BYTES} bytes as JSON. Send it in parts.`);
+  }
+  const schema =
+    typeof raw.kind === 'string' && Object.hasOwn(SCHEMAS, raw.kind)
+      ? SCHEMAS[raw.kind as IngestRecord['kind']]
+      : undefined;
+  if (schema === undefined) {
+    return rejection(raw, 'unknown_kind', `A record's kind is one of ${Object.keys(SCHEMAS).join(', ')}.`);
+  }
+  const parsed = schema.safeParse(raw);
+  // Not the parsed value: that silently leaves out `__proto__`.
+  if (parsed.success) return { taken: true, record: withInsight(withComponent(raw as unknown as IngestRecord)) };
+  return rejection(raw, 'invalid_record', describeIssue(parsed.error));
+}
+
+/** The judgement of a record that holds more values than a record may. */
+export function tooManyValues(raw: RawRecord): Judgement {
+  return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
+}
+
+/** A log line may leave out its component. */
+function withComponent(record: IngestRecord): IngestRecord {
+  if (record.kind !== 'log' || record.log.component !== undefined) return record;
+  return { ...record, log: { ...record.log, component: '' } };
+}
+
+const FAILED_HOOK = /^hook:(.*)$/s;
+
+/** A hook's FATAL line is a failure even if its runner does not send insights. */
+function withInsight(record: IngestRecord): IngestRecord {
+  if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
+  const hook = FAILED_HOOK.exec(record.log.component)?.[1];
+  if (hook === undefined) return record;
+  return { ...record, log: { ...record.log, insight: { signal: 'hook_fatal', source: hook.trim() || 'unknown' } } };
+}
+
+export function rejection(raw: RawRecord, code: RejectionCode, message: string): Judgement & { taken: false } {
+  return { taken: false, seq: raw.seq, code, message, agentId: idIn(raw.agentId), sessionId: idIn(raw.sessionId) };
+}
+
+function idIn(value: unknown): string | null {
+  return idSchema.safeParse(value).data ?? null;
+}
+
+function isTooLarge(raw: RawRecord): boolean {
+  const text = JSON.stringify(raw);
+  // a UTF-16 unit takes at most three bytes, and at least one
+  if (text.length > MAX_RECORD_BYTES || text.length * 3 <= MAX_RECORD_BYTES) return text.length > MAX_RECORD_BYTES;
+  return utf8Length(text) > MAX_RECORD_BYTES;
+}
