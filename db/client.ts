@@ -6,7 +6,7 @@ import { databaseErrorCode, firstLine, openError } from './database-error';
 import type { Lease } from './lease';
 import { migrate, type SchemaState, schemaState } from './migrate';
 import { openServer } from './open-server';
-import { forgetCommits } from './optimistic-transaction';
+import { pruneCommits } from './optimistic-transaction';
 import { type Reader, ReadQueue } from './reader';
 import { WriteQueue } from './write-queue';
 import type { Writes } from './writes';
@@ -84,7 +84,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       follow: opened.follow,
       lease: opened.lease,
       tidy: async () => {
-        while (!isFile && (await forgetCommits(reader, writes)));
+        while (!isFile && (await pruneCommits(reader, writes)));
       },
       trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
       close: async () => {

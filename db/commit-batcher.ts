@@ -10,7 +10,7 @@ import {
 } from '@libsql/hrana-client';
 import { databaseErrorCode } from './database-error';
 import type { ResultRows } from './reader';
-import { nextTurn, pause } from './yield-to-loop';
+import { pause, yieldToLoop } from './yield-to-loop';
 
 /**
  * Takes the transactions of a process to a server that has one write lock and is far away. While one request is under way,
@@ -21,7 +21,7 @@ import { nextTurn, pause } from './yield-to-loop';
  * Failure: each has an outcome of its own, but for a request that dies: nobody knows then what became of its transactions.
  * A request whose answer is late is not waited for by those behind it.
  */
-export interface TrainLimits {
+export interface BatcherLimits {
   /** Most of one request; what is larger goes alone. */
   maxBytes: number;
   maxStatements: number;
@@ -31,7 +31,7 @@ export interface TrainLimits {
   busyMs: number;
 }
 
-const BATCHER_LIMITS: TrainLimits = { maxBytes: 256 * 1024, maxStatements: 512, lateMs: 1_000, busyMs: 10_000 };
+const BATCHER_LIMITS: BatcherLimits = { maxBytes: 256 * 1024, maxStatements: 512, lateMs: 1_000, busyMs: 10_000 };
 
 const FIRST_PAUSE_MS = 2;
 const MOST_PAUSE_MS = 100;
@@ -43,9 +43,9 @@ interface Waiting {
   settle(outcome: TransactionOutcome): void;
 }
 
-export class CommitTrain {
+export class CommitBatcher {
   readonly #requests: Pick<TransactionRequests, 'send'>;
-  readonly #limits: TrainLimits;
+  readonly #limits: BatcherLimits;
   #waiting: Waiting[] = [];
   /** Requests that the next one waits for. */
   #ahead = 0;
@@ -54,7 +54,7 @@ export class CommitTrain {
   /** So many go one by one: they may be those of a request that died, of which one may be at fault. */
   #alone = 0;
 
-  constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<TrainLimits> = {}) {
+  constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<BatcherLimits> = {}) {
     this.#requests = requests;
     this.#limits = { ...BATCHER_LIMITS, ...limits };
   }
@@ -74,7 +74,7 @@ export class CommitTrain {
   #call(): void {
     if (this.#isCalled || this.#ahead > 0 || this.#waiting.length === 0) return;
     this.#isCalled = true;
-    void nextTurn().then(() => {
+    void yieldToLoop().then(() => {
       this.#isCalled = false;
       if (this.#ahead === 0) void this.#leave(this.#load());
     });
@@ -119,7 +119,7 @@ export class CommitTrain {
     try {
       outcomes = await this.#requests.send(load.map(({ transaction }) => transaction));
     } catch (error) {
-      if (load.length > 1 && isRefusedWhole(error)) {
+      if (load.length > 1 && isRequestRejected(error)) {
         // One of them is at fault: it is found by halves, in order. Those that were done already know it by their marks.
         const half = load.length >> 1;
         const first = await this.#deliver(load.slice(0, half));
@@ -131,14 +131,14 @@ export class CommitTrain {
     const now = performance.now();
     return load.filter(({ until, settle }, at) => {
       const outcome = outcomes[at] as TransactionOutcome;
-      const goesAgain = now < until && isKeptOut(outcome);
+      const goesAgain = now < until && isLockedOut(outcome);
       if (!goesAgain) settle(outcome);
       return goesAgain;
     });
   }
 }
 
-function isKeptOut(outcome: TransactionOutcome): boolean {
+function isLockedOut(outcome: TransactionOutcome): boolean {
   if (!('error' in outcome)) return false;
   const code = databaseErrorCode(outcome.error) ?? '';
   // one that took too long ends the request that it is in, for those behind it, too
@@ -224,7 +224,7 @@ export class TransactionRequests {
 }
 
 /** Whether it was the server that refused a request as a whole, such as for one statement that is none. */
-function isRefusedWhole(error: unknown): boolean {
+function isRequestRejected(error: unknown): boolean {
   // one that is overloaded answers so, too, and says nothing of a statement
   return error instanceof LibsqlError && error.cause instanceof ResponseError && /^SQL/.test(error.code);
 }

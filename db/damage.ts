@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { damaged, databaseErrorCode, databaseFailure, databaseFault, isReadFailure } from './database-error';
 import type { Reader } from './reader';
-import { pauseIdly } from './yield-to-loop';
+import { pauseUnref } from './yield-to-loop';
 
 /** The wait before each check whether the database is whole after all: a disk that recovers does so in seconds. */
 const PAUSES_MS = [0, 1_000, 5_000, 30_000];
@@ -79,7 +79,7 @@ export class Damage {
   /** Never rejects. */
   async #look(isWhole: () => Promise<boolean>): Promise<void> {
     for (const pauseMs of this.#pausesMs) {
-      await pauseIdly(pauseMs);
+      await pauseUnref(pauseMs);
       if (this.#isClosed) return;
       if (!(await isWhole().catch(() => false))) continue;
       this.#code = null;

@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { LibsqlError } from '@libsql/client';
-import { RunAgain } from './writes';
+import { RetryTransaction } from './writes';
 
 /**
  * What a database failure means. Only this file tells them apart.
@@ -50,7 +50,7 @@ export function databaseFault(error: unknown): DatabaseFault | null {
 export function isInputsFault(error: unknown): boolean {
   const fault = databaseFault(error);
   if (fault !== null) return fault === 'refused';
-  if (!(error instanceof Error) || error instanceof RunAgain) return false;
+  if (!(error instanceof Error) || error instanceof RetryTransaction) return false;
   if ('code' in error && error.code === 'unavailable') return false;
   for (let link: unknown = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
     if ('syscall' in link || OF_THE_MACHINE.test(`${link.name}: ${link.message}`)) return false;

@@ -6,7 +6,7 @@ import type { TransactionSource } from './write-queue';
 import type { Writes } from './writes';
 
 /** A database as its driver gives it, of whichever kind. */
-export interface Opened {
+export interface Driver {
   reader: Reader;
   tail: Reader;
   /** For migrations. */

@@ -1,5 +1,5 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { pauseIdly } from './yield-to-loop';
+import { pauseUnref } from './yield-to-loop';
 
 /**
  * Hears of what other processes commit to a libSQL server: by its feed of changes where it has one, and by a look at the
@@ -67,7 +67,7 @@ export function followCounter(
       }
       isFed = false;
       missed = 0;
-      await pauseIdly(openAgainMs);
+      await pauseUnref(openAgainMs);
     }
   }
 
@@ -81,7 +81,7 @@ export function followCounter(
         if (isFed) missed += 1;
         if (missed === DEAD_AT) feed.abort();
       }
-      await pauseIdly(isFed ? seldomMs : pollMs);
+      await pauseUnref(isFed ? seldomMs : pollMs);
     }
   }
 }

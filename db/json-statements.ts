@@ -3,7 +3,7 @@ import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement } from '@libsql/client';
 import type { ResultRows } from './reader';
 import type { WriteTransaction } from './writes';
-import { Pace } from './yield-to-loop';
+import { Yielder } from './yield-to-loop';
 
 /** Most UTF-8 bytes of one argument. A libSQL server takes about 4 MiB. */
 export const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;
@@ -27,7 +27,7 @@ const FEW_BYTES = 2048;
  * @param toRow what the statement reads from a row; by default the row itself
  * @param most rows of a piece
  */
-export function* inPieces<T>(
+export function* chunkStatements<T>(
   rows: Iterable<T>,
   statement: (json: string) => InStatement,
   toRow: (row: T) => unknown = (row) => row,
@@ -55,22 +55,22 @@ export function* inPieces<T>(
  * turns in between.
  * Nobody sees any of it before the transaction commits.
  */
-export async function runInTurns(
+export async function runStatements(
   transaction: Pick<WriteTransaction, 'batch'>,
   statements: Iterable<InStatement>,
 ): Promise<ResultRows[]> {
-  const pace = new Pace();
+  const yielder = new Yielder();
   const results: ResultRows[] = [];
   let group: InStatement[] = [];
   let size = 0;
   for (const statement of statements) {
     group.push(statement);
     size += sizeOf(statement);
-    if (size < PIECE_BYTES && group.length < MANY_STATEMENTS && !pace.isDue) continue;
+    if (size < PIECE_BYTES && group.length < MANY_STATEMENTS && !yielder.isDue) continue;
     // building a piece from a record as large as a request takes as long as running it
-    if (size >= PIECE_BYTES) await pace.rest();
+    if (size >= PIECE_BYTES) await yielder.rest();
     for (const result of await transaction.batch(group)) results.push(result);
-    await pace.turn();
+    await yielder.turn();
     [group, size] = [[], 0];
   }
   if (group.length > 0) results.push(...(await transaction.batch(group)));

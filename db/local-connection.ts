@@ -2,7 +2,7 @@ import { type InArgs, type InStatement, type InValue, LibsqlError, type Row } fr
 import LoopSqlite from 'libsql';
 import ThreadSqlite from 'libsql/promise';
 import type { ResultRows } from './reader';
-import { Pace } from './yield-to-loop';
+import { Yielder } from './yield-to-loop';
 
 /**
  * Where SQLite works. On the `loop` a small statement takes microseconds, but everybody waits for a large one. On a
@@ -132,7 +132,7 @@ function open(path: string, busyTimeoutMs: number): Sqlite {
 
 async function drain(steps: Iterable<Row>): Promise<Row[]> {
   const rows: Row[] = [];
-  await new Pace().each(steps, (row) => void rows.push(row));
+  await new Yielder().each(steps, (row) => void rows.push(row));
   return rows;
 }
 

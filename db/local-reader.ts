@@ -1,7 +1,7 @@
 import { type InStatement, LibsqlError } from '@libsql/client';
 import type { LocalConnection, Place } from './local-connection';
-import { inOrder, type Reader, type ResultRows, type Snapshot } from './reader';
-import { Pace } from './yield-to-loop';
+import { type Reader, type ResultRows, runInOrder, type Snapshot } from './reader';
+import { Yielder } from './yield-to-loop';
 
 /** Reads that may be under way; further ones wait. Far fewer of them are heavy: see ReadQueue. */
 const MAX_CONNECTIONS = 8;
@@ -58,16 +58,16 @@ export class LocalReader implements Reader {
       ended ??= this.#endSnapshot(connection);
       return ended;
     };
-    const pace = new Pace();
+    const yielder = new Yielder();
     const execute: Snapshot['execute'] = async (statement) => {
       const answer = await connection.execute(statement, this.#place);
       // a thread's answer comes in a turn of its own
-      if (this.#place === 'loop') await pace.rest();
+      if (this.#place === 'loop') await yielder.rest();
       return answer;
     };
     return {
       execute,
-      batch: (statements) => inOrder(statements, execute),
+      batch: (statements) => runInOrder(statements, execute),
       end,
       close: () => void end(),
     };

@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import type { Opened } from './driver';
+import type { Driver } from './driver';
 
 /** What stands in the place of `open-file.ts` where there are no files. */
 
@@ -10,7 +10,7 @@ function noFiles(): AppError {
   );
 }
 
-export async function openFile(_name: string): Promise<Opened> {
+export async function openFile(_name: string): Promise<Driver> {
   throw noFiles();
 }
 

@@ -7,15 +7,15 @@ import { type InStatement, LibsqlError } from '@libsql/client';
 import type { Damage } from './damage';
 import { retryWhileBusy } from './database-error';
 import { DatabaseFile, MAX_IDLE_LOG_BYTES, noteFiles, setAsideForeignLog } from './database-file';
-import type { Opened } from './driver';
+import type { Driver } from './driver';
 import { NO_LEASE } from './lease';
 import { LocalConnection, type Place } from './local-connection';
 import { LocalReader } from './local-reader';
 import { NEWEST_MIGRATION } from './migrate';
-import { inOrder, type Reader } from './reader';
+import { type Reader, runInOrder } from './reader';
 import { type TransactionSource, WriteQueue } from './write-queue';
 import type { WriteTransaction } from './writes';
-import { Pace } from './yield-to-loop';
+import { Yielder } from './yield-to-loop';
 
 /**
  * Databases that are files of this machine. Where there are none, `no-file.ts` stands in its place: see `imports` in
@@ -26,7 +26,7 @@ import { Pace } from './yield-to-loop';
 const LOCK_TIMEOUT_MS = 20;
 const OPEN_TIMEOUT_MS = 10_000;
 
-export async function openFile(name: string): Promise<Opened> {
+export async function openFile(name: string): Promise<Driver> {
   await makeFolder(dirname(name));
   // for a link, SQLite keeps the log beside its target; a path that does not exist yet is no link
   const path = await realpath(name).catch(() => name);
@@ -61,7 +61,7 @@ export async function openFile(name: string): Promise<Opened> {
   }
   const opened = new DatabaseFile(
     path,
-    () => knowsFrames(reader),
+    () => hasLogFrames(reader),
     () => noteFiles(path, true),
     name,
   );
@@ -170,7 +170,7 @@ export function localWriter(
         throw changedByOthers();
       }
       await connection.run('BEGIN IMMEDIATE', 'loop');
-      const pace = new Pace();
+      const yielder = new Yielder();
       let onLoopMs = 0;
       const execute: WriteTransaction['execute'] = async (statement) => {
         const begunAt = performance.now();
@@ -178,14 +178,14 @@ export function localWriter(
         // a thread's answer comes in a turn of its own
         if (place === 'loop') {
           onLoopMs += performance.now() - begunAt;
-          await pace.rest();
+          await yielder.rest();
         }
         if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
         return answer;
       };
       return {
         execute,
-        batch: (statements) => inOrder(statements, execute),
+        batch: (statements) => runInOrder(statements, execute),
         commit: async () => {
           await connection.run('COMMIT', 'thread');
           file.committed();
@@ -230,7 +230,7 @@ export async function isIntact(open: () => LocalConnection, file: Pick<DatabaseF
  * For an empty log: whether SQLite thinks that there is something in it. If so, somebody else emptied it; if not,
  * SQLite did.
  */
-async function knowsFrames(reader: Reader): Promise<boolean> {
+async function hasLogFrames(reader: Reader): Promise<boolean> {
   try {
     const { rows } = await reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     return Number(rows[0]?.log) > 0;

@@ -1,8 +1,8 @@
 import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
-import { CommitTrain, TransactionRequests } from './commit-batcher';
+import { CommitBatcher, TransactionRequests } from './commit-batcher';
 import { retryWhileBusy } from './database-error';
-import type { Opened } from './driver';
+import type { Driver } from './driver';
 import { followCounter, listenUrlOf, shareFollower } from './follow-counter';
 import { ServerLease } from './lease';
 import { NEWEST_MIGRATION } from './migrate';
@@ -27,7 +27,7 @@ export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS)
   const plainly = limitedFetch(answerMs, 'identity');
   const planning = createClient({ url, authToken, fetch: plainly });
   const requests = new TransactionRequests(url, authToken, plainly);
-  const train = new CommitTrain(requests, { busyMs: BUSY_MS });
+  const train = new CommitBatcher(requests, { busyMs: BUSY_MS });
   const server: BatchServer & TransactionSource = {
     transaction: (mode) => client.transaction(mode),
     batch: (statements, mode) =>
@@ -45,7 +45,7 @@ export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS)
 }
 
 /** A database at a libSQL server, over HTTP. */
-export async function openServer(options: DatabaseOptions): Promise<Opened> {
+export async function openServer(options: DatabaseOptions): Promise<Driver> {
   const { isAlone = false, migrates = false } = options;
   const address = serverAddress(options.url, options.authToken);
   const { url, authToken } = address;

@@ -1,11 +1,11 @@
 import type { InStatement } from '@libsql/client';
 import { databaseErrorCode } from './database-error';
-import { DraftedPositions } from './provisional-positions';
+import { ProvisionalPositions } from './provisional-positions';
 import type { Reader, ResultRows } from './reader';
 import {
   forbidden,
   isForbidden,
-  RunAgain,
+  RetryTransaction,
   requireAllowed,
   type WriteKey,
   type Writes,
@@ -20,10 +20,10 @@ export interface BatchServer {
 }
 
 /** It needs positions that are fixed, and its own are drafts. Nothing was written. */
-export class Unfixed extends RunAgain {}
+export class NeedsFixedPositions extends RetryTransaction {}
 
 /** Somebody has touched what this transaction read. Nothing was written. */
-export class Conflict extends RunAgain {}
+export class Conflict extends RetryTransaction {}
 
 /**
  * A write transaction that holds no lock while its job thinks. Reads are answered at once; writes are collected, and sent
@@ -35,7 +35,7 @@ export class Conflict extends RunAgain {}
  */
 export class OptimisticTransaction implements WriteTransaction {
   readonly #server: BatchServer;
-  readonly #positions: DraftedPositions;
+  readonly #positions: ProvisionalPositions;
   readonly #version: number | null;
   readonly #writes: InStatement[] = [];
   readonly #written = new Set<string>();
@@ -54,7 +54,7 @@ export class OptimisticTransaction implements WriteTransaction {
   constructor(server: BatchServer, version: number | null, fixedAfter: number | null = null) {
     this.#server = server;
     this.#version = version;
-    this.#positions = new DraftedPositions(fixedAfter);
+    this.#positions = new ProvisionalPositions(fixedAfter);
   }
 
   /** What it has touched so far. */
@@ -63,7 +63,7 @@ export class OptimisticTransaction implements WriteTransaction {
   }
 
   fixPositions(): void {
-    if (!this.#positions.isFixed) throw new Unfixed();
+    if (!this.#positions.isFixed) throw new NeedsFixedPositions();
   }
 
   async position(): Promise<number> {
@@ -316,7 +316,7 @@ const KEPT_COMMITS = 100_000;
 const AT_ONCE = 5_000;
 
 /** @returns whether there is more to forget */
-export async function forgetCommits(
+export async function pruneCommits(
   reader: Pick<Reader, 'execute'>,
   writes: Writes,
   kept = KEPT_COMMITS,

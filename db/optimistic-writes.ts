@@ -10,18 +10,18 @@ import {
   Conflict,
   isBroken,
   isRead,
+  NeedsFixedPositions,
   NOTE,
   OptimisticTransaction,
   TOUCH,
-  Unfixed,
 } from './optimistic-transaction';
-import { Lookalike, PER_COMMIT } from './provisional-positions';
+import { PER_COMMIT, PositionCollision } from './provisional-positions';
 import type { ResultRows } from './reader';
 import type { TransactionSource } from './write-queue';
 import {
-  type AboutJob,
   forbidden,
   isForbidden,
+  type JobOptions,
   requireAllowed,
   type WriteJob,
   type WriteKey,
@@ -95,7 +95,7 @@ export class OptimisticWrites implements Writes {
     return this.#limits.atOnce;
   }
 
-  run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: AboutJob = {}): Promise<T> {
+  run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: JobOptions = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
     const isFull = this.#running.size >= this.#limits.maxJobs || this.#bytes + bytes > this.#limits.maxBytes;
     // an empty queue accepts a single job of any weight
@@ -159,8 +159,8 @@ export class OptimisticWrites implements Writes {
         if (newest !== null) this.#announce(newest);
         return transaction.given(value, newest);
       } catch (error) {
-        if (error instanceof Unfixed || error instanceof Lookalike) {
-          isFixed ||= error instanceof Unfixed || isLookalike;
+        if (error instanceof NeedsFixedPositions || error instanceof PositionCollision) {
+          isFixed ||= error instanceof NeedsFixedPositions || isLookalike;
           isLookalike = true;
           continue;
         }

@@ -1,5 +1,5 @@
 import type { InStatement, InValue } from '@libsql/client';
-import { RunAgain } from './writes';
+import { RetryTransaction } from './writes';
 
 /**
  * Positions of a transaction whose place in the order nobody knows before it commits.
@@ -31,9 +31,9 @@ const MOST_AHEAD = 1_024;
 const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 
 /** A number of the draft's kind that the draft has not taken: another draft must be made. */
-export class Lookalike extends RunAgain {}
+export class PositionCollision extends RetryTransaction {}
 
-export class DraftedPositions {
+export class ProvisionalPositions {
   /** The leading digits of its first block. */
   readonly #lead: number;
   /** The digits that all of its positions begin with. */
@@ -131,7 +131,7 @@ export class DraftedPositions {
     const blocks = new Set<number>();
     const mark = MARKS.find((sign) => !text.includes(sign)) ?? '';
     const argument = this.#replaced(text, (number, digits) => {
-      if (mark === '') throw new Lookalike(digits);
+      if (mark === '') throw new PositionCollision(digits);
       const block = Math.floor(number / PER_COMMIT) - this.#lead;
       blocks.add(block);
       return `${mark}${block}${mark}${digits.slice(-PLACES)}`;
@@ -157,7 +157,7 @@ export class DraftedPositions {
       const number = Number(digits);
       const isWhole = !/[\d.]/.test(text[found - 1] ?? '') && !/[\d.eE]/.test(text[end] ?? '');
       if (!isWhole || digits.length < LENGTH || !/^\d+$/.test(digits) || !this.#isOfDraft(number)) continue;
-      if (!this.#isOwn(number)) throw new Lookalike(digits);
+      if (!this.#isOwn(number)) throw new PositionCollision(digits);
       replaced += text.slice(from, found) + word(number, digits);
       from = end;
     }

@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { InStatement, ResultSet } from '@libsql/client';
-import { Pace } from './yield-to-loop';
+import { Yielder } from './yield-to-loop';
 
 /** What a statement answers. How many rows it changed is asked with `RETURNING`: not every database reports it in another way. */
 export type ResultRows = Pick<ResultSet, 'rows'>;
@@ -21,7 +21,7 @@ export interface Snapshot {
 }
 
 /** One after the other: what a batch is, where nothing takes several at once. */
-export async function inOrder(
+export async function runInOrder(
   statements: readonly InStatement[],
   execute: (statement: InStatement) => Promise<ResultRows>,
 ): Promise<ResultRows[]> {
@@ -49,7 +49,7 @@ interface ReadQueueLimits {
 
 const LIMITS: ReadQueueLimits = { atOnce: 2, maxWaiting: 512, maxWaitingOfOne: 128 };
 
-interface ReadWish {
+interface ReadOptions {
   /** Aborted when nobody waits for the answer any more. */
   signal?: AbortSignal;
   /** Part of an answer that has begun: it waits, but is not refused. */
@@ -60,7 +60,7 @@ export class ReadQueue {
   readonly #limits: ReadQueueLimits;
   /** By client, next turn first. */
   readonly #lines = new Map<string, (() => void)[]>();
-  readonly #pace = new Pace();
+  readonly #yielder = new Yielder();
   #waiting = 0;
   #running = 0;
 
@@ -78,7 +78,7 @@ export class ReadQueue {
    * @param client the id of the sender's credential; never anything that a sender chooses
    * @throws AppError `unavailable` when the line is full, the signal's reason, and what `read` throws
    */
-  async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadWish = {}): Promise<T> {
+  async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadOptions = {}): Promise<T> {
     if (this.#running >= this.#limits.atOnce) await this.#turn(client, continues);
     else this.#running += 1;
     try {
@@ -105,7 +105,7 @@ export class ReadQueue {
 
   /** A read is over: its place goes to the next in line. */
   async #next(): Promise<void> {
-    await this.#pace.rest();
+    await this.#yielder.rest();
     const [first] = this.#lines;
     if (first === undefined) {
       this.#running -= 1;

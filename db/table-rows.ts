@@ -2,7 +2,7 @@ import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { getTableColumns } from 'drizzle-orm';
 import { getTableConfig, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { inPieces } from './json-statements';
+import { chunkStatements } from './json-statements';
 import type { ResultRows } from './reader';
 
 /**
@@ -111,7 +111,7 @@ export class RowWriter<
       const value = (same as Record<string, unknown> | undefined)?.[key];
       return isJson(column) ? stringifyWellFormed(value) : (cell(value) as InValue);
     });
-    return inPieces(
+    return chunkStatements(
       values,
       (json) => ({ sql: this.#sql, args: [json, ...args] }),
       (value) => this.#cells(toRow(value)),

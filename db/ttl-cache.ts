@@ -3,7 +3,7 @@
  *
  * Failure: a look that fails is not kept.
  */
-export class KeptAnswer<T> {
+export class TtlCache<T> {
   readonly #isShared: boolean;
   #looking: Promise<T> | null = null;
   #kept: { value: T; until: number } | null = null;

@@ -29,7 +29,7 @@ async function pageBytes(reader: Pick<Reader, 'execute'>): Promise<number | null
     );
     return Number(rows[0]?.bytes ?? 0);
   } catch (error) {
-    if (isUntold(error)) return null;
+    if (isUnsupported(error)) return null;
     throw error;
   }
 }
@@ -52,12 +52,12 @@ export async function treeBytes(reader: Pick<Reader, 'execute'>, name: string): 
     return Number(rows[0]?.bytes ?? 0);
   } catch (error) {
     // not every SQLite is built with it, and not every server lets it be read
-    if (isUntold(error)) return null;
+    if (isUnsupported(error)) return null;
     throw error;
   }
 }
 
 /** Whether it is the database that does not tell its sizes. */
-function isUntold(error: unknown): boolean {
+function isUnsupported(error: unknown): boolean {
   return /\bdbstat\b|not authorized|prohibited|unsupported/i.test(String(error));
 }

@@ -3,9 +3,9 @@ import type { Position } from '@interlude/protocol/position';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Damage } from './damage';
 import { databaseFailure, databaseFault, retryWhileBusy } from './database-error';
-import type { AboutJob, WriteJob, Writes, WriteTransaction } from './writes';
+import type { JobOptions, WriteJob, Writes, WriteTransaction } from './writes';
 import { allowed, forbidden } from './writes';
-import { nextTurn } from './yield-to-loop';
+import { yieldToLoop } from './yield-to-loop';
 
 /**
  * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and jobs that
@@ -89,7 +89,7 @@ export class WriteQueue implements Writes {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  run<T>(job: WriteJob<T>, { bytes = 0 }: AboutJob = {}): Promise<T> {
+  run<T>(job: WriteJob<T>, { bytes = 0 }: JobOptions = {}): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) return Promise.reject(refusal);
@@ -123,7 +123,7 @@ export class WriteQueue implements Writes {
     while (this.#waiting.length > 0) {
       // Small requests are written without giving the loop a turn: without one here, those that arrived together would
       // never meet in the queue and each would pay for an fsync of its own.
-      await nextTurn();
+      await yieldToLoop();
       const group = this.#takeGroup();
       this.#runningJobs = group.length;
       if (await this.#commit(group)) continue;

@@ -15,7 +15,7 @@ export interface Writes {
    * Runs `job` in a transaction and resolves once that is committed.
    * @throws AppError `unavailable` (with Retry-After) when too many wait, or the database is at fault
    */
-  run<T>(job: WriteJob<T>, about?: AboutJob): Promise<T>;
+  run<T>(job: WriteJob<T>, about?: JobOptions): Promise<T>;
   /** Calls `listener` with the newest position after each commit that moved it. @returns the way to stop. */
   onCommit(listener: (position: Position) => void): () => void;
   /** How many jobs get on beside each other. */
@@ -45,7 +45,7 @@ export type WriteKey =
   | 'refusals'
   | 'retention';
 
-export interface AboutJob {
+export interface JobOptions {
   /** How much memory it holds on to while it waits. */
   bytes?: number;
   /** What it touches, as far as that is known before it runs. */
@@ -53,7 +53,7 @@ export interface AboutJob {
 }
 
 /** Ends a run of a job of which nothing was written, so that it begins anew. A job lets it pass. */
-export class RunAgain extends Error {}
+export class RetryTransaction extends Error {}
 
 /** What a job may use: no commit, no rollback. */
 export interface WriteTransaction {

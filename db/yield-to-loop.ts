@@ -2,7 +2,7 @@
  * Gives the event loop a turn. Small statements are answered without one and so are writes to streams with room: a loop
  * over many would otherwise hold up every other request until its end.
  */
-export function nextTurn(): Promise<void> {
+export function yieldToLoop(): Promise<void> {
   return new Promise((resolve) => {
     if (typeof setImmediate === 'function') setImmediate(resolve);
     else setTimeout(resolve, 0);
@@ -16,7 +16,7 @@ const WORK_MS = 10;
  * Paces work that may be large, so that other requests are answered between its pieces. Each piece may take a few
  * milliseconds; a call that gives no turn costs one look at the clock.
  */
-export class Pace {
+export class Yielder {
   #begunAt = performance.now();
 
   get isDue(): boolean {
@@ -33,7 +33,7 @@ export class Pace {
 
   /** Gives the loop a turn in any case. */
   async turn(): Promise<void> {
-    await nextTurn();
+    await yieldToLoop();
     this.#begunAt = performance.now();
   }
 
@@ -61,7 +61,7 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** A pause that does not keep the process alive. */
-export function pauseIdly(ms: number): Promise<void> {
+export function pauseUnref(ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer: unknown = setTimeout(resolve, ms);
     if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();

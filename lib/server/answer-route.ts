@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { isRedacted } from '@interlude/protocol/redaction/redact-model';
 import { wellFormed } from '@interlude/protocol/well-formed';
 import * as z from 'zod';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Asked } from '@/lib/server/access/asked';
 import { actOf, audited } from '@/lib/server/access/audited';
 import type { Principal } from '@/lib/server/access/principal';
@@ -107,7 +107,7 @@ const MAX_QUOTED = 1_000;
  * path. Others get their turns in between, because a body may hold as many values as a record.
  */
 async function readJson(bytes: Uint8Array, schemas: readonly Schema[]): Promise<unknown> {
-  const pace = new Pace();
+  const pace = new Yielder();
   const input = bytes.byteLength === 0 ? {} : parseJson(bytes);
   const schema = schemaFor(input, schemas);
   await pace.rest();

@@ -112,8 +112,8 @@ export const INGEST = [
   {
     name: 'lets a runner write an event that only the server writes',
     file: 'lib/server/ingest/authorize-sender.ts',
-    find: 'if (name === null || !RESERVED.has(name)) return judgement;',
-    replace: 'if (name === null || RESERVED.has(name)) return judgement;',
+    find: 'if (name === null || !RESERVED.has(name)) return validation;',
+    replace: 'if (name === null || RESERVED.has(name)) return validation;',
     test: 'tests/unit/ingest/authorize-sender.test.ts',
   },
   {

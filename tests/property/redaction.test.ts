@@ -6,7 +6,7 @@ import type { TaskOutputDetail, TranscriptPage } from '@interlude/protocol/read-
 import { EVERYTHING } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import { afterEach, expect, it } from 'vitest';
-import { nextTurn } from '@/db/yield-to-loop';
+import { yieldToLoop } from '@/db/yield-to-loop';
 import { sightOf } from '@/lib/server/access/sight';
 import { FanOut } from '@/lib/server/fan-out/fan-out';
 import { readTaskOutput } from '@/lib/server/queries/read-task-output';
@@ -38,7 +38,7 @@ class Reader {
   static async come(fanOut: FanOut): Promise<Reader> {
     const [page, output] = [await load(), await loadOutput()];
     const reader = new Reader(fanOut, page, output);
-    await nextTurn();
+    await yieldToLoop();
     await reader.resume();
     return reader;
   }

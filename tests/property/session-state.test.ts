@@ -12,7 +12,7 @@ import type { Task } from '@interlude/protocol/read-models';
 import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventsOfLists } from '@/lib/server/ingest/parse-status';
+import { reconcileLists } from '@/lib/server/ingest/parse-status';
 import { foldTasks } from '../support/folds';
 
 /**
@@ -301,7 +301,7 @@ class Life {
     const lists = statusTold(readAgentStatus(status), 0)?.lists ?? null;
     const tasks = [...this.#tasks.values()].filter(mayRun);
     const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
-    if (lists !== null) this.#tell([...eventsOfLists(lists, { tasks, requestIds })], null, true);
+    if (lists !== null) this.#tell([...reconcileLists(lists, { tasks, requestIds })], null, true);
   }
 
   get hasGivenUp(): boolean {

@@ -7,7 +7,7 @@ import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projec
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import type { Obligation, RemovedHistory, Task, TranscriptPage } from '@interlude/protocol/read-models';
 import { NO_PLACES, type TurnHeader, type TurnPlaces } from '@interlude/protocol/turn-places';
-import { tasksSpokenOf } from '@/lib/server/ingest/task-router';
+import { mentionedTasks } from '@/lib/server/ingest/task-router';
 import { foldObligations, foldTasks, turnFromEvents } from './folds';
 
 interface Row {
@@ -69,7 +69,7 @@ export class MemoryLog {
     const owed = foldObligations(this.#owed, [...this.obligations.values()], placements, OWNER);
     this.#owed = owed.fold;
     for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
-    const ids = entries.flatMap(({ event }) => tasksSpokenOf(event).map(({ id }) => id));
+    const ids = entries.flatMap(({ event }) => mentionedTasks(event).map(({ id }) => id));
     const everyone = entries.some(({ event }) => touchesEveryTask(event) || startsWithoutCause(event));
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);

@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Database } from '@/db/client';
-import type { AboutJob, WriteJob, Writes, WriteTransaction } from '@/db/writes';
+import type { JobOptions, WriteJob, Writes, WriteTransaction } from '@/db/writes';
 import { type Act, noteAct } from './audit-entry';
 import { overMeanwhile } from './authenticate';
 import { CREDENTIAL_COLUMNS, credentialFromRow, isLive } from './credential-rows';
@@ -49,7 +49,7 @@ export function audited(
 ): { database: Database; noted: { count: number } } {
   const { writes } = database;
   const noted = { count: 0 };
-  const run = async <T>(job: WriteJob<T>, about?: AboutJob): Promise<T> => {
+  const run = async <T>(job: WriteJob<T>, about?: JobOptions): Promise<T> => {
     // what takes many transactions is one act, noted with the first of them
     const isFirst = noted.count === 0;
     const done = await writes.run(

@@ -3,7 +3,7 @@ import { brokenOff } from '@interlude/protocol/errors';
 import type { AuditQuery } from '@interlude/protocol/queries';
 import type { Database } from '@/db/client';
 import { columnText } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Asked } from './asked';
 import { AUDIT_COLUMNS, AUDIT_REMOVED, auditFromRow, hashOf, NO_HASH, removalIn, removedFromRow } from './audit-entry';
 import { cutShort } from './cut-short';
@@ -34,7 +34,7 @@ export async function readAudit({ reader }: Pick<Database, 'reader'>, query: Aud
     'read',
   );
   const { rows = [] } = page ?? {};
-  const entries = await new Pace().map(rows.slice(0, limit), auditFromRow);
+  const entries = await new Yielder().map(rows.slice(0, limit), auditFromRow);
   const next = rows.length > limit ? (entries.at(-1)?.number ?? null) : null;
   return { entries, next, removed: removedFromRow(start?.rows[0]) };
 }
@@ -82,7 +82,7 @@ export async function getAuditExport(
       const { rows } = await database.reads.run(client, read, { continues: true }).catch((error) => {
         throw brokenOff(error);
       });
-      const entries = await new Pace().map(rows, auditFromRow);
+      const entries = await new Yielder().map(rows, auditFromRow);
       if (entries.length === 0) return controller.close();
       after = entries.at(-1)?.number ?? after;
       controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));
@@ -118,7 +118,7 @@ export async function getAuditCheck(
  * chain says it, too. Other requests get their turns meanwhile.
  */
 export async function checkAudit(database: Pick<Database, 'reader' | 'reads'>, client = ''): Promise<AuditCheck> {
-  const pace = new Pace();
+  const pace = new Yielder();
   let [entries, head, after, told] = [0, NO_HASH, 0, 0];
   for (;;) {
     // of one moment: more may be removed meanwhile

@@ -3,7 +3,7 @@ import type { RedactedFor } from '@interlude/protocol/redaction/outlets';
 import type { Role } from '@interlude/protocol/scope';
 import type { StorageSizes } from '@interlude/protocol/storage';
 import type { ContextKind, Database } from '@/db/client';
-import { KeptAnswer } from '@/db/ttl-cache';
+import { TtlCache } from '@/db/ttl-cache';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
 import type { AccessSettings } from './access-settings';
 import type { OidcSignIn } from './oidc/oidc-sign-in';
@@ -47,14 +47,14 @@ export interface ServerContext extends AccessSettings {
 
 /** Answers that many ask for, and that take long to look up. */
 export class KeptAnswers {
-  readonly storage: KeptAnswer<StorageSizes>;
-  readonly metrics: KeptAnswer<RedactedFor<'metrics'>>;
-  readonly auditCheck: KeptAnswer<AuditCheck>;
+  readonly storage: TtlCache<StorageSizes>;
+  readonly metrics: TtlCache<RedactedFor<'metrics'>>;
+  readonly auditCheck: TtlCache<AuditCheck>;
 
   /** @param isShared as for `KeptAnswer` */
   constructor(isShared = true) {
-    this.storage = new KeptAnswer(isShared);
-    this.metrics = new KeptAnswer(isShared);
-    this.auditCheck = new KeptAnswer(isShared);
+    this.storage = new TtlCache(isShared);
+    this.metrics = new TtlCache(isShared);
+    this.auditCheck = new TtlCache(isShared);
   }
 }

@@ -5,7 +5,7 @@ import { measureJson } from '@interlude/protocol/json-measure';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { digestOf } from '@interlude/protocol/request-digest';
 import { mayHaveHalves, wellFormed } from '@interlude/protocol/well-formed';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { decodeStart, parseJsonText, tooDeep } from '@/lib/server/ingest/parse-request';
 import { ClientParts } from './client-parts';
 import type { Dialect } from './strict-event';
@@ -55,7 +55,7 @@ export interface RunInput {
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   if (bytes.byteLength === 0) throw invalid('The body is empty. Send a RunAgentInput, as an AG-UI client does.');
-  const pace = new Pace();
+  const pace = new Yielder();
   const { values, tooDeepAt } = measureJson(bytes);
   await pace.rest();
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);

@@ -9,7 +9,7 @@ import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { missing } from '@/lib/server/commands/refusals';
-import { rememberedFold } from '@/lib/server/ingest/project-session';
+import { storedFold } from '@/lib/server/ingest/project-session';
 import { readRequest } from '@/lib/server/queries/read-request';
 import { asRead, query, readTogether } from '@/lib/server/queries/read-together';
 import { type Asked, askedIn, MOST_ASKED } from './interrupts';
@@ -56,7 +56,7 @@ export async function readFacts(sight: Sight, agentId: string, sessionId: string
     throw missing('session', sessionId, hint);
   }
   const { memory, places } = REMEMBERED.read(remembered);
-  const { pendingRequests = [] } = rememberedFold(memory);
+  const { pendingRequests = [] } = storedFold(memory);
   const pending: Asked[] = [];
   for (const { id: requestId } of pendingRequests.slice(0, MOST_ASKED)) {
     const asked = await readAsked(sight, session.id, requestId);

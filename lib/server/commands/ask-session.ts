@@ -1,6 +1,6 @@
 import type { Command, CommandAnswer, CommandBodies, CommandType } from '@interlude/protocol/commands';
 import type { WriteTransaction } from '@/db/writes';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { type Ask, askedBefore, namedAsk, noteAsk } from './asks';
 import type { CommandServer } from './command-hub';
 import { findEffective, queueCommand } from './queue-command';
@@ -52,7 +52,7 @@ export async function askAndSay<Type extends CommandType>(
   { sessionId, clientId, ask, bytes, prepare }: SessionAsk<Type>,
 ): Promise<SessionAnswer> {
   const now = server.now();
-  const pace = new Pace();
+  const pace = new Yielder();
   const named = namedAsk(sessionId, clientId, ask);
   await pace.rest();
   const { agentId, answer } = await server.database.writes.run(

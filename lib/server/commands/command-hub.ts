@@ -7,7 +7,7 @@ import type { Database } from '@/db/client';
 import { databaseErrorCode } from '@/db/database-error';
 import type { Lease } from '@/db/lease';
 import { hasDue, isAnyDue, RowSweep, type RowWork } from '@/db/row-sweep';
-import type { AboutJob } from '@/db/writes';
+import type { JobOptions } from '@/db/writes';
 import { pause } from '@/db/yield-to-loop';
 import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
 import { ClockWatch } from '@/lib/server/access/clock-watch';
@@ -413,6 +413,6 @@ type Work = 'look' | 'renew' | 'end';
 const OWN_NEWEST = `SELECT max(position) AS position FROM (
   SELECT position FROM commands WHERE agent_id = ?1 UNION ALL SELECT updated_position FROM agents WHERE id = ?1)`;
 
-function aboutAgent(agentId: string): AboutJob {
+function aboutAgent(agentId: string): JobOptions {
   return { keys: [`agent:${agentId}`] };
 }

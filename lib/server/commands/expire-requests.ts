@@ -7,7 +7,7 @@ import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { EventFact } from '@/lib/server/ingest/facts';
-import { type AnswerableRequest, rememberedFold } from '@/lib/server/ingest/project-session';
+import { type AnswerableRequest, storedFold } from '@/lib/server/ingest/project-session';
 
 /**
  * Ends requests whose time is over and whose agent says nothing, and those whose runner does not come back: their sessions
@@ -77,7 +77,7 @@ function ends(
   const sessionIds: string[] = [];
   for (const row of rows) {
     const { id: sessionId, agentId, memory } = WAITING.read(row);
-    const requests = (rememberedFold(memory).pendingRequests ?? []).filter(isMeant);
+    const requests = (storedFold(memory).pendingRequests ?? []).filter(isMeant);
     if (sessionIds.length > 0 && events.length + requests.length > MAX_ENDED) break;
     sessionIds.push(sessionId);
     for (const { id } of requests) {

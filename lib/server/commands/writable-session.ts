@@ -3,7 +3,7 @@ import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type AnswerableRequest, rememberedFold, sessionNow } from '@/lib/server/ingest/project-session';
+import { type AnswerableRequest, sessionNow, storedFold } from '@/lib/server/ingest/project-session';
 import { conflict, missing } from './refusals';
 
 export interface WritableSession {
@@ -41,7 +41,7 @@ export async function writableSession(
   const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
   const sending = sendingTo(session, agent);
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);
-  const { pendingRequests = [], hasMorePending = false } = rememberedFold(MEMORY.read(row).memory);
+  const { pendingRequests = [], hasMorePending = false } = storedFold(MEMORY.read(row).memory);
   const { agentId, openTurnId } = session;
   const hasRunner = agent?.connection === 'connected';
   transaction.touch(`agent:${agentId}`);

@@ -5,7 +5,7 @@ import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@interlude/protoco
 import { inboxText } from '@interlude/protocol/list-search';
 import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement } from '@libsql/client';
-import { inPieces, runInTurns } from '@/db/json-statements';
+import { chunkStatements, runStatements } from '@/db/json-statements';
 import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/read-model-rows';
 import {
   agentLogs,
@@ -37,9 +37,9 @@ export async function appendBatch(transaction: WriteTransaction, batch: BatchRow
   const folded = await foldStoredDeltas(transaction, batch.folds);
   await foldStoredOutputs(transaction, batch.events);
   await transaction.moveTo(batch.position);
-  await runInTurns(transaction, rowStatements(batch));
-  await runInTurns(transaction, folded);
-  await runInTurns(transaction, fleetStatements(batch));
+  await runStatements(transaction, rowStatements(batch));
+  await runStatements(transaction, folded);
+  await runStatements(transaction, fleetStatements(batch));
 }
 
 /** In the order in which they must run; each is made only when it is about to be sent. */
@@ -60,7 +60,7 @@ function* activityStatements({ events, source, receivedAt }: BatchRows): Generat
   for (const { agentId, event } of events) {
     if (nameOf(event) !== CUSTOM.taskOutput) counts.set(agentId, (counts.get(agentId) ?? 0) + 1);
   }
-  yield* inPieces(
+  yield* chunkStatements(
     [...counts],
     (json) => ({
       sql: `INSERT INTO activity (minute, agent_id, events) SELECT ?2, value->>0, value->>1 FROM json_each(?1) WHERE true
@@ -82,7 +82,7 @@ function* eventStatements(batch: BatchRows): Generator<InStatement> {
     ({ event, ...row }) => ({ ...row, type: event.type, name: nameOf(event), payload: event }),
     { producerId: source.id, epoch: source.epoch, receivedAt },
   );
-  yield* inPieces(writtenSessionIds, (json) => ({
+  yield* chunkStatements(writtenSessionIds, (json) => ({
     sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
     args: [source.id, json],
   }));
@@ -102,7 +102,7 @@ function* logStatements(batch: BatchRows): Generator<InStatement> {
   const { receivedAt, logComponents } = batch;
   yield* LOG_LINES.rows(batch.logLines, (row) => row, { receivedAt });
   yield* AGENT_LOGS.rows(batch.agentLogs, ({ agentId, log }) => ({ agentId, ...log }));
-  yield* inPieces(
+  yield* chunkStatements(
     logComponents,
     (json) => ({
       sql: `INSERT INTO log_components (agent_id, component, lines)
@@ -119,7 +119,7 @@ const INSIGHTS = new RowWriter(insights, { lacks: ['seenAt'] });
 function* insightStatements(batch: BatchRows): Generator<InStatement> {
   yield* INSIGHTS.rows(batch.insights, (row) => row);
   const signalling = new Set(batch.insights.filter(({ isFailure }) => !isFailure).map(({ agentId }) => agentId));
-  yield* inPieces([...signalling], (json) => ({ sql: DELETE_OLD_SIGNALS, args: [json] }));
+  yield* chunkStatements([...signalling], (json) => ({ sql: DELETE_OLD_SIGNALS, args: [json] }));
 }
 
 /** An agent may send any number of signals that are not failures: only the newest are kept, and the log has the rest. */
@@ -189,7 +189,7 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
 function* bareTurnStatements({ sessions, turns }: BatchRows): Generator<InStatement> {
   const cut = new Set(sessions.flatMap(({ summary: { id, removed } }) => (removed === undefined ? [] : [id])));
   const opened = turns.filter(({ sessionId, header }) => header.kind !== 'none' && cut.has(sessionId));
-  yield* inPieces(
+  yield* chunkStatements(
     opened,
     (json) => ({
       sql: `UPDATE events SET turn_id = NULL WHERE position IN (
@@ -208,11 +208,11 @@ const AGENTS = new RowWriter(agents, { keeps: [] });
 const OBLIGATIONS = new RowWriter(obligations, { keeps: ['position', 'agentId'] });
 
 function* fleetStatements(batch: BatchRows): Generator<InStatement> {
-  const { stillThereAgentIds, receivedAt } = batch;
+  const { seenAgentIds, receivedAt } = batch;
   yield* TASKS.rows(batch.tasks, ({ task, updatedPosition }) => taskToRow(task, updatedPosition));
   yield* SESSIONS.rows(batch.sessions, ({ summary, ...rest }) => ({ ...sessionToRow(summary), ...rest }));
   yield* AGENTS.rows(batch.agents, agentToRow);
-  yield* inPieces(stillThereAgentIds, (json) => ({
+  yield* chunkStatements(seenAgentIds, (json) => ({
     sql: 'UPDATE agents SET last_seen_at = ?, is_silent = 0 WHERE id IN (SELECT value FROM json_each(?))',
     args: [receivedAt, json],
   }));
@@ -229,14 +229,14 @@ function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: B
   const isWaitedFor = 'alive_until IS NULL AND absence_due_at IS NULL';
   const reporting = new Set(reportingAgentIds);
   const started = new Set(startedAgentIds);
-  yield* inPieces(
+  yield* chunkStatements(
     startedAgentIds.filter((id) => !reporting.has(id)),
     (json) => ({
       sql: `UPDATE runners SET is_over = 1 WHERE agent_id IN (SELECT value FROM json_each(?)) AND ${isWaitedFor}`,
       args: [json],
     }),
   );
-  yield* inPieces(
+  yield* chunkStatements(
     reportingAgentIds,
     (json) => ({
       sql: `UPDATE runners SET is_over = 0, missed_at = ?1, absence_due_at = ?2 FROM json_each(?3) AS told
@@ -250,7 +250,7 @@ function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: B
 function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   for (const { sessionId, messageIds } of batch.seenMessages) {
     // Whichever way it came: a message that the agent has read needs no delivery.
-    yield* inPieces(
+    yield* chunkStatements(
       messageIds,
       (json) => ({
         sql: `UPDATE commands SET state = 'done', lease_until = NULL WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
@@ -263,8 +263,8 @@ function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   yield* OBLIGATIONS.rows(batch.obligations, ({ obligation, updatedPosition }) =>
     obligationToRow(obligation, updatedPosition),
   );
-  yield* inPieces(
-    batch.unjudgedSessionIds,
+  yield* chunkStatements(
+    batch.replyChangedSessionIds,
     (json) => ({
       sql: `UPDATE obligations SET is_judged = 0
             WHERE session_id IN (SELECT value FROM json_each(?)) AND state = 'owed' AND is_judged = 1`,
@@ -289,13 +289,13 @@ type Change<Kind extends InboxChange['kind']> = InboxChange & { kind: Kind };
 function* inboxStatements(changes: readonly InboxChange[]): Generator<InStatement> {
   const ofKind = <Kind extends InboxChange['kind']>(kind: Kind) =>
     changes.filter((change): change is Change<Kind> => change.kind === kind);
-  yield* inPieces(ofKind('open'), (json) => ({ sql: OPEN, args: [json] }), inboxRow);
-  yield* inPieces(
+  yield* chunkStatements(ofKind('open'), (json) => ({ sql: OPEN, args: [json] }), inboxRow);
+  yield* chunkStatements(
     ofKind('done'),
     (json) => ({ sql: DONE, args: [json] }),
     ({ id, at, position, isHidden }) => [columnText(id), at, position, isHidden ? 1 : 0],
   );
-  yield* inPieces(
+  yield* chunkStatements(
     ofKind('marked'),
     (json) => ({ sql: MARK, args: [json] }),
     ({ id, marks: { seenAt, snoozedUntil, claim, doneAt }, position }) => {

@@ -1,8 +1,8 @@
 import { MAX_FANNED_OUT } from '@interlude/protocol/limits';
 import type { InStatement } from '@libsql/client';
-import { inPieces } from '@/db/json-statements';
+import { chunkStatements } from '@/db/json-statements';
 import { columnText } from '@/db/table-rows';
-import type { SaidScope, SpokenTask } from './batch-scope';
+import type { MentionedPart, MentionedTask } from './batch-scope';
 
 /** What a batch is planned from is looked up by keys. CROSS JOIN keeps SQLite from scanning instead. */
 
@@ -21,7 +21,7 @@ function inGroups<T>(
   sql: string,
   { size, more = [] }: { size?: number; more?: readonly (string | number)[] } = {},
 ): Generator<InStatement> {
-  return inPieces(keys, (json) => ({ sql, args: [json, ...more] }), undefined, size);
+  return chunkStatements(keys, (json) => ({ sql, args: [json, ...more] }), undefined, size);
 }
 
 export function selectAgents(ids: Iterable<string>): Iterable<InStatement> {
@@ -64,7 +64,7 @@ export function selectAliases(names: Iterable<[name: string, agentId: string | n
       ON a.session_id = wanted.value->>0
     UNION ALL SELECT a.* FROM json_each(?1) AS wanted CROSS JOIN session_aliases AS a
       ON a.alias = wanted.value->>0 AND a.agent_id = wanted.value->>1`;
-  return inPieces(
+  return chunkStatements(
     names,
     (json) => ({ sql, args: [json] }),
     ([name, agentId]) => [columnText(name), agentId === null ? null : columnText(agentId)],
@@ -80,7 +80,7 @@ export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
  * What a session knows about a task: the run that is named, its newest runs, and the newest ones without a name. An id
  * may have been used any number of times.
  */
-export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const newest = (index: string, run: string, limit: number) =>
     `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2
      WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index}
@@ -97,7 +97,7 @@ export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement
 }
 
 /** Sessions that know a task by its id, and those that started the named run: one more than MAX_HOMES of each. */
-export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+export function* selectTaskHomes(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const homes = (index: string, runId: string, which: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
      WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
@@ -112,7 +112,10 @@ export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InState
 }
 
 /** Each key once, made only when it is asked for: there may be a hundred thousand. */
-function* distinct(tasks: Iterable<SpokenTask>, toKey: (task: SpokenTask) => string[] | null): Generator<string[]> {
+function* distinct(
+  tasks: Iterable<MentionedTask>,
+  toKey: (task: MentionedTask) => string[] | null,
+): Generator<string[]> {
   const seen = new Set<string>();
   for (const task of tasks) {
     const key = toKey(task);
@@ -155,7 +158,7 @@ export function selectOpenings(requests: Iterable<[sessionId: string, requestId:
   const sql = `SELECT e.* FROM json_each(?) AS wanted CROSS JOIN events AS e ON e.position = (
       SELECT max(position) FROM events WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1
         AND name IN ('request:opened', 'request:resolved') AND name = 'request:opened')`;
-  return inPieces(
+  return chunkStatements(
     requests,
     (json) => ({ sql, args: [json] }),
     ([sessionId, id]) => [sessionId, columnText(id)],
@@ -166,7 +169,7 @@ export function selectObligations(messages: Iterable<[sessionId: string, message
   const sql = `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
     ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`;
   const keyOf = ([sessionId, id]: [string, string]) => [sessionId, columnText(id)];
-  return inPieces(messages, (json) => ({ sql, args: [json] }), keyOf);
+  return chunkStatements(messages, (json) => ({ sql, args: [json] }), keyOf);
 }
 
 export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement> {
@@ -191,13 +194,13 @@ export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
 }
 
 /** This many of its newest rows have all of a message or call, unless it has streamed many deltas since it began. */
-export const MOST_SAID_ROWS = 8;
+export const MAX_ROWS_PER_PART = 8;
 /** Roughly how much JSON an event has besides its text. */
 const ROW_FRAME = 1_024;
 
 /** The newest rows of each; without the payload if that is longer than the text to compare with. */
-export function selectSaid(said: readonly SaidScope[]): Iterable<InStatement> {
-  return inPieces(
+export function selectParts(said: readonly MentionedPart[]): Iterable<InStatement> {
+  return chunkStatements(
     said,
     (json) => ({
       sql: `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,
@@ -205,7 +208,7 @@ export function selectSaid(said: readonly SaidScope[]): Iterable<InStatement> {
             FROM json_each(?) AS wanted CROSS JOIN events AS e
             WHERE e.position IN (SELECT position FROM events INDEXED BY events_by_entity
               WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1 AND type <> 'CUSTOM'
-              ORDER BY position DESC LIMIT ${MOST_SAID_ROWS})`,
+              ORDER BY position DESC LIMIT ${MAX_ROWS_PER_PART})`,
       args: [json],
     }),
     ({ sessionId, id, length }) => [columnText(sessionId), columnText(id), length * 6 + ROW_FRAME],
@@ -221,12 +224,12 @@ const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
 const MOST_INPUT_BYTES = 256 * 1024;
 
 /** Selects the newest rows of each session, with the inputs of its runs. @param length as in `SaidScope`, of the longest part of the session */
-export function selectRecentlySaid(
-  sessions: readonly Pick<SaidScope, 'sessionId' | 'length'>[],
+export function selectRecentParts(
+  sessions: readonly Pick<MentionedPart, 'sessionId' | 'length'>[],
 ): Iterable<InStatement> {
   const some = sessions.slice(0, RECENT_IN_ALL.sessions);
   const share = (most: 'rows' | 'bytes') => Math.min(RECENT[most], Math.floor(RECENT_IN_ALL[most] / some.length));
-  return inPieces(
+  return chunkStatements(
     some,
     (json) => ({
       sql: `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,

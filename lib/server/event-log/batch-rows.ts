@@ -28,10 +28,10 @@ export interface BatchRows {
   sessions: SessionChange[];
   agents: AgentSummary[];
   /** Agents that were seen, without news for any reader. */
-  stillThereAgentIds: string[];
+  seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
   /** Sessions that became able or unable to reply: their owed replies are judged again. */
-  unjudgedSessionIds: string[];
+  replyChangedSessionIds: string[];
   /** In the order of their positions. */
   inbox: readonly InboxChange[];
   /** Messages that a turn has named: their commands are done. */

@@ -1,21 +1,21 @@
 import { columnText } from '@/db/table-rows';
 
 /** A task that a session speaks of, and the run of it if that is named. */
-export interface SpokenTask {
+export interface MentionedTask {
   agentId: string;
   sessionId: string;
   taskId: string;
   runId: string | null;
 }
 
-export interface SaidScope {
+export interface MentionedPart {
   sessionId: string;
   id: string;
   /** The length of the text to compare with it, in UTF-16 units. */
   length: number;
 }
 
-export function saidKey(sessionId: string, id: string): string {
+export function partKey(sessionId: string, id: string): string {
   return JSON.stringify([sessionId, id]);
 }
 
@@ -32,31 +32,31 @@ export class BatchScope {
   readonly writers = new Map<string, Set<string>>();
   readonly agentIds = new Set<string>();
   /** Agents of which all sessions that are not done must be read: something failed or was lost around them. */
-  readonly openSessionsOf = new Set<string>();
+  readonly openSessionAgentIds = new Set<string>();
   /** Agents whose log is written to. */
   readonly logAgentIds = new Set<string>();
   /** Sessions in which owed replies may be given, besides those that are named. */
-  readonly owedIn = new Set<string>();
+  readonly obligationSessionIds = new Set<string>();
   /** Sessions of which all running tasks end. */
   readonly endedSessionIds = new Set<string>();
   /** What status records tell of sessions: where it is news, the tasks that run or may run must be read. */
   readonly statusKeys = new Map<string, { told: Set<string>; listed: Set<string> }>();
   /** Sessions in which a turn may answer any task that ended lately. */
-  readonly wokenSessionIds = new Set<string>();
+  readonly causelessSessionIds = new Set<string>();
   /** Sessions that records name which do not say of which agent they are. */
-  readonly straysOf = new Set<string>();
+  readonly agentlessSessionIds = new Set<string>();
   /** Whether the batch says something to every session of its producer. */
   allProducerSessions = false;
-  readonly #tasks = new Map<string, SpokenTask>();
+  readonly #tasks = new Map<string, MentionedTask>();
   readonly #messages = new Map<string, [sessionId: string, messageId: string]>();
-  readonly #said = new Map<string, SaidScope>();
+  readonly #said = new Map<string, MentionedPart>();
   readonly #names = new Map<string, Set<string | null>>();
 
   constructor(producerId: string) {
     this.producerId = producerId;
   }
 
-  addTask(task: SpokenTask): void {
+  addTask(task: MentionedTask): void {
     this.#tasks.set(JSON.stringify([task.agentId, task.sessionId, task.taskId, task.runId]), task);
   }
 
@@ -80,11 +80,11 @@ export class BatchScope {
   }
 
   /** A message or call that a snapshot speaks of. */
-  addSaid(key: string, said: SaidScope): void {
+  addPart(key: string, said: MentionedPart): void {
     this.#said.set(key, { ...said, length: Math.max(this.#said.get(key)?.length ?? 0, said.length) });
   }
 
-  get tasks(): readonly SpokenTask[] {
+  get tasks(): readonly MentionedTask[] {
     return [...this.#tasks.values()];
   }
 
@@ -92,7 +92,7 @@ export class BatchScope {
     return this.#messages.values();
   }
 
-  get said(): readonly SaidScope[] {
+  get parts(): readonly MentionedPart[] {
     return [...this.#said.values()];
   }
 
@@ -101,7 +101,7 @@ export class BatchScope {
     for (const id of this.sessionIds) for (const agentId of this.#names.get(id) ?? [null]) yield [id, agentId];
   }
 
-  get saidKeys(): Iterable<string> {
+  get partKeys(): Iterable<string> {
     return this.#said.keys();
   }
 }

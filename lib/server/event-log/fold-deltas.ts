@@ -5,11 +5,11 @@ import { OutputDraft } from '@interlude/protocol/task-output';
 import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { InStatement } from '@libsql/client';
-import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-statements';
+import { chunkStatements, MAX_ARGUMENT_BYTES, runStatements } from '@/db/json-statements';
 import type { ResultRows } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { EventRow, StoredFold } from './batch-rows';
 
 /**
@@ -58,7 +58,7 @@ interface StoredDeltas {
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
   const first = folds.map((fold) => piecesFrom(fold, fold.fromPosition));
-  const results = await runInTurns(transaction, first.flat());
+  const results = await runStatements(transaction, first.flat());
   const statements: InStatement[] = [];
   let at = 0;
   for (const [index, fold] of folds.entries()) {
@@ -77,7 +77,11 @@ async function readOn(
   first: ResultRows[],
 ): Promise<StoredDeltas | null> {
   const stored: StoredDeltas = { positions: [], text: '', bytes: 0, last: null };
-  for (let [deltas, rest] = first; ; [deltas, rest] = await runInTurns(transaction, piecesFrom(fold, restOf(rest)))) {
+  for (
+    let [deltas, rest] = first;
+    ;
+    [deltas, rest] = await runStatements(transaction, piecesFrom(fold, restOf(rest)))
+  ) {
     for (const { position, payload } of deltas?.rows ?? []) {
       if (payload === null) return null;
       const event: AgUiEvent = JSON.parse(String(payload));
@@ -132,7 +136,7 @@ function foldOne({ into, deltaCount }: StoredFold, { positions, text: stored, la
 
 function deletions(positions: number[]): InStatement[] {
   const sql = 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))';
-  return [...inPieces(positions, (json) => ({ sql, args: [json] }))];
+  return [...chunkStatements(positions, (json) => ({ sql, args: [json] }))];
 }
 
 /**
@@ -158,17 +162,17 @@ export async function foldStoredOutputs(transaction: WriteTransaction, events: r
     touched.set(JSON.stringify([sessionId, entityId]), [columnText(sessionId), entityId]);
   }
   if (touched.size === 0) return;
-  const looked = await runInTurns(
+  const looked = await runStatements(
     transaction,
-    inPieces(touched.values(), (json) => ({ sql: SELECT_MANY, args: [json] })),
+    chunkStatements(touched.values(), (json) => ({ sql: SELECT_MANY, args: [json] })),
   );
-  const pace = new Pace();
+  const yielder = new Yielder();
   const room = { bytes: FOLDED_BYTES, rows: FOLDED_ROWS };
   for (const { session_id, task, pieces, bytes } of looked.flatMap(({ rows }) => rows)) {
     if (room.bytes <= 0 || room.rows <= 0) return;
     room.bytes -= Number(bytes);
     room.rows -= Number(pieces);
-    await foldOutput(transaction, String(session_id), String(task), pace);
+    await foldOutput(transaction, String(session_id), String(task), yielder);
   }
 }
 
@@ -181,7 +185,12 @@ const SELECT_MANY = `SELECT e.session_id AS session_id, e.entity_id AS task, cou
     ON e.session_id = wanted.value->>0 AND e.entity_id = wanted.value->>1 AND e.name = 'task:output'
   GROUP BY e.session_id, e.entity_id HAVING pieces > 1 AND (pieces >= ${MOST_ROWS} OR bytes >= ${MOST_BYTES})`;
 
-async function foldOutput(transaction: WriteTransaction, sessionId: string, task: string, pace: Pace): Promise<void> {
+async function foldOutput(
+  transaction: WriteTransaction,
+  sessionId: string,
+  task: string,
+  yielder: Yielder,
+): Promise<void> {
   const draft = new OutputDraft(null);
   let last: { at: number; event: AgUiEvent } | null = null;
   // A page at a time: the pieces of one task may be as many as its agent likes.
@@ -194,7 +203,7 @@ async function foldOutput(transaction: WriteTransaction, sessionId: string, task
       const event: AgUiEvent = JSON.parse(String(payload));
       draft.add(event, Number(occurred_at));
       last = { at: Number(position), event };
-      if (pace.isDue) await pace.rest();
+      if (yielder.isDue) await yielder.rest();
     }
     if (rows.length < PAGE) break;
   }

@@ -10,7 +10,7 @@ import { agentsIn, listedSessionsIn, positionIn, sessionsIn } from '@/db/scope-s
 import { columnText, shapeOf } from '@/db/table-rows';
 
 /** What a reader listens to. */
-export interface Wanted {
+export interface TopicFilter {
   fleet: boolean;
   sessionIds: readonly string[];
   agentIds: readonly string[];
@@ -35,16 +35,16 @@ export interface RowPage {
  * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up; of the
  * fleet's tasks, obligations and inbox items, only those that a resuming reader must hear of.
  */
-export type Reach = 'near' | Replay;
+export type ReadMode = 'near' | Replay;
 
 /** The replay of a reader that resumes after a position, before its first page. */
 export function replayFrom(after: number): Replay {
-  return { from: after, toldOf: Number.MAX_SAFE_INTEGER };
+  return { from: after, openSince: Number.MAX_SAFE_INTEGER };
 }
 
 /** The same after a page: what was open when the page was read may have been told as open. */
-export function replayBehind({ from, toldOf }: Replay, { newest }: RowPage): Replay {
-  return { from, toldOf: Math.min(toldOf, newest) };
+export function replayBehind({ from, openSince }: Replay, { newest }: RowPage): Replay {
+  return { from, openSince: Math.min(openSince, newest) };
 }
 
 /** With less than this per topic, a page of many topics could be nearly empty. */
@@ -61,9 +61,9 @@ const MIN_TOPIC_BYTES = 64 * 1024;
  */
 export async function readAfter(
   database: Database,
-  wanted: Wanted,
+  wanted: TopicFilter,
   after: number,
-  reach: Reach,
+  reach: ReadMode,
   limits: RowLimits,
 ): Promise<RowPage> {
   const statements = statementsFor(wanted, after, reach, limits);
@@ -98,7 +98,7 @@ export interface Bounds {
 }
 
 /** @param wanted retention removes the events of each session by itself, and rows of the fleet from all of it */
-export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: Wanted): Promise<Bounds> {
+export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: TopicFilter): Promise<Bounds> {
   const removed = {
     sql: `SELECT max(removed_up_to) AS position FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value`,
     args: [JSON.stringify(sessionIds)],
@@ -114,7 +114,7 @@ export async function readBounds({ reader }: Database, { scope, sessionIds, flee
   return { oldest, latest, newest, removedUpTo };
 }
 
-function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowLimits): RowStatement[] {
+function statementsFor(wanted: TopicFilter, after: number, reach: ReadMode, limits: RowLimits): RowStatement[] {
   const { sessionIds, agentIds, scope } = wanted;
   const topics = sessionIds.length + agentIds.length;
   const each = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, Math.floor(limits.bytes / Math.max(1, topics))) };
@@ -258,7 +258,7 @@ interface Replay {
   /** Where it resumed: it knew what was open there. */
   from: number;
   /** The oldest position at which a page was read: it may have told as open what was open there. */
-  toldOf: number;
+  openSince: number;
 }
 
 /**
@@ -272,7 +272,7 @@ function replayedRows(
   kind: keyof typeof REPLAYED,
   scope: Scope,
   after: number,
-  { from, toldOf }: Replay,
+  { from, openSince }: Replay,
   sessionIds: readonly string[],
   limits: RowLimits,
 ): RowStatement[] {
@@ -283,7 +283,7 @@ function replayedRows(
   const which = `${own} AND updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
     AND (${isOpen} OR position <= ? OR updated_position > ? OR updated_position > ${recentAfter(own)}
       OR session_id IN (SELECT value FROM json_each(?)))`;
-  const args = [after, after, from, toldOf, JSON.stringify(sessionIds.map(columnText))];
+  const args = [after, after, from, openSince, JSON.stringify(sessionIds.map(columnText))];
   return [
     bounded({ ...source(kind), index }, which, args, limits, fleetRow(kind)),
     {

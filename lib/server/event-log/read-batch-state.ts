@@ -1,12 +1,12 @@
 import { addTo } from '@interlude/protocol/grouped';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@interlude/protocol/read-models';
 import type { InStatement, Row } from '@libsql/client';
-import { runInTurns } from '@/db/json-statements';
+import { runStatements } from '@/db/json-statements';
 import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/read-model-rows';
 import { agentLogs, events, sessions, tasks } from '@/db/schema';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import {
   countQuarantined,
   MAX_HOMES,
@@ -21,15 +21,15 @@ import {
   selectOpenSessions,
   selectOpenTasks,
   selectOwed,
+  selectParts,
   selectProducerSessions,
-  selectRecentlySaid,
-  selectSaid,
+  selectRecentParts,
   selectSessions,
   selectTaskHomes,
   selectTasks,
 } from './batch-lookups';
 import type { AgentLog, SessionChange } from './batch-rows';
-import { aliasKey, type BatchScope, type SaidScope, type SpokenTask, saidKey } from './batch-scope';
+import { aliasKey, type BatchScope, type MentionedPart, type MentionedTask, partKey } from './batch-scope';
 
 /** What a batch may touch, as it was before the batch. */
 export interface BatchState {
@@ -41,7 +41,7 @@ export interface BatchState {
   /** By session. */
   tasks: Map<string, Task[]>;
   /** Sessions of the same agents that know a task of this batch by its id, with the runs they know. */
-  taskHomes: SpokenTask[];
+  taskHomes: MentionedTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
   /** By session: what was asked by the requests that were given up, where a status record may list them. */
@@ -50,7 +50,7 @@ export interface BatchState {
    * By session: the newest rows of the messages and calls in its snapshots, in order; if one of them has none, the
    * newest rows of the session, too.
    */
-  said: Map<string, SaidRow[]>;
+  said: Map<string, PartRow[]>;
   /** Which of those were looked up, by `saidKey`. */
   lookedUp: ReadonlySet<string>;
   /** The sessions this producer has written to; only read when asked for. */
@@ -68,7 +68,7 @@ export interface BatchState {
   sessionByAlias: Map<string, string>;
 }
 
-export interface SaidRow extends ReturnType<typeof SAID.read> {
+export interface PartRow extends ReturnType<typeof SAID.read> {
   entityId: string;
   /** Null if it is too long to equal the snapshot's text. */
   payload: string | null;
@@ -104,7 +104,7 @@ class Lookups {
         }
       }
     }
-    const results = await runInTurns(transaction, all());
+    const results = await runStatements(transaction, all());
     for (const [at, { rows }] of results.entries()) for (const row of rows) askers[at]?.push(row);
   }
 }
@@ -117,50 +117,50 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
   const agents = lookups.ask(selectAgents(scope.agentIds));
   const named = lookups.ask(selectSessions(scope.sessionIds));
   const spokenOf = lookups.ask(selectTasks(scope.tasks));
-  const ofStrays = lookups.ask(selectAgentsOfSessions(scope.straysOf));
+  const ofStrays = lookups.ask(selectAgentsOfSessions(scope.agentlessSessionIds));
   const homes = lookups.ask(selectTaskHomes(scope.tasks));
-  const latest = lookups.ask(selectLatestTasks(scope.wokenSessionIds));
+  const latest = lookups.ask(selectLatestTasks(scope.causelessSessionIds));
   const messages = lookups.ask(selectObligations(scope.messages));
-  const owed = lookups.ask(selectOwed(scope.owedIn));
-  const said = lookups.ask(selectSaid(scope.said));
+  const owed = lookups.ask(selectOwed(scope.obligationSessionIds));
+  const said = lookups.ask(selectParts(scope.parts));
   const siblings = lookups.ask(scope.allProducerSessions ? [selectProducerSessions(scope.producerId)] : []);
-  const open = lookups.ask(scope.openSessionsOf.size > 0 ? [selectOpenSessions(scope.openSessionsOf)] : []);
+  const open = lookups.ask(scope.openSessionAgentIds.size > 0 ? [selectOpenSessions(scope.openSessionAgentIds)] : []);
   const logs = lookups.ask(selectLogs(scope.logAgentIds));
   const aliases = lookups.ask(selectAliases(scope.names()));
   await lookups.run(transaction);
 
-  const pace = new Pace();
-  await pace.rest();
+  const yielder = new Yielder();
+  await yielder.rest();
   const around = new Set([...siblings, ...open].map(({ id }) => String(id)));
   const unread = [...around].filter((id) => !scope.sessionIds.has(id));
-  const changes = await pace.map(
+  const changes = await yielder.map(
     [...named, ...(await readRows(transaction, selectSessions(unread)))],
     sessionChangeFromRow,
   );
-  const touched = sessionsWithNews(scope, changes);
+  const touched = sessionsWithChangedStatus(scope, changes);
   const running = await readOpenTasks(transaction, 'running', touched);
   const presumed = await readOpenTasks(transaction, 'presumed', touched);
   const givenUp = changes.flatMap(({ summary: { id }, memory }) =>
     touched.has(id) ? (memory.givenUp ?? []).map((request): [string, string] => [id, request]) : [],
   );
   const openings = givenUp.length === 0 ? [] : await readRows(transaction, selectOpenings(givenUp));
-  const known = await pace.map([...spokenOf, ...latest, ...running, ...presumed], taskFromRow);
+  const known = await yielder.map([...spokenOf, ...latest, ...running, ...presumed], taskFromRow);
   const state: BatchState = {
     position: await transaction.position(),
     producer: producers[0] === undefined ? null : producerFromRow(producers[0]),
     sessions: new Map(changes.map((change) => [change.summary.id, change])),
     agents: new Map(
-      (await pace.map([...ownAgent, ...ofStrays, ...agents], agentFromRow)).map((agent) => [agent.id, agent]),
+      (await yielder.map([...ownAgent, ...ofStrays, ...agents], agentFromRow)).map((agent) => [agent.id, agent]),
     ),
-    tasks: await tasksBySession(known, pace),
-    taskHomes: await pace.map(homes, (row) => {
+    tasks: await tasksBySession(known, yielder),
+    taskHomes: await yielder.map(homes, (row) => {
       const { id: taskId, ...home } = TASK_HOME.read(row);
       return { taskId, ...home };
     }),
-    obligations: await bySession(await pace.map([...messages, ...owed], obligationFromRow), pace),
-    givenUp: await bySession(await pace.map(openings, OPENING.read), pace),
-    lookedUp: new Set(scope.saidKeys),
-    said: await saidBySession(transaction, scope.said, await pace.map(said, saidFromRow), pace),
+    obligations: await bySession(await yielder.map([...messages, ...owed], obligationFromRow), yielder),
+    givenUp: await bySession(await yielder.map(openings, OPENING.read), yielder),
+    lookedUp: new Set(scope.partKeys),
+    said: await partsBySession(transaction, scope.parts, await yielder.map(said, partFromRow), yielder),
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
     aliasBySession: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
@@ -169,7 +169,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     ),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
-  await readElsewhere(transaction, scope.tasks, state, pace);
+  await readOtherHomes(transaction, scope.tasks, state, yielder);
   return state;
 }
 
@@ -191,12 +191,15 @@ export async function readQuarantined(
 }
 
 async function readRows(transaction: WriteTransaction, statements: Iterable<InStatement>): Promise<Row[]> {
-  const results = await runInTurns(transaction, statements);
+  const results = await runStatements(transaction, statements);
   return results.flatMap(({ rows }) => rows);
 }
 
 /** Sessions of which all tasks that run, or may, are read. A status record that repeats the one before it costs no read. */
-function sessionsWithNews({ endedSessionIds, statusKeys }: BatchScope, changes: readonly SessionChange[]): Set<string> {
+function sessionsWithChangedStatus(
+  { endedSessionIds, statusKeys }: BatchScope,
+  changes: readonly SessionChange[],
+): Set<string> {
   const told = changes.filter(({ summary, memory }) => {
     if (summary.away?.isSilent === true) return true;
     const { told = [], listed = [] } = statusKeys.get(summary.id) ?? {};
@@ -231,22 +234,22 @@ async function readOpenTasks(
 }
 
 /** Adds the sessions whose tasks another session of their agent speaks of, with those tasks. There is seldom one. */
-async function readElsewhere(
+async function readOtherHomes(
   transaction: WriteTransaction,
-  wanted: readonly SpokenTask[],
+  wanted: readonly MentionedTask[],
   state: BatchState,
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<void> {
   if (state.taskHomes.length === 0) return;
   const homes = new Map<string, Set<string>>();
-  const keyOf = ({ agentId, taskId }: Pick<SpokenTask, 'agentId' | 'taskId'>, runId: string | null) =>
+  const keyOf = ({ agentId, taskId }: Pick<MentionedTask, 'agentId' | 'taskId'>, runId: string | null) =>
     JSON.stringify([agentId, columnText(taskId), runId && columnText(runId)]);
-  await pace.each(state.taskHomes, (home) => {
+  await yielder.each(state.taskHomes, (home) => {
     const key = keyOf(home, home.runId);
     homes.set(key, (homes.get(key) ?? new Set()).add(home.sessionId));
   });
-  const found = new Map<string, SpokenTask>();
-  await pace.each(wanted, (task) => {
+  const found = new Map<string, MentionedTask>();
+  await yielder.each(wanted, (task) => {
     const may = homes.get(keyOf(task, task.runId)) ?? homes.get(keyOf(task, null));
     // A session that knows the task means its own, unless another session started the named run.
     if (may === undefined || may.size > MAX_HOMES || may.has(task.sessionId)) return;
@@ -256,54 +259,57 @@ async function readElsewhere(
   if (found.size === 0) return;
   const unread = new Set([...found.values()].map(({ sessionId }) => sessionId));
   for (const id of state.sessions.keys()) unread.delete(id);
-  await pace.each(await readRows(transaction, selectSessions(unread)), (row) => {
+  await yielder.each(await readRows(transaction, selectSessions(unread)), (row) => {
     state.sessions.set(String(row.id), sessionChangeFromRow(row));
   });
-  const tasks = await pace.map(await readRows(transaction, selectTasks([...found.values()])), taskFromRow);
-  state.tasks = await tasksBySession([...[...state.tasks.values()].flat(), ...tasks], pace);
+  const tasks = await yielder.map(await readRows(transaction, selectTasks([...found.values()])), taskFromRow);
+  state.tasks = await tasksBySession([...[...state.tasks.values()].flat(), ...tasks], yielder);
 }
 
-async function saidBySession(
+async function partsBySession(
   transaction: WriteTransaction,
-  wanted: readonly SaidScope[],
-  said: readonly SaidRow[],
-  pace: Pace,
-): Promise<Map<string, SaidRow[]>> {
-  const byPosition = new Map<number, SaidRow>();
-  await pace.each(said, (row) => byPosition.set(row.position, row));
-  const known = new Set(said.map(({ sessionId, entityId }) => saidKey(sessionId, entityId)));
-  const unknown = new Map<string, Pick<SaidScope, 'sessionId' | 'length'>>();
-  await pace.each(wanted, ({ sessionId, id, length }) => {
-    if (known.has(saidKey(columnText(sessionId), columnText(id)))) return;
+  wanted: readonly MentionedPart[],
+  said: readonly PartRow[],
+  yielder: Yielder,
+): Promise<Map<string, PartRow[]>> {
+  const byPosition = new Map<number, PartRow>();
+  await yielder.each(said, (row) => byPosition.set(row.position, row));
+  const known = new Set(said.map(({ sessionId, entityId }) => partKey(sessionId, entityId)));
+  const unknown = new Map<string, Pick<MentionedPart, 'sessionId' | 'length'>>();
+  await yielder.each(wanted, ({ sessionId, id, length }) => {
+    if (known.has(partKey(columnText(sessionId), columnText(id)))) return;
     unknown.set(sessionId, { sessionId, length: Math.max(length, unknown.get(sessionId)?.length ?? 0) });
   });
   if (unknown.size > 0) {
-    const recent = await readRows(transaction, selectRecentlySaid([...unknown.values()]));
-    await pace.each(await pace.map(recent, saidFromRow), (row) => {
+    const recent = await readRows(transaction, selectRecentParts([...unknown.values()]));
+    await yielder.each(await yielder.map(recent, partFromRow), (row) => {
       if (!byPosition.has(row.position)) byPosition.set(row.position, row);
     });
   }
   return bySession(
     [...byPosition.values()].sort((a, b) => a.position - b.position),
-    pace,
+    yielder,
   );
 }
 
-function saidFromRow(row: Row): SaidRow {
+function partFromRow(row: Row): PartRow {
   const { entityId, ...said } = SAID.read(row);
   return { ...said, entityId: entityId ?? '', payload: row.payload === null ? null : String(row.payload) };
 }
 
-async function bySession<T extends { sessionId: string }>(values: readonly T[], pace: Pace): Promise<Map<string, T[]>> {
+async function bySession<T extends { sessionId: string }>(
+  values: readonly T[],
+  yielder: Yielder,
+): Promise<Map<string, T[]>> {
   const sessions = new Map<string, T[]>();
-  await pace.each(values, (value) => addTo(sessions, value.sessionId, value));
+  await yielder.each(values, (value) => addTo(sessions, value.sessionId, value));
   return sessions;
 }
 
 /** The same for tasks, in the order in which they began; each once, though it may have been read in two ways. */
-async function tasksBySession(tasks: readonly Task[], pace: Pace): Promise<Map<string, Task[]>> {
-  const sessions = await bySession(tasks, pace);
-  await pace.each(sessions, ([sessionId, all]) => {
+async function tasksBySession(tasks: readonly Task[], yielder: Yielder): Promise<Map<string, Task[]>> {
+  const sessions = await bySession(tasks, yielder);
+  await yielder.each(sessions, ([sessionId, all]) => {
     const inOrder = all.sort((a, b) => Number(a.position) - Number(b.position));
     sessions.set(
       sessionId,

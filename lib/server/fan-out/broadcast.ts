@@ -1,15 +1,15 @@
 import { formatTopic, type Topic } from '@interlude/protocol/frames';
 import { EVERYTHING, type Scope, scopeKey } from '@interlude/protocol/scope';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { Row, RowPage, Wanted } from '@/lib/server/event-log/read-after';
+import type { Row, RowPage, TopicFilter } from '@/lib/server/event-log/read-after';
 import type { RowRedactor } from './row-frame';
-import { isCutUnder, isInScope, rowFrame, topicOf, withDigests } from './row-frame';
+import { isInScope, isRemovedAfter, rowFrame, topicOf, withDigests } from './row-frame';
 import type { Subscriber } from './subscriber';
 import { encodeText, Tick, type TickFrame } from './subscriber';
 
 /** What subscribers may be told, besides the topics that they ask for. */
-export interface Sees {
+export interface ReaderView {
   scope: Scope;
   /** No secrets. */
   redacts: boolean;
@@ -17,7 +17,7 @@ export interface Sees {
 }
 
 /** All subscribers of the same topics that see the same, who get the same bytes. */
-interface Audience extends Sees {
+interface Audience extends ReaderView {
   topics: readonly Topic[];
   subscribers: Set<Subscriber>;
 }
@@ -32,7 +32,7 @@ interface Audience extends Sees {
 export class Broadcast {
   readonly #audiences = new Map<string, Audience>();
   readonly #audiencesByTopic = new Map<string, Set<Audience>>();
-  #wanted: Wanted | null = null;
+  #wanted: TopicFilter | null = null;
   #size = 0;
   readonly #redactor: RowRedactor;
 
@@ -49,7 +49,7 @@ export class Broadcast {
   }
 
   /** @returns how to remove it; calling that twice does no harm. */
-  add(topics: readonly Topic[], { scope, redacts, digests }: Sees, subscriber: Subscriber): () => void {
+  add(topics: readonly Topic[], { scope, redacts, digests }: ReaderView, subscriber: Subscriber): () => void {
     const key = JSON.stringify([scopeKey(scope), redacts, digests.kind, ...topics.map(formatTopic).sort()]);
     const audience = this.#audiences.get(key) ?? this.#newAudience(key, { topics, scope, redacts, digests });
     audience.subscribers.add(subscriber);
@@ -62,8 +62,8 @@ export class Broadcast {
   }
 
   /** All topics that anybody listens to. */
-  wanted(): Wanted {
-    this.#wanted ??= wantedBy(
+  wanted(): TopicFilter {
+    this.#wanted ??= topicFilter(
       [...this.#audiences.values()].flatMap(({ topics }) => topics),
       sharedScope([...this.#audiences.values()]),
     );
@@ -78,12 +78,12 @@ export class Broadcast {
   async publish({ rows, upTo, removedUpTo }: RowPage, from: number, whole: number): Promise<number> {
     if (removedUpTo > whole) endAll(this.#audiencesByTopic.get('fleet') ?? new Set());
     const ticks = new Map<Audience, Tick>();
-    const pace = new Pace();
+    const yielder = new Yielder();
     for (const row of rows) {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
       // those who wanted it have left while it was read
       if (audiences === undefined) continue;
-      if (isCutUnder(row, whole)) endAll(audiences, row);
+      if (isRemovedAfter(row, whole)) endAll(audiences, row);
       const [all, some] = framesFor(audiences, row);
       const told = some ? await this.#redacted(row, audiences) : null;
       const frame = all ? rowFrame(row) : null;
@@ -97,7 +97,7 @@ export class Broadcast {
         ticks.set(audience, tick);
         tick.frames.push(own);
       }
-      if (pace.isDue) await pace.rest();
+      if (yielder.isDue) await yielder.rest();
     }
     let count = 0;
     for (const [audience, tick] of ticks) {
@@ -179,7 +179,7 @@ function sharedScope(audiences: readonly Audience[]): Scope {
   return isShared ? first.scope : EVERYTHING;
 }
 
-export function wantedBy(topics: readonly Topic[], scope: Scope): Wanted {
+export function topicFilter(topics: readonly Topic[], scope: Scope): TopicFilter {
   const sessionIds = new Set<string>();
   const agentIds = new Set<string>();
   let fleet = false;

@@ -1,10 +1,10 @@
 import type { Database } from '@/db/client';
-import { nextTurn, Pace, pause } from '@/db/yield-to-loop';
+import { pause, Yielder, yieldToLoop } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { Row, RowLimits } from '@/lib/server/event-log/read-after';
-import { type Bounds, readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/server/event-log/read-after';
+import { type Bounds, readAfter, replayBehind, replayFrom, type TopicFilter } from '@/lib/server/event-log/read-after';
 import type { RowRedactor } from './row-frame';
-import { isCutUnder, rowFrame, withDigests } from './row-frame';
+import { isRemovedAfter, rowFrame, withDigests } from './row-frame';
 import type { Subscriber } from './subscriber';
 import { encodeText } from './subscriber';
 import type { Tailer } from './tailer';
@@ -38,7 +38,7 @@ export async function catchUp(
   subscriber: Subscriber,
   database: Database,
   tailer: Tailer,
-  wanted: Wanted,
+  wanted: TopicFilter,
   start: Pick<Bounds, 'newest' | 'removedUpTo'> & { after: number },
   limits: RowLimits,
   client: string,
@@ -60,7 +60,7 @@ export async function catchUp(
     const page = await readAfter(database, wanted, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
     const isMissed = wanted.fleet && page.removedUpTo > knownRemoved;
-    if (isMissed || page.rows.some((row) => row.position > newest && isCutUnder(row, after))) {
+    if (isMissed || page.rows.some((row) => row.position > newest && isRemovedAfter(row, after))) {
       subscriber.close('planned');
       return 'joined';
     }
@@ -82,7 +82,7 @@ export async function catchUp(
     const outcome = await database.reads.run(client, readPage, { continues: true });
     if (outcome === 'joined') return;
     await subscriber.room();
-    await (outcome === 'waiting' ? pause(REPLICA_PAUSE_MS) : nextTurn());
+    await (outcome === 'waiting' ? pause(REPLICA_PAUSE_MS) : yieldToLoop());
   }
 }
 
@@ -96,13 +96,13 @@ async function sendRows(
   redactor: RowRedactor | null,
   digests: ShownDigests,
 ): Promise<void> {
-  const pace = new Pace();
+  const yielder = new Yielder();
   let chunk = '';
   for (const [index, row] of rows.entries()) {
     chunk += withDigests(redactor === null ? rowFrame(row) : await redactor.frame(row), row, digests);
-    if (chunk.length < CHUNK_LENGTH && !pace.isDue && index < rows.length - 1) continue;
+    if (chunk.length < CHUNK_LENGTH && !yielder.isDue && index < rows.length - 1) continue;
     subscriber.send(encodeText(chunk));
     chunk = '';
-    await pace.rest();
+    await yielder.rest();
   }
 }

@@ -12,7 +12,7 @@ import type { Opener, Sink } from '@/lib/server/access/stream-answer';
 import type { EventRow, RowLimits } from '@/lib/server/event-log/read-after';
 import { type Bounds, type RowPage, readBounds } from '@/lib/server/event-log/read-after';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
-import { Broadcast, wantedBy } from './broadcast';
+import { Broadcast, topicFilter } from './broadcast';
 import { catchUp } from './catch-up';
 import { RowRedactor } from './row-frame';
 import { encodeText, Subscriber, type SubscriberLimits } from './subscriber';
@@ -110,7 +110,7 @@ export class FanOut {
    */
   async subscribe(wish: Subscription): Promise<Opener> {
     const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = wish;
-    const wanted = wantedBy(topics, scope);
+    const wanted = topicFilter(topics, scope);
     const start = resume(after, await readBounds(this.#database, wanted));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {

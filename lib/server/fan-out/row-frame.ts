@@ -11,7 +11,7 @@ import { encodeFrame } from '@interlude/protocol/sse';
 import { agentFromRow, inboxItemFromRow, obligationFromRow, sessionFromRow, taskFromRow } from '@/db/read-model-rows';
 import type { Reader } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { EventRow, Row } from '@/lib/server/event-log/read-after';
 
@@ -96,7 +96,7 @@ export function isInScope(row: Row, scope: Scope): boolean {
  * Whether a row tells that turns were removed which a reader may have been told in part: it has everything up to `whole`,
  * and what it has read since was read while they went. It has to resume, which is then a gap.
  */
-export function isCutUnder(row: Row, whole: number): boolean {
+export function isRemovedAfter(row: Row, whole: number): boolean {
   if (row.kind !== 'event' || row.name !== CUSTOM.removed) return false;
   const { removed } = (JSON.parse(row.payload) as AgUiEvent).metadata?.interlude ?? {};
   return removed !== undefined && positionToNumber(removed.upTo) > whole;
@@ -166,16 +166,16 @@ export class RowRedactor {
 
   async #inTurns(row: EventRow, event: AgUiEvent, step: Step | null, known: EventRedactor): Promise<string> {
     const tally: Tally = { redacted: 0 };
-    const pace = new Pace();
-    const soFar = step !== null && known.lacks(step) ? await readSoFar(this.#reader, row, step) : undefined;
+    const yielder = new Yielder();
+    const soFar = step !== null && known.lacks(step) ? await readStreamed(this.#reader, row, step) : undefined;
     if (soFar === null) this.#hasMissed = true;
     if (step !== null && isOutput(step)) {
       return framed(
         row,
-        await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, pace.restIfDue, soFar),
+        await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, yielder.restIfDue, soFar),
       );
     }
-    await prepareTexts([event, soFar?.text], pace.restIfDue);
+    await prepareTexts([event, soFar?.text], yielder.restIfDue);
     return framed(row, known.redact(event, tally, soFar));
   }
 }
@@ -192,7 +192,7 @@ const PAGE = 500;
  *
  * @returns null if that event is not there any more: it was folded into a later one, which has all of it
  */
-async function readSoFar(
+async function readStreamed(
   reader: Pick<Reader, 'execute'>,
   { sessionId, position, turnId }: Pick<EventRow, 'sessionId' | 'position' | 'turnId'>,
   { key, id }: Step,
@@ -201,7 +201,7 @@ async function readSoFar(
     ? `INDEXED BY events_of_output WHERE name = 'task:output' AND`
     : `INDEXED BY events_by_entity WHERE entity_id IS NOT NULL AND type <> 'CUSTOM' AND`;
   const soFar = new TextSoFar(key);
-  const pace = new Pace();
+  const yielder = new Yielder();
   for (let after = 0; ; ) {
     const { rows } = await reader.execute({
       sql: `SELECT position, occurred_at, payload FROM events ${which} session_id = ? AND entity_id = ?
@@ -210,7 +210,7 @@ async function readSoFar(
     });
     for (const row of rows) {
       soFar.add(JSON.parse(String(row.payload)), Number(row.occurred_at));
-      if (pace.isDue) await pace.rest();
+      if (yielder.isDue) await yielder.rest();
     }
     const last = rows.at(-1);
     if (rows.length === PAGE && last !== undefined) after = Number(last.position);

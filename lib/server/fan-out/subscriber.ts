@@ -173,12 +173,12 @@ export class Tick {
   /** The tick's frames after `after` as one chunk; null if there are none. */
   chunkAfter(after: number): Uint8Array<ArrayBuffer> | null {
     if (after <= this.from) {
-      this.#chunk ??= joined(this.frames);
+      this.#chunk ??= concatFrames(this.frames);
       return this.#chunk;
     }
     // Only the first tick after a subscriber joined can overlap what it has read by itself.
     const rest = this.frames.filter((frame) => frame.position > after);
-    return rest.length === 0 ? null : joined(rest);
+    return rest.length === 0 ? null : concatFrames(rest);
   }
 }
 
@@ -186,7 +186,7 @@ export function encodeText(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(text);
 }
 
-function joined(frames: readonly TickFrame[]): Uint8Array<ArrayBuffer> {
+function concatFrames(frames: readonly TickFrame[]): Uint8Array<ArrayBuffer> {
   const [first] = frames;
   if (frames.length === 1 && first !== undefined) return first.bytes;
   const chunk = new Uint8Array(frames.reduce((length, frame) => length + frame.bytes.byteLength, 0));

@@ -1,9 +1,9 @@
 import { inShort } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
-import { nextTurn, pause } from '@/db/yield-to-loop';
+import { pause, yieldToLoop } from '@/db/yield-to-loop';
 import type { RowLimits } from '@/lib/server/event-log/read-after';
-import { type RowPage, readAfter, type Wanted } from '@/lib/server/event-log/read-after';
+import { type RowPage, readAfter, type TopicFilter } from '@/lib/server/event-log/read-after';
 
 /** Twice what writing a chunk to one subscriber's connection costs, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;
@@ -20,7 +20,7 @@ export class Tailer {
   readonly #database: Database;
   readonly #limits: RowLimits;
   readonly #pollMs: number;
-  readonly #wanted: () => Wanted;
+  readonly #wanted: () => TopicFilter;
   readonly #publish: (page: RowPage, from: number, whole: number) => Promise<number>;
   #position = 0;
   /** Where it had everything there was: what was removed behind it since, it may have missed. */
@@ -36,7 +36,7 @@ export class Tailer {
     database: Database;
     limits: RowLimits;
     pollMs: number;
-    wanted: () => Wanted;
+    wanted: () => TopicFilter;
     /** @returns to how many subscribers it gave a chunk */
     publish: (page: RowPage, from: number, whole: number) => Promise<number>;
   }) {
@@ -96,7 +96,7 @@ export class Tailer {
       this.#reading = this.#tick();
       await this.#reading;
       this.#reading = null;
-      await nextTurn();
+      await yieldToLoop();
       await pauseAfter(this.#chunkCount, performance.now() - beganAt);
     }
   }

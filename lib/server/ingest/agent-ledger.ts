@@ -31,7 +31,7 @@ export class AgentLedger {
     this.#receivedAt = receivedAt;
   }
 
-  see(id: string): AgentSummary {
+  get(id: string): AgentSummary {
     const known = this.#seen.get(id);
     if (known !== undefined) return known;
     const agent = { ...(this.#stored.get(id) ?? newAgent(id, this.#receivedAt)) };
@@ -42,35 +42,35 @@ export class AgentLedger {
   }
 
   /** The agent told something, which need not change its row. */
-  hear(id: string): void {
-    this.see(id);
+  markActive(id: string): void {
+    this.get(id);
     this.#told.add(id);
   }
 
   /** A runner has reported, and says how often it does. */
-  report(id: string): void {
+  markReporting(id: string): void {
     this.#reporting.add(id);
   }
 
   /** Agents for which a runner speaks, although none listens. */
-  reportingAway(): string[] {
-    return [...this.#reporting].filter((id) => this.see(id).connection === 'away');
+  reportingWhileAway(): string[] {
+    return [...this.#reporting].filter((id) => this.get(id).connection === 'away');
   }
 
   /** Its row is written and told in any case. */
   announce(id: string): AgentSummary {
     this.#announced.add(id);
-    return this.see(id);
+    return this.get(id);
   }
 
   /** Whether an agent's status is, word for word, the last one it sent. */
-  hasSaid(id: string, status: AgentSummary['status']): boolean {
-    const before = this.see(id).status;
+  repeatsStatus(id: string, status: AgentSummary['status']): boolean {
+    const before = this.get(id).status;
     return before !== null && JSON.stringify(before) === JSON.stringify(status);
   }
 
   /** The agents to write, each with a position of its own. */
-  changed(nextPosition: () => number): AgentSummary[] {
+  changes(nextPosition: () => number): AgentSummary[] {
     return [...this.#seen.values()]
       .filter((agent) => this.#isToTell(agent))
       .map((agent) => ({
@@ -81,7 +81,7 @@ export class AgentLedger {
   }
 
   /** The agents for which only the time they were seen is stored, without telling anybody. */
-  stillThere(): string[] {
+  seenOnly(): string[] {
     if (!this.#isSignOfLife) return [];
     return [...this.#seen.values()]
       .filter((agent) => !this.#isToTell(agent) && this.#seenAgoMs(agent) >= SEEN_NOTE_MS)

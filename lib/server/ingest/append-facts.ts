@@ -1,11 +1,11 @@
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import type { WriteTransaction } from '@/db/writes';
-import { scopeOf } from './collect-scope';
+import { collectScope } from './collect-scope';
 import { commitBatch } from './commit-batch';
 import type { AgentFact, EventFact } from './facts';
-import type { JudgedRecord } from './validate-record';
-import { judgeRecord } from './validate-record';
+import type { ValidatedRecord } from './validate-record';
+import { validateRecord } from './validate-record';
 
 /** The server has only one epoch: its facts need no fencing, because nobody sends them. */
 const EPOCH = 1;
@@ -31,13 +31,13 @@ export async function appendFacts(
   // On a server, several append at once: none of them knows the others' numbers, but no two take the same positions.
   const lastSeq = Math.max(Number(rows[0]?.last_seq ?? 0), await transaction.position());
   const source = { id: SERVER_PRODUCER_ID, epoch: EPOCH };
-  const records = facts.map((fact, index): JudgedRecord => {
+  const records = facts.map((fact, index): ValidatedRecord => {
     const seq = lastSeq + 1 + index;
-    if ('kind' in fact) return { raw: { seq }, judgement: { taken: true, record: fact } };
+    if ('kind' in fact) return { raw: { seq }, validation: { isValid: true, record: fact } };
     const raw = { seq, kind: 'event', occurredAt: receivedAt, ...fact };
-    return { raw, judgement: judgeRecord(raw, false) };
+    return { raw, validation: validateRecord(raw, false) };
   });
-  const scope = await scopeOf(source, records);
+  const scope = await collectScope(source, records);
   const batch = { source, records, scope, reach: EVERYTHING, aliasSecret: null, receivedAt };
   const outcome = await commitBatch(transaction, batch, 0);
   if (outcome.kind !== 'answered' || outcome.answer.rejected.length > 0) {

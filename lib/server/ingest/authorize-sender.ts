@@ -6,7 +6,7 @@ import { reachesAgent, type Scope } from '@interlude/protocol/scope';
 import { columnText } from '@/db/table-rows';
 import type { Principal } from '@/lib/server/access/principal';
 import type { RawRecord } from './parse-request';
-import { type Judgement, rejection } from './validate-record';
+import { rejection, type Validation } from './validate-record';
 
 /**
  * What a sender may speak for: its own outboxes, its own agents, and nothing in the server's name.
@@ -35,7 +35,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws AppError `forbidden` for an outbox of somebody else */
-export function requireProducer(reach: Scope, { id }: Pick<ProducerRef, 'id'>): void {
+export function authorizeProducer(reach: Scope, { id }: Pick<ProducerRef, 'id'>): void {
   if (!isOwnProducer(reach, columnText(id))) throw foreignProducer(id);
 }
 
@@ -55,28 +55,28 @@ function isOwnProducer(reach: Scope, id: string): boolean {
   return reach.ids.some((agentId) => id === agentId || id.startsWith(`${agentId}/`));
 }
 
-/** The judgement of a record with regard to who sends it. */
-export function withinReach(
+/** The validation of a record with regard to who sends it. */
+export function authorizeRecord(
   { role, scope }: Pick<Principal, 'role' | 'scope'>,
   raw: RawRecord,
-  judgement: Judgement,
-): Judgement {
+  validation: Validation,
+): Validation {
   if (scope.kind !== 'everything') {
-    const agentId = judgement.taken ? judgement.record.agentId : judgement.agentId;
+    const agentId = validation.isValid ? validation.record.agentId : validation.agentId;
     if (agentId === null || !reachesAgent(scope, columnText(agentId))) {
-      const why = judgement.taken
+      const why = validation.isValid
         ? rejection(raw, 'agent_of_another_token', 'This token is not for the agent that the record names.')
-        : judgement;
-      return { ...why, agentId: ownAgent(scope), sessionId: null };
+        : validation;
+      return { ...why, agentId: agentOfScope(scope), sessionId: null };
     }
   }
-  if (role !== 'runner' || !judgement.taken || judgement.record.kind !== 'event') return judgement;
-  const name = customName(judgement.record.event);
-  if (name === null || !RESERVED.has(name)) return judgement;
+  if (role !== 'runner' || !validation.isValid || validation.record.kind !== 'event') return validation;
+  const name = customName(validation.record.event);
+  if (name === null || !RESERVED.has(name)) return validation;
   return rejection(raw, 'reserved_name', `Only the server writes ${name}.`);
 }
 
 /** Where the sender's operators look for what went wrong. */
-function ownAgent(scope: Scope): string | null {
+function agentOfScope(scope: Scope): string | null {
   return scope.kind === 'agents' && scope.prefixes.length === 0 ? (scope.ids[0] ?? null) : null;
 }

@@ -8,7 +8,7 @@ import { columnText } from '@/db/table-rows';
 import type { AgentLog, BatchRows, InsightRow, LogLineRow } from '@/lib/server/event-log/batch-rows';
 
 /** The log lines of a batch, each with its number in its agent's log, and the extent of those logs after it. */
-export class LogTally {
+export class BatchLog {
   readonly lines: LogLineRow[] = [];
   readonly #stored: ReadonlyMap<string, AgentLog>;
   readonly #logs = new Map<string, AgentLog>();
@@ -71,7 +71,7 @@ export function insightRow(
 }
 
 /** Drops signals of an agent beyond the number that is kept, so that a batch never replaces more than that at once. */
-export function keptInsights(rows: readonly InsightRow[]): InsightRow[] {
+export function limitSignals(rows: readonly InsightRow[]): InsightRow[] {
   const signals = new Map<string, number>();
   const kept = rows.toReversed().filter(({ agentId, isFailure: wantsLook }) => {
     if (wantsLook) return true;

@@ -6,21 +6,21 @@ import type { StatusTold } from '@interlude/protocol/projections/status-told';
 import type { Arrangement, Obligation, Task } from '@interlude/protocol/read-models';
 import { isOfHook } from '@interlude/protocol/signals';
 import type { EventRow, InsightRow, SessionChange, SessionMemory } from '@/lib/server/event-log/batch-rows';
-import type { BatchState, SaidRow } from '@/lib/server/event-log/read-batch-state';
+import type { BatchState, PartRow } from '@/lib/server/event-log/read-batch-state';
 import { DerivedRequests, type RequestMemory } from './derived-requests';
 
-function nothingNew(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'startedAt' | 'requests'> {
+function emptyBatch(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'startedAt' | 'requests'> {
   return {
     failures: NO_FAILURES,
     quarantined: 0,
     markedUpTo: 0,
-    isHeard: false,
-    isDue: false,
+    isActive: false,
+    isStateDue: false,
     usualSilenceMs: null,
     arrangement: null,
     wakeRule: null,
     entries: [],
-    told: [],
+    statuses: [],
     statusKey: null,
     listsKey: null,
     end: null,
@@ -58,7 +58,7 @@ export class BatchSessions {
     const { agentId, startedAt } = before.summary;
     const { markedUpTo = 0, statusKey = null, listsKey = null, end = before.hasEnded ? 'told' : null } = before.memory;
     const known = { statusKey, listsKey, end, markedUpTo };
-    return this.#remember({ id, agentId, before, startedAt, ...nothingNew(), ...known });
+    return this.#remember({ id, agentId, before, startedAt, ...emptyBatch(), ...known });
   }
 
   /**
@@ -67,7 +67,7 @@ export class BatchSessions {
    * @param failures what it counts from, if it begins now
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
-    return this.find(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, ...nothingNew(), failures });
+    return this.find(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, ...emptyBatch(), failures });
   }
 
   /** Whether the agent has any session but this one. */
@@ -141,16 +141,16 @@ export interface SessionBatch {
   /** The position of the newest failure that ever marked it. */
   markedUpTo: number;
   /** Its states according to status records, each with the counter when the record came. */
-  told: { position: number; status: StatusTold }[];
+  statuses: { position: number; status: StatusTold }[];
   /** State and lists of the last status record; null if the same record may be news by now. */
   statusKey: string | null;
   listsKey: string | null;
   /** How its log has the end of its process; null if it has none, or the process is back. */
   end: NonNullable<SessionMemory['end']> | null;
   /** The agent itself said something about it in this batch, if only that it is still there. */
-  isHeard: boolean;
+  isActive: boolean;
   /** Time may have changed its state. */
-  isDue: boolean;
+  isStateDue: boolean;
   /** The 99th percentile of its kind's silences; null where it was not computed. */
   usualSilenceMs: number | null;
   /** Messages to which a reply is owed for too long by now. */
@@ -167,7 +167,7 @@ export interface SessionBatch {
 export interface Stored {
   tasks: readonly Task[];
   obligations: readonly Obligation[];
-  said: readonly SaidRow[];
+  said: readonly PartRow[];
   /** The id by which its runner knows it, where that is another. */
   alias: string | null;
   /** The counter before the batch: rows up to it are in the database. */
@@ -179,13 +179,13 @@ export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
 /** Failures that nobody has seen, by the session they name; null for those that name none. */
 export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
 
-function sumOf(...tallies: readonly FailureTally[]): FailureTally {
+function addTallies(...tallies: readonly FailureTally[]): FailureTally {
   return tallies.reduce((sum, { all, other }) => ({ all: sum.all + all, other: sum.other + other }), NO_FAILURES);
 }
 
 /** What a failure adds to a session. */
-export function markWith(session: SessionBatch, row: InsightRow): void {
-  session.failures = sumOf(session.failures, tallyOf(row));
+export function addFailure(session: SessionBatch, row: InsightRow): void {
+  session.failures = addTallies(session.failures, tallyOf(row));
   session.markedUpTo = row.position;
 }
 
@@ -194,24 +194,24 @@ export function markWith(session: SessionBatch, row: InsightRow): void {
  * later; else to its own unseen failures and those around all sessions. The latter may be from before it began or while
  * it was done, so its marks never grow by this.
  */
-export function unmark(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
+export function removeSeenFailures(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
   if (session.before === null) return;
   const { insightCount, otherFailureCount } = session.before.summary;
-  const marks = sumOf(session.failures, { all: insightCount, other: otherFailureCount });
-  const around = sumOf(unseen.get(session.id) ?? NO_FAILURES, unseen.get(null) ?? NO_FAILURES);
+  const marks = addTallies(session.failures, { all: insightCount, other: otherFailureCount });
+  const around = addTallies(unseen.get(session.id) ?? NO_FAILURES, unseen.get(null) ?? NO_FAILURES);
   const left = upTo >= session.markedUpTo ? NO_FAILURES : around;
-  session.failures = sumOf(session.failures, {
+  session.failures = addTallies(session.failures, {
     all: Math.min(left.all, marks.all) - marks.all,
     other: Math.min(left.other, marks.other) - marks.other,
   });
 }
 
 /** Failures that name no session, by agent. At the end, each counts once in every session of its agent. */
-export class FailuresAround {
+export class UnassignedFailures {
   readonly #tallies = new Map<string, FailureTally & { last: number }>();
 
   note(row: InsightRow): void {
-    const tally = sumOf(this.#of(row.agentId), tallyOf(row));
+    const tally = addTallies(this.#of(row.agentId), tallyOf(row));
     this.#tallies.set(row.agentId, { ...tally, last: row.position });
   }
 
@@ -224,7 +224,7 @@ export class FailuresAround {
   markIn(sessionsOf: (agentId: string) => Iterable<SessionBatch>): void {
     for (const [agentId, { last, ...tally }] of this.#tallies) {
       for (const session of sessionsOf(agentId)) {
-        session.failures = sumOf(session.failures, tally);
+        session.failures = addTallies(session.failures, tally);
         session.markedUpTo = Math.max(session.markedUpTo, last);
       }
     }

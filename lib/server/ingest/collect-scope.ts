@@ -5,25 +5,25 @@ import { obligationsTouchedBy } from '@interlude/protocol/projections/obligation
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { startsWithoutCause, touchesEveryTask } from '@interlude/protocol/projections/tasks';
 import { isFailure } from '@interlude/protocol/signals';
-import { Pace } from '@/db/yield-to-loop';
-import { BatchScope, saidKey } from '@/lib/server/event-log/batch-scope';
-import { heardStatus } from './parse-status';
-import { tasksSpokenOf } from './task-router';
-import type { JudgedRecord } from './validate-record';
+import { Yielder } from '@/db/yield-to-loop';
+import { BatchScope, partKey } from '@/lib/server/event-log/batch-scope';
+import { parseStatus } from './parse-status';
+import { mentionedTasks } from './task-router';
+import type { ValidatedRecord } from './validate-record';
 
 /** What a batch may touch. Others get their turns meanwhile, however much it is. */
-export async function scopeOf(source: ProducerRef, records: readonly JudgedRecord[]): Promise<BatchScope> {
+export async function collectScope(source: ProducerRef, records: readonly ValidatedRecord[]): Promise<BatchScope> {
   const scope = new BatchScope(source.id);
   const snapshots = { left: MAX_SNAPSHOT_PARTS };
-  await new Pace().each(records, ({ judgement }) => {
-    const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
-    const isLog = judgement.taken && judgement.record.kind === 'log';
+  await new Yielder().each(records, ({ validation }) => {
+    const about: { agentId: string | null; sessionId?: unknown } = validation.isValid ? validation.record : validation;
+    const isLog = validation.isValid && validation.record.kind === 'log';
     if (about.agentId !== null) scope.agentIds.add(about.agentId);
     if (typeof about.sessionId === 'string' && !isLog) scope.addName(about.sessionId, about.agentId);
-    if (typeof about.sessionId === 'string' && about.agentId === null) scope.straysOf.add(about.sessionId);
-    if (!judgement.taken) return;
-    if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, judgement.record.agentId);
-    const { record } = judgement;
+    if (typeof about.sessionId === 'string' && about.agentId === null) scope.agentlessSessionIds.add(about.sessionId);
+    if (!validation.isValid) return;
+    if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, validation.record.agentId);
+    const { record } = validation;
     switch (record.kind) {
       case 'event':
         addEvent(scope, record, snapshots);
@@ -37,7 +37,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
       case 'lost':
         if (record.sessionId !== undefined) return;
         scope.allProducerSessions = true;
-        scope.openSessionsOf.add(record.agentId);
+        scope.openSessionAgentIds.add(record.agentId);
         return;
       case 'state-due':
       case 'session-arranged':
@@ -65,7 +65,7 @@ export async function scopeOf(source: ProducerRef, records: readonly JudgedRecor
 }
 
 function addStatus(scope: BatchScope, record: StatusRecord): void {
-  const told = record.sessionId === undefined ? null : heardStatus(record);
+  const told = record.sessionId === undefined ? null : parseStatus(record);
   if (record.sessionId === undefined || told === null) return;
   const keys = scope.statusKeys.get(record.sessionId) ?? { told: new Set(), listed: new Set() };
   scope.statusKeys.set(record.sessionId, keys);
@@ -77,17 +77,17 @@ function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {
   scope.logAgentIds.add(agentId);
   const insight = readInsight(log.insight);
   if (insight?.session?.id) scope.addName(insight.session.id, agentId);
-  else if (insight?.session === null && isFailure(insight, log.level)) scope.openSessionsOf.add(agentId);
+  else if (insight?.session === null && isFailure(insight, log.level)) scope.openSessionAgentIds.add(agentId);
 }
 
 function addEvent(scope: BatchScope, { agentId, sessionId, event }: EventRecord, snapshots: { left: number }): void {
   for (const { id, text } of partsWithin(snapshots, event)) {
-    scope.addSaid(saidKey(sessionId, id), { sessionId, id, length: text.length });
+    scope.addPart(partKey(sessionId, id), { sessionId, id, length: text.length });
   }
   const { messageIds, settles } = obligationsTouchedBy(event);
   for (const id of messageIds) scope.addMessage(sessionId, id);
-  if (settles) scope.owedIn.add(sessionId);
+  if (settles) scope.obligationSessionIds.add(sessionId);
   if (touchesEveryTask(event)) scope.endedSessionIds.add(sessionId);
-  if (startsWithoutCause(event)) scope.wokenSessionIds.add(sessionId);
-  for (const { id, runId } of tasksSpokenOf(event)) scope.addTask({ agentId, sessionId, taskId: id, runId });
+  if (startsWithoutCause(event)) scope.causelessSessionIds.add(sessionId);
+  for (const { id, runId } of mentionedTasks(event)) scope.addTask({ agentId, sessionId, taskId: id, runId });
 }

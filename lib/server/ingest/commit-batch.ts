@@ -6,16 +6,16 @@ import { reachesAgent } from '@interlude/protocol/scope';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { isInputsFault } from '@/db/database-error';
 import type { WriteTransaction } from '@/db/writes';
-import { nextTurn } from '@/db/yield-to-loop';
+import { yieldToLoop } from '@/db/yield-to-loop';
 import { appendBatch } from '@/lib/server/event-log/append-batch';
 import type { BatchScope } from '@/lib/server/event-log/batch-scope';
 import { commitProducer } from '@/lib/server/event-log/producer-state';
 import { type BatchState, readBatchState, readQuarantined } from '@/lib/server/event-log/read-batch-state';
-import { scopeOf } from './collect-scope';
+import { collectScope } from './collect-scope';
 import { planBatch } from './plan-batch';
-import { type AliasedBatch, type AliasedIds, aliasedIn, renamed, storeAliases } from './session-aliases';
+import { type AliasedBatch, type AliasedIds, renameSessions, resolveAliases, storeAliases } from './session-aliases';
 import type { Opening } from './stamp-requests';
-import { type JudgedRecord, rejection } from './validate-record';
+import { rejection, type ValidatedRecord } from './validate-record';
 
 export type CommitOutcome =
   /** `sessionByAlias`: the ids of sessions that the sender knows by an alias. */
@@ -36,8 +36,8 @@ export interface Batch extends AliasedBatch {
  */
 export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
   const found = await readBatchState(transaction, sent.scope);
-  const sessionByAlias = aliasedIn(sent, found);
-  const { records, scope } = await renamed(sent, sessionByAlias);
+  const sessionByAlias = resolveAliases(sent, found);
+  const { records, scope } = await renameSessions(sent, sessionByAlias);
   // Also if nothing was renamed: the response time would reveal whether an id is in use.
   const isReadAgain = sessionByAlias.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
   const state = isReadAgain ? await readBatchState(transaction, scope) : found;
@@ -52,7 +52,7 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const outcome = commitProducer(stored, source, seqs, receivedAt);
   if (outcome.kind !== 'taken') return outcome;
   const { lastSeq } = outcome;
-  const fresh = outcome.fresh.map((index) => records[index] as JudgedRecord);
+  const fresh = outcome.fresh.map((index) => records[index] as ValidatedRecord);
   const duplicates = records.length - fresh.length;
   const before = state.producer ?? NEW_PRODUCER;
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
@@ -114,7 +114,7 @@ export function isRefusal(error: unknown): boolean {
  *
  * @param commit takes a part, or throws
  */
-export async function commitApart(
+export async function commitInParts(
   transaction: WriteTransaction,
   batch: Batch,
   gaps: number,
@@ -141,7 +141,7 @@ export async function commitApart(
   /** @returns null if it was refused, and undone */
   async function attempt(some: Batch, gapCount: number): Promise<CommitOutcome | null> {
     // others go first: a search like this can wait
-    await nextTurn();
+    await yieldToLoop();
     await transaction.execute('SAVEPOINT apart');
     try {
       const outcome = await commit(transaction, some, gapCount);
@@ -157,20 +157,20 @@ export async function commitApart(
   }
 }
 
-async function partOf(batch: Batch, records: readonly JudgedRecord[]): Promise<Batch> {
-  return { ...batch, records, scope: await scopeOf(batch.source, records) };
+async function partOf(batch: Batch, records: readonly ValidatedRecord[]): Promise<Batch> {
+  return { ...batch, records, scope: await collectScope(batch.source, records) };
 }
 
-function setAside({ raw, judgement }: JudgedRecord): JudgedRecord & { judgement: { taken: false } } {
-  return { raw, judgement: judgement.taken ? rejection(raw, 'not_storable', MESSAGE) : judgement };
+function setAside({ raw, validation }: ValidatedRecord): ValidatedRecord & { validation: { isValid: false } } {
+  return { raw, validation: validation.isValid ? rejection(raw, 'not_storable', MESSAGE) : validation };
 }
 
 /** The beginning of the record's JSON, without an owner, for a database that can't hold it whole or where it belongs. */
-function beginningOf(record: JudgedRecord): JudgedRecord {
-  const { raw, judgement } = setAside(record);
+function beginningOf(record: ValidatedRecord): ValidatedRecord {
+  const { raw, validation } = setAside(record);
   const json = JSON.stringify(raw);
   const kept = { seq: raw.seq, length: json.length, beginning: cutText(json, KEPT_LENGTH) };
-  return { raw: kept, judgement: { ...judgement, agentId: null, sessionId: null } };
+  return { raw: kept, validation: { ...validation, agentId: null, sessionId: null } };
 }
 
 function joined(first: CommitOutcome & { kind: 'answered' }, second: CommitOutcome): CommitOutcome {

@@ -7,9 +7,9 @@ import { positionToNumber } from '@interlude/protocol/position';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
 import type { Obligation } from '@interlude/protocol/read-models';
-import type { Pace } from '@/db/yield-to-loop';
-import { MOST_SAID_ROWS } from '@/lib/server/event-log/batch-lookups';
-import type { SaidRow } from '@/lib/server/event-log/read-batch-state';
+import type { Yielder } from '@/db/yield-to-loop';
+import { MAX_ROWS_PER_PART } from '@/lib/server/event-log/batch-lookups';
+import type { PartRow } from '@/lib/server/event-log/read-batch-state';
 
 /**
  * The texts, thoughts and calls that a session has shown, as far as its snapshots may repeat them. Bounded by the rows that
@@ -28,17 +28,17 @@ export class KnownParts {
    * @param removedUpTo the turns that began up to here are gone; 0 if none is
    */
   static async of(
-    rows: readonly SaidRow[],
+    rows: readonly PartRow[],
     obligations: readonly Obligation[],
-    pace: Pace,
+    yielder: Yielder,
     removedUpTo = 0,
   ): Promise<KnownParts> {
     const known = new KnownParts(obligations);
     const counts = new Map<string, number>();
     for (const { entityId } of rows) counts.set(entityId, (counts.get(entityId) ?? 0) + 1);
-    await pace.each(rows, ({ entityId, type, position, turnId: toldIn, payload }) => {
+    await yielder.each(rows, ({ entityId, type, position, turnId: toldIn, payload }) => {
       const at = { position, turnId: position > removedUpTo ? toldIn : null };
-      const isAll = (counts.get(entityId) ?? 0) < MOST_SAID_ROWS;
+      const isAll = (counts.get(entityId) ?? 0) < MAX_ROWS_PER_PART;
       known.#take(entityId, payload === null ? { type } : JSON.parse(payload), at, isAll ? '' : null);
       const cut =
         payload === null && !type.endsWith('_END') ? known.get(`${streamedKind(type)} ${entityId}`) : undefined;
@@ -60,7 +60,7 @@ export class KnownParts {
    * none is known, those up to the last that was removed.
    */
   firstLeft(parts: readonly SnapshotPart[], lastId: string | undefined): number {
-    const known = parts.findIndex((part) => this.get(keyOf(part)) !== undefined);
+    const known = parts.findIndex((part) => this.get(partKey(part)) !== undefined);
     return known >= 0 ? known : parts.findLastIndex(({ id }) => id === lastId) + 1;
   }
 
@@ -71,12 +71,15 @@ export class KnownParts {
    * @returns `turnId` null: where the snapshot stands; `sameAs`: key of the part that it repeats, so that it is not shown;
    *   `id` under which it is written, if that is not its own
    */
-  placeFor(part: SnapshotPart, twins: Twins): { turnId: string | null; sameAs?: string; id?: string } | undefined {
+  placeFor(
+    part: SnapshotPart,
+    twins: PartMatches,
+  ): { turnId: string | null; sameAs?: string; id?: string } | undefined {
     const { kind, id, text } = part;
-    const known = this.get(keyOf(part));
+    const known = this.get(partKey(part));
     // A message that came with the input of a run is not in the log under its own id.
     if (known === undefined && kind === 'text' && this.#owed.has(id)) return undefined;
-    const twin = known === undefined ? twins.get(keyOf(part)) : this.get(known.sameAs ?? '');
+    const twin = known === undefined ? twins.get(partKey(part)) : this.get(known.sameAs ?? '');
     if (kind === 'result' && twin !== undefined) {
       if (twin.result !== null) return undefined;
       return { turnId: twin.turnId, id: twin.key.slice('tool '.length) };
@@ -97,7 +100,7 @@ export class KnownParts {
   }
 
   /** @param before the text before the part's first known row; null if that is unknown */
-  #take(id: string | null, event: AgUiEvent, at: Stand, before: string | null): void {
+  #take(id: string | null, event: AgUiEvent, at: PartPlace, before: string | null): void {
     const inInput = event.type === 'RUN_STARTED' ? inputUserMessages(event) : [];
     for (const said of inInput) this.#begin(`text ${said.id}`, { ...at, text: said.text, by: 'user' });
     const { ofSnapshot, whole } = interludeOf(event);
@@ -131,7 +134,7 @@ function kindOf(key: string) {
   return (['text', 'reasoning', 'tool'] as const).find((kind) => key.startsWith(`${kind} `));
 }
 
-type Stand = Pick<KnownPart, 'position' | 'turnId'>;
+type PartPlace = Pick<KnownPart, 'position' | 'turnId'>;
 
 /** A text, thought or call that a session has shown. */
 interface KnownPart {
@@ -150,66 +153,66 @@ interface KnownPart {
 }
 
 /** Known parts that the parts of a snapshot repeat under ids of their own, by the keys of the latter. */
-type Twins = ReadonlyMap<string, KnownPart>;
+type PartMatches = ReadonlyMap<string, KnownPart>;
 
 /**
  * Finds the parts of a snapshot that are known under another id: some servers stream an answer under one id and list it
  * under another. A part with an unknown id repeats a known one of the same role with the same words, unless the snapshot
  * itself lists that one. Both lists are matched from their ends, in order.
  */
-export async function twinsOf(
+export async function matchParts(
   parts: readonly SnapshotPart[],
   known: { get: (key: string) => KnownPart | undefined; all: () => Iterable<KnownPart> },
-  pace: Pace,
-): Promise<Twins> {
+  yielder: Yielder,
+): Promise<PartMatches> {
   const twins = new Map<string, KnownPart>();
-  const unknown = parts.filter((part) => part.kind !== 'result' && known.get(keyOf(part)) === undefined);
+  const unknown = parts.filter((part) => part.kind !== 'result' && known.get(partKey(part)) === undefined);
   if (unknown.length === 0) return twins;
-  const sizes = new Set(unknown.map((part) => sizeOf(keyOf(part), speakerOf(part), part.text)));
-  const named = new Set(parts.flatMap((part) => [keyOf(part), known.get(keyOf(part))?.sameAs ?? '']));
+  const sizes = new Set(unknown.map((part) => sizeKey(partKey(part), authorOf(part), part.text)));
+  const named = new Set(parts.flatMap((part) => [partKey(part), known.get(partKey(part))?.sameAs ?? '']));
   const alike = new Map<string, KnownPart[]>();
-  const newest: { person: Stand | null; agent: Stand | null } = { person: null, agent: null };
-  await pace.each(known.all(), (one) => {
+  const newest: { person: PartPlace | null; agent: PartPlace | null } = { person: null, agent: null };
+  await yielder.each(known.all(), (one) => {
     const { key, turnId, text, sameAs, by } = one;
     if (turnId === null || turnId.startsWith('task:') || sameAs !== undefined) return;
     const who = by === 'user' ? 'person' : 'agent';
     if (one.position > (newest[who]?.position ?? 0)) newest[who] = one;
     if (text === null) return;
-    if (!named.has(key) && sizes.has(sizeOf(key, by, text))) addTo(alike, wordsOf(key, by, text), one);
+    if (!named.has(key) && sizes.has(sizeKey(key, by, text))) addTo(alike, contentKey(key, by, text), one);
   });
   for (const candidates of alike.values()) candidates.sort((a, b) => a.position - b.position);
   // A match stands behind the last known part before it, and before the next known or matched part.
-  let previous: Stand = { position: 0, turnId: null };
-  const lowest = new Map<SnapshotPart, Stand>();
+  let previous: PartPlace = { position: 0, turnId: null };
+  const lowest = new Map<SnapshotPart, PartPlace>();
   // Of a part with two ids, that of the first, if it is loaded.
   const standOf = (part: SnapshotPart) => {
-    const one = part.kind === 'result' ? undefined : known.get(keyOf(part));
+    const one = part.kind === 'result' ? undefined : known.get(partKey(part));
     return one?.sameAs === undefined ? one : known.get(one.sameAs);
   };
-  await pace.each(parts, (part) => {
+  await yielder.each(parts, (part) => {
     lowest.set(part, previous);
     previous = standOf(part) ?? previous;
   });
-  let next: Stand | null = null;
-  await pace.each(parts.toReversed(), (part) => {
+  let next: PartPlace | null = null;
+  await yielder.each(parts.toReversed(), (part) => {
     next = standOf(part) ?? next;
-    if (known.get(keyOf(part)) !== undefined || part.kind === 'result') return;
-    const by = speakerOf(part);
-    const found = takeTwin(alike.get(wordsOf(keyOf(part), by, part.text)) ?? [], {
+    if (known.get(partKey(part)) !== undefined || part.kind === 'result') return;
+    const by = authorOf(part);
+    const found = takeMatch(alike.get(contentKey(partKey(part), by, part.text)) ?? [], {
       lower: lowest.get(part) ?? previous,
       next,
       // A person's message stands in the turn of its answer, and the last part in the newest turn.
       turnId: by === 'user' ? (next ?? newest.person)?.turnId : next === null ? newest.agent?.turnId : null,
     });
     if (found === null) return;
-    twins.set(keyOf(part), found);
+    twins.set(partKey(part), found);
     next = found;
   });
   return twins;
 }
 
 /** Key of a part, which a call shares with its result. */
-function keyOf({ kind, id }: SnapshotPart): string {
+function partKey({ kind, id }: SnapshotPart): string {
   return `${kind === 'call' || kind === 'result' ? 'tool' : kind} ${id}`;
 }
 
@@ -219,9 +222,9 @@ function keyOf({ kind, id }: SnapshotPart): string {
  * @param candidates in the order of the log
  * @param turnId the turn it must belong to; candidates outside of turns fit, too
  */
-function takeTwin(
+function takeMatch(
   candidates: KnownPart[],
-  { lower, next, turnId }: { lower: Stand; next: Stand | null; turnId: string | null | undefined },
+  { lower, next, turnId }: { lower: PartPlace; next: PartPlace | null; turnId: string | null | undefined },
 ): KnownPart | null {
   for (let twin = candidates.at(-1); twin !== undefined; twin = candidates.at(-1)) {
     if (twin.position <= lower.position && twin.turnId !== lower.turnId) return null;
@@ -234,18 +237,18 @@ function takeTwin(
   return null;
 }
 
-function speakerOf({ fields: { role, toolCallName } }: SnapshotPart): string {
+function authorOf({ fields: { role, toolCallName } }: SnapshotPart): string {
   return textOf(role) ?? textOf(toolCallName) ?? '';
 }
 
 /** Key that equal parts share. Servers format arguments and trailing whitespace differently. */
-function wordsOf(key: string, by: string, text: string): string {
+function contentKey(key: string, by: string, text: string): string {
   const args = key.startsWith('tool ') ? parseJson(text === '' ? '{}' : text) : null;
-  return JSON.stringify([sizeOf(key, by, text), args ?? text.trim()]);
+  return JSON.stringify([sizeKey(key, by, text), args ?? text.trim()]);
 }
 
 /** The cheap part of that key. */
-function sizeOf(key: string, by: string, text: string): string {
+function sizeKey(key: string, by: string, text: string): string {
   const kind = key.slice(0, key.indexOf(' '));
   return `${kind} ${by} ${kind === 'tool' ? '' : text.trim().length}`;
 }

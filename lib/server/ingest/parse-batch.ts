@@ -9,7 +9,7 @@ import {
 } from '@interlude/protocol/json-measure';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
 import { mayHaveHalves } from '@interlude/protocol/well-formed';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-request';
 
 export interface ParsedBatch {
@@ -32,12 +32,12 @@ const SCANNED_AT_ONCE = 64 * 1024;
  *
  * @throws AppError `malformed` that says where
  */
-export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedBatch> {
+export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<ParsedBatch> {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const scan = new BatchScan(bytes);
   while (!scan.isOver) {
     scan.go(SCANNED_AT_ONCE);
-    await pace.rest();
+    await yielder.rest();
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
@@ -50,16 +50,16 @@ export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedB
   let hasHalves = frame.hasHalves;
   for (const { start, end, isWide } of pieces(list)) {
     const text = isWide
-      ? await withTexts(bytes.subarray(start, end), pace)
+      ? await withTexts(bytes.subarray(start, end), yielder)
       : `[${decodeUtf8(bytes.subarray(start, end))}]`;
     hasHalves ||= mayHaveHalves(text);
-    await pace.rest();
+    await yielder.rest();
     if (isWide) {
       const record = parseJsonText(text);
       tooWide.add(record);
       records.push(record);
     } else for (const record of parseJsonText(text) as unknown[]) records.push(record);
-    await pace.rest();
+    await yielder.rest();
   }
   (frame.value as { records: unknown }).records = records;
   return { value: frame.value, hasHalves, tooWide };
@@ -200,12 +200,12 @@ class BatchScan {
 }
 
 /** The JSON of a record with every object and list replaced by its JSON as text. It may be as large as a request. */
-async function withTexts(bytes: Uint8Array, pace: Pace): Promise<string> {
+async function withTexts(bytes: Uint8Array, yielder: Yielder): Promise<string> {
   let [depth, copied, begun, values, rested] = [0, 0, 0, 0, 0];
   const parts: string[] = [];
   for (let index = 0; index < bytes.length; index += 1) {
     if (index - rested >= SCANNED_AT_ONCE) {
-      await pace.rest();
+      await yielder.rest();
       rested = index;
     }
     const byte = bytes[index];
@@ -218,9 +218,9 @@ async function withTexts(bytes: Uint8Array, pace: Pace): Promise<string> {
       depth -= 1;
       if (depth !== 1) continue;
       parts.push(decodeUtf8(bytes.subarray(copied, begun)));
-      await pace.rest();
+      await yielder.rest();
       parts.push(JSON.stringify(decodeUtf8(bytes.subarray(begun, index + 1))));
-      await pace.rest();
+      await yielder.rest();
       copied = index + 1;
     }
   }

@@ -3,7 +3,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { measureJson } from '@interlude/protocol/json-measure';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
 import type * as z from 'zod';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 
 /** A record before it is judged: only its `seq` is certain. */
 export type RawRecord = { seq: number; [field: string]: unknown };
@@ -14,12 +14,12 @@ export type RawRecord = { seq: number; [field: string]: unknown };
  */
 export async function parseRequest(
   body: unknown,
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<{ producer: ProducerRef; records: RawRecord[] }> {
   const parsed = ingestRequestSchema.safeParse(body);
   if (!parsed.success) throw invalid(parsed.error);
   const { producer, records } = parsed.data;
-  const raws = await pace.map(records, (record, index) => {
+  const raws = await yielder.map(records, (record, index) => {
     const head = rawRecordSchema.safeParse(record);
     if (!head.success) throw invalid(head.error, ['records', index]);
     return record as RawRecord;

@@ -9,12 +9,12 @@ import { comparePositions } from '@interlude/protocol/position';
 import { type StatusTold, statusTold } from '@interlude/protocol/projections/status-told';
 import type { Task } from '@interlude/protocol/read-models';
 import { withInterlude } from '@interlude/protocol/with-interlude';
-import { aboutTask } from './task-router';
+import { taskFields } from './task-router';
 
 const READ = new WeakMap<StatusRecord, StatusTold | null>();
 
 /** The session's state according to a status record. Parses each record once, though two callers ask. */
-export function heardStatus(record: StatusRecord): StatusTold | null {
+export function parseStatus(record: StatusRecord): StatusTold | null {
   const known = READ.get(record);
   if (known !== undefined) return known;
   const told = statusTold(readAgentStatus(record.status), record.occurredAt);
@@ -23,7 +23,7 @@ export function heardStatus(record: StatusRecord): StatusTold | null {
 }
 
 /** The end of a session whose status record says that its process has ended: the same as its agent's `session:ended`. */
-export function endOf({ code, signal }: ProcessExit): AgUiEvent {
+export function exitEvent({ code, signal }: ProcessExit): AgUiEvent {
   const reason = signal === null ? {} : { reason: `killed by ${signal}` };
   const value = compact({ exitCode: code ?? undefined, signal: signal ?? undefined, ...reason });
   return { type: 'CUSTOM', name: CUSTOM.sessionEnded, value, metadata: { interlude: { presumed: true } } };
@@ -46,7 +46,7 @@ const INTERLUDE = { interlude: { presumed: true } } as const;
  * @param isUnreachable the record lists no tasks because its agent can't be reached
  * @returns the events to write behind the record
  */
-export function* eventsOfLists(
+export function* reconcileLists(
   { taskIds, requestIds }: NonNullable<StatusTold['lists']>,
   open: { tasks: Iterable<Task>; requestIds: readonly string[] },
   passed: readonly { payload: AgUiEvent }[] = [],
@@ -63,9 +63,9 @@ export function* eventsOfLists(
       const [, verdict] = GRAMMAR.task[state][listed.has(task.id) ? 'start' : 'presume'];
       if (verdict === 'ends') {
         const error = isUnreachable ? UNREACHABLE : UNLISTED;
-        yield about(task, CUSTOM.taskCompleted, { status: 'lost', error });
+        yield taskEvent(task, CUSTOM.taskCompleted, { status: 'lost', error });
       } else if (verdict === 'corrects' && newest.get(task.id) === task) {
-        yield about(task, CUSTOM.taskUpdated, { status: 'running' });
+        yield taskEvent(task, CUSTOM.taskUpdated, { status: 'running' });
       }
     }
   }
@@ -96,7 +96,7 @@ function newestRuns(tasks: readonly Task[]): ReadonlyMap<string, Task> {
   return newest;
 }
 
-function about(task: Task, name: string, more: object): AgUiEvent {
-  const value = { ...aboutTask(task), ...more };
+function taskEvent(task: Task, name: string, more: object): AgUiEvent {
+  const value = { ...taskFields(task), ...more };
   return { type: 'CUSTOM', name, value, metadata: INTERLUDE };
 }

@@ -3,10 +3,10 @@ import type { Placement } from '@interlude/protocol/projections/placement';
 import { aliasEvent, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
 import { placeEvents } from '@interlude/protocol/projections/turns';
 import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 import type { EventRow } from '@/lib/server/event-log/batch-rows';
 import type { SessionBatch, SessionEntry, Stored } from './batch-sessions';
-import { KnownParts, twinsOf } from './known-parts';
+import { KnownParts, matchParts } from './known-parts';
 
 /** Most events that are placed before others get a turn. */
 const PLACED_AT_ONCE = 500;
@@ -20,11 +20,11 @@ interface Placed {
 }
 
 /** Places a session's events in pieces, as `placeEvents` would place all of them; what is new in a snapshot follows it. */
-export async function placeSession(session: SessionBatch, stored: Stored, pace: Pace): Promise<Placed> {
+export async function placeSession(session: SessionBatch, stored: Stored, yielder: Yielder): Promise<Placed> {
   const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
   const { removed } = session.before?.summary ?? {};
   const removedUpTo = removed === undefined ? 0 : positionToNumber(removed.upTo);
-  const known = hasSnapshots ? await KnownParts.of(stored.said, stored.obligations, pace, removedUpTo) : null;
+  const known = hasSnapshots ? await KnownParts.of(stored.said, stored.obligations, yielder, removedUpTo) : null;
   const placed: Placed = {
     places: session.before?.places ?? NO_PLACES,
     placements: [],
@@ -44,7 +44,7 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
         placed.placements.push(placement);
         known?.see(placement);
       }
-      await pace.rest();
+      await yielder.rest();
     }
   };
   let from = 0;
@@ -54,8 +54,8 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
     from = at + 1;
     const news: SessionEntry[] = [];
     const first = removed === undefined ? 0 : known.firstLeft(snapshot.parts, removed.lastId);
-    const twins = await twinsOf(snapshot.parts, known, pace);
-    await pace.each(snapshot.parts.entries(), ([index, part]) => {
+    const twins = await matchParts(snapshot.parts, known, yielder);
+    await yielder.each(snapshot.parts.entries(), ([index, part]) => {
       if (index < first) return;
       const place = known.placeFor(part, twins);
       if (place === undefined) return;

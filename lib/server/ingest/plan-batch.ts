@@ -22,21 +22,21 @@ import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
 import { unmarked, withInterlude } from '@interlude/protocol/with-interlude';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
-import { saidKey } from '@/lib/server/event-log/batch-scope';
+import { partKey } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
-import { insightRow, keptInsights, LogTally } from './batch-log';
+import { BatchLog, insightRow, limitSignals } from './batch-log';
 import type { SessionBatch, SessionEntry } from './batch-sessions';
 import type { DerivedRoom } from './derived-requests';
 import type { AgentFact } from './facts';
 import type { RawRecord } from './parse-request';
-import { endOf, eventsOfLists, heardStatus, requestIdOf } from './parse-status';
+import { exitEvent, parseStatus, reconcileLists, requestIdOf } from './parse-status';
 import { foldOf, isAtRest } from './project-session';
-import { FleetWriter } from './read-model-writer';
+import { ReadModelWriter } from './read-model-writer';
 import type { Opening } from './stamp-requests';
-import { OWN, type TaskMention, TaskRouter, taskMention, whyParked } from './task-router';
-import { type JudgedRecord, type Judgement, rejection } from './validate-record';
+import { OWN, parkedRejection, type TaskMention, TaskRouter, taskMention } from './task-router';
+import { rejection, type ValidatedRecord, type Validation } from './validate-record';
 
 /** Most events that a batch writes for losses that name no session; beyond it only the agent counts them. */
 const MAX_LOSSES_SAID = 10_000;
@@ -61,19 +61,19 @@ export async function planBatch(
   state: BatchState,
   source: ProducerRef,
   producer: ProducerSummary,
-  records: readonly JudgedRecord[],
+  records: readonly ValidatedRecord[],
   receivedAt: number,
 ): Promise<BatchPlan> {
-  const pace = new Pace();
+  const yielder = new Yielder();
   const draft = new BatchDraft(state, producer, receivedAt);
-  await pace.each(state.taskHomes, (home) => draft.tasks.knowHome(home));
-  for (const tasks of state.tasks.values()) await pace.each(tasks, (task) => draft.tasks.knowTask(task));
-  await pace.each(records, ({ raw, judgement }) => {
-    if (judgement.taken) draft.take(judgement.record, raw);
-    else draft.quarantine(raw, judgement);
+  await yielder.each(state.taskHomes, (home) => draft.tasks.addHome(home));
+  for (const tasks of state.tasks.values()) await yielder.each(tasks, (task) => draft.tasks.addTask(task));
+  await yielder.each(records, ({ raw, validation }) => {
+    if (validation.isValid) draft.take(validation.record, raw);
+    else draft.quarantine(raw, validation);
   });
   return {
-    rows: { source, receivedAt, ...(await draft.finish(pace)) },
+    rows: { source, receivedAt, ...(await draft.finish(yielder)) },
     rejected: draft.rejected,
     openings: draft.openings,
   };
@@ -85,7 +85,7 @@ class BatchDraft {
   readonly tasks: TaskRouter;
   readonly #producer: ProducerSummary;
   readonly #receivedAt: number;
-  readonly #fleet: FleetWriter;
+  readonly #fleet: ReadModelWriter;
   readonly #isServer: boolean;
   /** The last loss that named no session: where it was written, and how many sessions were known then. */
   #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
@@ -95,21 +95,21 @@ class BatchDraft {
   readonly #lookedUp: BatchState['lookedUp'];
   readonly #derivedRoom: DerivedRoom = { left: MAX_DERIVED };
   readonly #openings: BatchState['givenUp'];
-  readonly #logs: LogTally;
+  readonly #logs: BatchLog;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
   /** How many records of an agent that name a session are in quarantine, while the session has not begun. */
-  readonly #early: EarlyRecords;
+  readonly #early: PreSessionRecords;
   #position: number;
 
   constructor(state: BatchState, producer: ProducerSummary, receivedAt: number) {
     this.#producer = { ...producer, lastSeenAt: receivedAt };
-    this.#early = new EarlyRecords(state.quarantined);
+    this.#early = new PreSessionRecords(state.quarantined);
     this.#receivedAt = receivedAt;
     this.#isServer = producer.id === SERVER_PRODUCER_ID;
-    this.#fleet = new FleetWriter(state, receivedAt, !this.#isServer);
+    this.#fleet = new ReadModelWriter(state, receivedAt, !this.#isServer);
     this.#openings = state.givenUp;
-    this.#logs = new LogTally(state.logs);
+    this.#logs = new BatchLog(state.logs);
     this.#position = state.position;
     this.#lookedUp = state.lookedUp;
     this.tasks = new TaskRouter(this.#fleet.sessions, state.position, this.#isServer);
@@ -118,7 +118,7 @@ class BatchDraft {
   take(record: IngestRecord | AgentFact, raw: RawRecord): void {
     if (isFact(record)) {
       this.#producer.accepted += 1;
-      this.#fleet.learn(record);
+      this.#fleet.applyFact(record);
       return;
     }
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
@@ -130,14 +130,14 @@ class BatchDraft {
     }
     const mention = record.kind === 'event' ? taskMention(record.event) : null;
     const owner = record.kind === 'event' && mention !== null ? this.tasks.ownerOf(record, mention) : OWN;
-    const isRepeated = record.kind === 'status' && this.#fleet.agents.hasSaid(record.agentId, record.status);
-    if (!isRepeated) this.#fleet.agents.hear(record.agentId);
+    const isRepeated = record.kind === 'status' && this.#fleet.agents.repeatsStatus(record.agentId, record.status);
+    if (!isRepeated) this.#fleet.agents.markActive(record.agentId);
     this.#seeClock(record.occurredAt);
     const session = sessionId === undefined ? null : this.#fleet.claim(sessionId, record);
     if (session !== null && known === null) this.#begin(session, record);
-    if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isHeard = true;
+    if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isActive = true;
     if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {
-      this.quarantine(raw, whyParked(raw, mention, owner), mention);
+      this.quarantine(raw, parkedRejection(raw, mention, owner), mention);
       return;
     }
     this.#producer.accepted += 1;
@@ -146,7 +146,7 @@ class BatchDraft {
     switch (record.kind) {
       case 'event':
         if (session === null) return;
-        if (this.#isServer && owner.kind === 'own') this.#fleet.unpark(record);
+        if (this.#isServer && owner.kind === 'own') this.#fleet.settleParked(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
           this.#tell(to, record, this.#isServer ? event : unmarked(event));
         }
@@ -166,7 +166,7 @@ class BatchDraft {
   /** @param task if given, parks the record: it is about this task, and nothing proves whose task that is */
   quarantine(
     raw: RawRecord,
-    { code, message, agentId, sessionId }: Judgement & { taken: false },
+    { code, message, agentId, sessionId }: Validation & { isValid: false },
     task: TaskMention | null = null,
   ): void {
     const { seq } = raw;
@@ -178,7 +178,7 @@ class BatchDraft {
     const kept = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
     this.#quarantine.push({ position: this.#next(), ...kept });
     if (known !== null) {
-      const agent = this.#fleet.agents.see(known);
+      const agent = this.#fleet.agents.get(known);
       agent.quarantinedCount += 1;
       if (parked !== null) agent.parkedCount += 1;
     }
@@ -199,8 +199,8 @@ class BatchDraft {
     this.#append(session, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.quarantined, value });
   }
 
-  async finish(pace: Pace): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
-    const { derived, foldedAway, openings, ...rows } = await this.#fleet.finish(pace, () => this.#next());
+  async finish(yielder: Yielder): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
+    const { derived, foldedAway, openings, ...rows } = await this.#fleet.finish(yielder, () => this.#next());
     this.openings.push(...openings);
     return {
       ...rows,
@@ -209,7 +209,7 @@ class BatchDraft {
       events: inOrder(this.#events, derived).filter((row) => !foldedAway.has(row)),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
-      insights: keptInsights(this.#insights),
+      insights: limitSignals(this.#insights),
       logComponents: this.#logs.components(),
       quarantine: this.#quarantine,
     };
@@ -241,7 +241,7 @@ class BatchDraft {
     const row = { position, sessionId, agentId, seq, occurredAt, entityId: null, turnId: null, event };
     this.#events.push(row);
     const entry = { position: positionFromNumber(position), occurredAt, receivedAt: this.#receivedAt, event };
-    const isTaken = (id: string) => this.#lookedUp.has(saidKey(sessionId, id));
+    const isTaken = (id: string) => this.#lookedUp.has(partKey(sessionId, id));
     const parts = partsWithin(this.#snapshotRoom, event, isTaken);
     const appended = { entry, row, parts };
     session.entries.push(appended);
@@ -255,12 +255,12 @@ class BatchDraft {
     if (insight === null) return;
     const row = insightRow(this.#position, record, insight);
     this.#insights.push(row);
-    if (row.isFailure) this.#fleet.fail(row);
+    if (row.isFailure) this.#fleet.addFailure(row);
   }
 
   /** Status records repeat themselves: only news is applied. */
   #hear(session: SessionBatch, record: StatusRecord): void {
-    const told = heardStatus(record);
+    const told = parseStatus(record);
     if (told === null) return;
     const { before } = session;
     // The same words may be a new report, if anything has happened since.
@@ -269,17 +269,17 @@ class BatchDraft {
     const isNews = told.key !== session.statusKey || (at === null && turnId === null && mayBeNew);
     const isListed = told.lists !== null && told.listsKey !== session.listsKey;
     if (!isNews && !isListed) return;
-    session.isHeard = !this.#isServer;
+    session.isActive = !this.#isServer;
     session.statusKey = told.key;
     session.listsKey = told.listsKey;
     if (isNews) {
-      session.told.push({ position: this.#position, status: told });
+      session.statuses.push({ position: this.#position, status: told });
       if (told.process === 'there') session.end = null;
     }
     if (told.isAhead) return;
     const { process } = told;
     if (isNews && process !== null && process !== 'there' && session.end === null) {
-      this.#tell(session, record, endOf(process));
+      this.#tell(session, record, exitEvent(process));
     }
     if (told.lists !== null) this.#compare(session, told.lists, record, told.unreachable !== null);
   }
@@ -299,7 +299,7 @@ class BatchDraft {
     const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };
-    for (const event of eventsOfLists(lists, open, passed, isUnreachable)) {
+    for (const event of reconcileLists(lists, open, passed, isUnreachable)) {
       if (this.#derivedRoom.left <= 0) {
         // the next record goes on with it
         session.listsKey = null;
@@ -311,18 +311,18 @@ class BatchDraft {
   }
 
   #observe({ agentId, occurredAt, status }: StatusRecord): void {
-    const agent = this.#fleet.agents.see(agentId);
-    if (!this.#fleet.agents.hasSaid(agentId, status)) agent.status = status;
+    const agent = this.#fleet.agents.get(agentId);
+    if (!this.#fleet.agents.repeatsStatus(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
     const said = readAgentStatus(status);
     if (said.kind !== undefined) agent.kind = said.kind;
-    if (said.runner !== undefined && said.everyMs !== undefined) this.#fleet.agents.report(agentId);
+    if (said.runner !== undefined && said.everyMs !== undefined) this.#fleet.agents.markReporting(agentId);
     agent.logLevel = heardLevel(agent.logLevel, said, this.#receivedAt);
   }
 
   #declare({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
     this.#producer.lost = sum(this.#producer.lost, lost.count);
-    const agent = this.#fleet.agents.see(agentId);
+    const agent = this.#fleet.agents.get(agentId);
     agent.lostCount = sum(agent.lostCount, lost.count);
     const say = (where: SessionBatch) => {
       const said = { count: lost.count, reason: lost.reason };
@@ -374,7 +374,7 @@ function sum(a: number, b: number): number {
  * How many records in quarantine name a session that has not begun: those stored before, and those of this batch. The
  * session that begins with that agent lacks them.
  */
-class EarlyRecords {
+class PreSessionRecords {
   readonly #counts: Map<string, number>;
 
   constructor(stored: readonly { sessionId: string; agentId: string; count: number }[]) {

@@ -8,21 +8,21 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { wellFormed } from '@interlude/protocol/well-formed';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Asked } from '@/lib/server/access/asked';
 import { overMeanwhile } from '@/lib/server/access/authenticate';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import type { Ended, Telemetry } from '@/lib/server/telemetry/telemetry';
 import { appendFacts } from './append-facts';
-import { foreignProducer, requireProducer, withinReach } from './authorize-sender';
-import { scopeOf } from './collect-scope';
-import { type Batch, type CommitOutcome, commitApart, commitBatch, isRefusal } from './commit-batch';
+import { authorizeProducer, authorizeRecord, foreignProducer } from './authorize-sender';
+import { collectScope } from './collect-scope';
+import { type Batch, type CommitOutcome, commitBatch, commitInParts, isRefusal } from './commit-batch';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
-import { knownAliases, rememberAliases, renamed } from './session-aliases';
+import { knownAliases, rememberAliases, renameSessions } from './session-aliases';
 import type { Opening } from './stamp-requests';
-import { judgeRecord, tooManyValues } from './validate-record';
+import { tooManyValues, validateRecord } from './validate-record';
 
 export interface IngestServer extends ServerContext {
   gaps: GapTally;
@@ -47,27 +47,31 @@ export async function postEvents(
   });
   const body = await readBody(request).finally(stop);
   if (isOver) throw overMeanwhile();
-  const pace = new Pace();
-  const { value, hasHalves, tooWide } = await parseBatch(body, pace);
-  const { producer: source, records: raws } = await parseRequest(value, pace);
+  const yielder = new Yielder();
+  const { value, hasHalves, tooWide } = await parseBatch(body, yielder);
+  const { producer: source, records: raws } = await parseRequest(value, yielder);
   if (source.id === SERVER_PRODUCER_ID) {
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
-  requireProducer(reach, source);
+  authorizeProducer(reach, source);
   // Judged as it was sent, because an id with half a character is refused, and mended before any of it is kept.
-  await pace.rest();
-  const judged = await pace.map(raws, (raw) => ({
+  await yielder.rest();
+  const judged = await yielder.map(raws, (raw) => ({
     raw,
-    judgement: withinReach(principal, raw, tooWide.has(raw) ? tooManyValues(raw) : judgeRecord(raw, mayBeLarge)),
+    validation: authorizeRecord(
+      principal,
+      raw,
+      tooWide.has(raw) ? tooManyValues(raw) : validateRecord(raw, mayBeLarge),
+    ),
   }));
-  const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
-  await pace.rest();
+  const records = hasHalves ? await yielder.map(judged, (record) => wellFormed(record)) : judged;
+  await yielder.rest();
   const { database } = server;
   const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
-  const scope = await scopeOf(source, records);
+  const scope = await collectScope(source, records);
   const sent = { source, records, scope, reach, aliasSecret, receivedAt: server.now() };
-  const batch = await renamed(sent, knownAliases(database, scope));
+  const batch = await renameSessions(sent, knownAliases(database, scope));
   const outcome = await commit(server, batch, request, body);
   if (outcome.kind === 'answered') rememberAliases(database, outcome.sessionByAlias);
   return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
@@ -95,7 +99,7 @@ async function commit(
     .catch((error) => {
       if (!isRefusal(error)) throw error;
       serverLog('warn', 'a request is refused as a whole, and taken in parts', { error });
-      return writes.run((transaction) => commitApart(transaction, batch, gaps, take), about);
+      return writes.run((transaction) => commitInParts(transaction, batch, gaps, take), about);
     })
     .catch((error) => {
       watch?.end(null);
@@ -204,8 +208,8 @@ class IngestWatch {
       const ended = endsIn(records, answer);
       if (ended.length > 0) this.#telemetry.ended(ended);
     }
-    const newest = records.at(-1)?.judgement;
-    const occurredAt = newest?.taken === true && 'occurredAt' in newest.record ? newest.record.occurredAt : null;
+    const newest = records.at(-1)?.validation;
+    const occurredAt = newest?.isValid === true && 'occurredAt' in newest.record ? newest.record.occurredAt : null;
     const tookMs = performance.now() - this.#startedAt;
     this.#telemetry.ingested?.({
       producerId: source.id,
@@ -229,9 +233,9 @@ class IngestWatch {
 function endsIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
   const told = ackedSeq - accepted - rejected.length;
   const refused = new Set(rejected.map(({ seq }) => seq));
-  return records.flatMap(({ raw, judgement }): Ended[] => {
-    if (raw.seq <= told || refused.has(raw.seq) || !judgement.taken) return [];
-    const { record } = judgement;
+  return records.flatMap(({ raw, validation }): Ended[] => {
+    if (raw.seq <= told || refused.has(raw.seq) || !validation.isValid) return [];
+    const { record } = validation;
     if (record.kind !== 'event') return [];
     const { agentId, sessionId, occurredAt, event } = record;
     const about = { agentId, sessionId, occurredAt };

@@ -21,7 +21,7 @@ import type { Arrangement, SessionSummary, Task } from '@interlude/protocol/read
 import { canReply, hasEnded, isUnderWay } from '@interlude/protocol/session-standing';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
 import { withInterlude } from '@interlude/protocol/with-interlude';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/server/event-log/fold-deltas';
 import type { SessionBatch, Stored } from './batch-sessions';
@@ -35,7 +35,7 @@ const QUIET_ANNOUNCE_MS = 5_000;
 export interface SessionRows
   extends Pick<
     BatchRows,
-    'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds' | 'unjudgedSessionIds'
+    'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds' | 'replyChangedSessionIds'
   > {
   /** Requests that ask for the first time, or for something else than before. */
   openings: Opening[];
@@ -68,12 +68,12 @@ export async function projectSession(
   stored: Stored,
   rows: SessionRows,
   receivedAt: number,
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<SessionProjection> {
   const { id: sessionId, agentId } = session;
   const owner = { sessionId, agentId };
   const { tasks, obligations, position: basePosition } = stored;
-  const { places, placements, entries, derived } = await placeSession(session, stored, pace);
+  const { places, placements, entries, derived } = await placeSession(session, stored, yielder);
   for (const row of derived) rows.derived.push(row);
   const folder = new RowFolder(sessionId, basePosition, rows);
   const turns = new TurnChanges();
@@ -90,57 +90,57 @@ export async function projectSession(
       rows.moves.push({ sessionId, ...move, position: position === null ? null : Number(position) });
     }
     for (const fold of placement.folds) folder.fold(fold);
-    if (pace.isDue) await pace.rest();
+    if (yielder.isDue) await yielder.rest();
   }
 
   turns.addTo(rows, sessionId);
   const before = foldOf(session, receivedAt);
   rows.openings.push(
-    ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, pace)),
+    ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, yielder)),
   );
-  await pace.rest();
+  await yielder.rest();
   const taskLedger = new TaskLedger(owner);
   const known = new Map<string, Task>();
-  await pace.each(tasks, (task) => {
+  await yielder.each(tasks, (task) => {
     taskLedger.know(task);
     known.set(task.position, task);
   });
   // an agent without a runner is back as soon as it speaks
-  if (session.isHeard && before.away?.isSilent)
-    for (const _ of taskLedger.hearAgain()) if (pace.isDue) await pace.rest();
+  if (session.isActive && before.away?.isSilent)
+    for (const _ of taskLedger.hearAgain()) if (yielder.isDue) await yielder.rest();
   for (const [index, placement] of placements.entries()) {
-    for (const _ of taskLedger.apply(placement)) if (pace.isDue) await pace.rest();
+    for (const _ of taskLedger.apply(placement)) if (yielder.isDue) await yielder.rest();
     const row = entries[index]?.row;
     if (row !== undefined) giveOutput(row, taskLedger);
-    if (pace.isDue) await pace.rest();
+    if (yielder.isDue) await yielder.rest();
   }
   const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
   const owed = new ObligationLedger(remembered, obligations, owner);
-  await pace.each(placements, (placement) => owed.apply(placement));
+  await yielder.each(placements, (placement) => owed.apply(placement));
   if (session.overdue.length > 0) owed.judge(session.overdue, canReply(stateAt(before.summary, receivedAt)));
   const owedChanges = owed.changes();
-  const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
-  const told = [...session.told];
+  const summaryLedger = new SessionLedger(before, session.isActive ? receivedAt : null);
+  const told = [...session.statuses];
   const hearUpTo = (position: number) => {
     while (told[0] !== undefined && told[0].position < position) {
       summaryLedger.hear((told.shift() as (typeof told)[number]).status, receivedAt);
     }
   };
-  await pace.each(placements, (placement) => {
+  await yielder.each(placements, (placement) => {
     hearUpTo(Number(placement.entry.position));
     summaryLedger.apply(placement);
   });
   hearUpTo(Number.POSITIVE_INFINITY);
   taskLedger.markUndelivered(session.undelivered);
   const changedTasks: TaskChange[] = [];
-  await pace.each(taskLedger.changed(), (after) => {
+  await yielder.each(taskLedger.changed(), (after) => {
     const before = known.get(after.position) ?? null;
     changedTasks.push({ before, after });
     summaryLedger.tell(before, after);
   });
   const after = summaryLedger.result(owedChanges, receivedAt, session.usualSilenceMs);
-  await pace.rest();
-  if (session.isHeard) after.seenPosition = basePosition;
+  await yielder.rest();
+  if (session.isActive) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
   if (session.wakeRule !== null) after.summary.wakeRule = session.wakeRule.when;
   after.summary.quarantinedCount += session.quarantined;
@@ -153,10 +153,11 @@ export async function projectSession(
   // it can be missed from now on
   const isNew =
     session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
-  const isStarted = session.isHeard && !hasEnded(after.summary) && isNew;
+  const isStarted = session.isActive && !hasEnded(after.summary) && isNew;
   if (isStarted) rows.startedAgentIds.push(agentId);
   const { summary } = after;
-  if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary)) rows.unjudgedSessionIds.push(sessionId);
+  if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary))
+    rows.replyChangedSessionIds.push(sessionId);
   const { summary: _, ...fold } = after;
   return {
     change: {
@@ -212,7 +213,7 @@ export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt
   if (before === null) return fresh;
   // a column, because it is cut when the clock is moved
   const { summary, givesUpAt } = before;
-  return { ...fresh, ...rememberedFold(before.memory), summary, givesUpAt };
+  return { ...fresh, ...storedFold(before.memory), summary, givesUpAt };
 }
 
 /** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */
@@ -294,7 +295,7 @@ class RowFolder {
 }
 
 /** What the session projection remembers, out of a session's `memory`; empty for a new session. */
-export function rememberedFold(memory: { fold?: unknown } | undefined): Partial<SessionFold> {
+export function storedFold(memory: { fold?: unknown } | undefined): Partial<SessionFold> {
   return (memory?.fold as Partial<SessionFold> | undefined) ?? {};
 }
 

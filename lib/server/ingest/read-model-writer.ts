@@ -8,20 +8,20 @@ import { overdueDifference, owedDifference } from '@interlude/protocol/projectio
 import type { SessionSummary } from '@interlude/protocol/read-models';
 import { hasBrokenOff } from '@interlude/protocol/session-standing';
 import { isOfHook } from '@interlude/protocol/signals';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
 import { AgentLedger } from './agent-ledger';
 import type { SessionBatch } from './batch-sessions';
-import { BatchSessions, FailuresAround, markWith, unmark } from './batch-sessions';
+import { addFailure, BatchSessions, removeSeenFailures, UnassignedFailures } from './batch-sessions';
 import type { AgentFact } from './facts';
 import { InboxLedger } from './inbox-ledger';
 import { projectSession, type SessionProjection, type SessionRows } from './project-session';
 
-const SEEN_MS = 1_000;
+const SEEN_NOTE_MS = 1_000;
 
 /** The rows of the fleet that a batch changes, and what its events became on the way. */
-export type FleetChanges = SessionRows &
+export type ReadModelChanges = SessionRows &
   Pick<
     BatchRows,
     | 'obligations'
@@ -29,7 +29,7 @@ export type FleetChanges = SessionRows &
     | 'sessions'
     | 'agents'
     | 'inbox'
-    | 'stillThereAgentIds'
+    | 'seenAgentIds'
     | 'writtenSessionIds'
     | 'reportingAgentIds'
   >;
@@ -41,12 +41,12 @@ export type FleetChanges = SessionRows &
  *
  * Ordering: every changed obligation, task, session, agent and inbox item takes a position of its own, in this order.
  */
-export class FleetWriter {
+export class ReadModelWriter {
   readonly sessions: BatchSessions;
   readonly agents: AgentLedger;
   readonly #state: BatchState;
   readonly #receivedAt: number;
-  readonly #failedAround = new FailuresAround();
+  readonly #failedAround = new UnassignedFailures();
   /** The newest of each agent. */
   readonly #failures = new Map<string, InsightRow>();
   readonly #marks = new Map<string, InboxMarks>();
@@ -65,8 +65,8 @@ export class FleetWriter {
   }
 
   /** A failure marks the session it names, if that is the agent's own; else each of its sessions that is not done. */
-  fail(row: InsightRow): void {
-    const agent = this.agents.see(row.agentId);
+  addFailure(row: InsightRow): void {
+    const agent = this.agents.get(row.agentId);
     agent.insightCount += 1;
     this.#failures.set(row.agentId, row);
     if (!isOfHook(row)) agent.otherFailureCount += 1;
@@ -75,17 +75,17 @@ export class FleetWriter {
       return;
     }
     const named = this.sessions.find(row.sessionId);
-    if (named?.agentId === row.agentId) markWith(named, row);
+    if (named?.agentId === row.agentId) addFailure(named, row);
   }
 
   /** A person has settled parked records, so fewer are missing of the agent, and of the session that had told them. */
-  unpark({ agentId, sessionId, event }: EventRecord): void {
+  settleParked({ agentId, sessionId, event }: EventRecord): void {
     const name = customName(event);
     if (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded) return;
     const value = customValue(event);
     if (value.reported_by !== sessionId) return;
     const count = pickNumber(value, 'count') ?? 0;
-    const agent = this.agents.see(agentId);
+    const agent = this.agents.get(agentId);
     agent.parkedCount -= count;
     agent.quarantinedCount -= count;
     const session = this.sessions.find(sessionId);
@@ -93,14 +93,14 @@ export class FleetWriter {
   }
 
   /** Takes over what the server itself knows about an agent. */
-  learn(fact: AgentFact): void {
+  applyFact(fact: AgentFact): void {
     if (fact.kind === 'inbox-marked') {
       for (const [id, marks] of fact.marks) this.#marks.set(id, marks);
       return;
     }
     if (fact.kind === 'marks-seen') {
       for (const session of fact.sessionIds.map((id) => this.sessions.find(id))) {
-        if (session !== null) unmark(session, fact.upTo, fact.unseen);
+        if (session !== null) removeSeenFailures(session, fact.upTo, fact.unseen);
       }
       return;
     }
@@ -119,7 +119,7 @@ export class FleetWriter {
       const session = this.sessions.find(fact.sessionId);
       if (session === null) return;
       if (fact.kind === 'state-due') {
-        session.isDue = true;
+        session.isStateDue = true;
         session.usualSilenceMs = fact.usualSilenceMs;
       } else if (fact.kind === 'task-undelivered') session.undelivered.push(fact.position);
       else session.overdue.push(fact.messageId);
@@ -153,7 +153,7 @@ export class FleetWriter {
     }
   }
 
-  async finish(pace: Pace, nextPosition: () => number): Promise<FleetChanges> {
+  async finish(yielder: Yielder, nextPosition: () => number): Promise<ReadModelChanges> {
     this.#failedAround.markIn((agentId) => this.sessions.openOf(agentId));
     const rows: SessionRows = {
       turns: [],
@@ -162,21 +162,31 @@ export class FleetWriter {
       folds: [],
       seenMessages: [],
       startedAgentIds: [],
-      unjudgedSessionIds: [],
+      replyChangedSessionIds: [],
       openings: [],
       derived: [],
       foldedAway: new Set(),
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const { before, entries, failures, quarantined, told, isDue, overdue, undelivered, arrangement, wakeRule } =
-        session;
+      const {
+        before,
+        entries,
+        failures,
+        quarantined,
+        statuses,
+        isStateDue,
+        overdue,
+        undelivered,
+        arrangement,
+        wakeRule,
+      } = session;
       const isTouched =
         entries.length > 0 ||
-        told.length > 0 ||
+        statuses.length > 0 ||
         failures.all !== 0 ||
         quarantined !== 0 ||
-        isDue ||
+        isStateDue ||
         overdue.length > 0 ||
         undelivered.length > 0 ||
         arrangement !== null ||
@@ -191,26 +201,26 @@ export class FleetWriter {
         position,
         alias: aliasBySession.get(session.id) ?? null,
       };
-      projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, pace)) });
+      projected.push({ session, ...(await projectSession(session, stored, rows, this.#receivedAt, yielder)) });
     }
-    await pace.rest();
+    await yielder.rest();
     const obligations: BatchRows['obligations'] = [];
     for (const { session, obligations: changes } of projected) {
       if (changes.length > 0) {
-        const agent = this.agents.see(session.agentId);
+        const agent = this.agents.get(session.agentId);
         agent.owedCount += owedDifference(changes);
         agent.overdueCount += overdueDifference(changes);
       }
       for (const { after } of changes) obligations.push({ obligation: after, updatedPosition: nextPosition() });
     }
-    await pace.rest();
+    await yielder.rest();
     const tasks: BatchRows['tasks'] = [];
     for (const projection of projected) {
-      await pace.each(projection.tasks, ({ after }) => {
+      await yielder.each(projection.tasks, ({ after }) => {
         tasks.push({ task: after, updatedPosition: nextPosition() });
       });
     }
-    const sessions = await pace.map(projected, ({ session, change, announces }): SessionChange => {
+    const sessions = await yielder.map(projected, ({ session, change, announces }): SessionChange => {
       const before = session.before?.summary.updatedPosition ?? '0';
       this.#count(session.agentId, session.before?.summary.state, change.summary.state);
       this.#countBrokenOff(session.agentId, session.before?.summary, change.summary);
@@ -218,20 +228,20 @@ export class FleetWriter {
       const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
-    await pace.rest();
-    const agents = this.agents.changed(nextPosition);
-    await pace.rest();
+    await yielder.rest();
+    const agents = this.agents.changes(nextPosition);
+    await yielder.rest();
     const inbox = new InboxLedger(this.#receivedAt, nextPosition);
-    await pace.each(projected, ({ before, after, obligations: replies, tasks: changes }) => {
+    await yielder.each(projected, ({ before, after, obligations: replies, tasks: changes }) => {
       inbox.session(before, after);
       inbox.replies(replies);
       inbox.tasks(changes);
     });
-    await pace.each(agents, (agent) => {
+    await yielder.each(agents, (agent) => {
       inbox.agent(this.#state.agents.get(agent.id), agent, this.#failures.get(agent.id));
     });
     inbox.mark(this.#marks);
-    await pace.rest();
+    await yielder.rest();
     const written = projected.filter(({ session }) => session.entries.length > 0);
     return {
       ...rows,
@@ -241,15 +251,15 @@ export class FleetWriter {
       sessions,
       agents,
       inbox: inbox.changes,
-      reportingAgentIds: this.agents.reportingAway(),
-      stillThereAgentIds: this.agents.stillThere(),
+      reportingAgentIds: this.agents.reportingWhileAway(),
+      seenAgentIds: this.agents.seenOnly(),
       writtenSessionIds: written.map(({ session }) => session.id),
     };
   }
 
   /** A session that had not begun, or is another agent's, never counted them. */
   #uncount({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
-    const agent = this.agents.see(agentId);
+    const agent = this.agents.get(agentId);
     for (const [id, count] of counts) {
       agent.quarantinedCount -= count;
       const session = id === null ? null : this.sessions.find(id);
@@ -260,7 +270,7 @@ export class FleetWriter {
   /** @param from undefined of a session that is new */
   #count(agentId: string, from: SessionState | undefined, to: SessionState): void {
     if (from === to) return;
-    const agent = this.agents.see(agentId);
+    const agent = this.agents.get(agentId);
     const { sessionStates } = agent;
     if (from === undefined) agent.sessionCount += 1;
     agent.sessionStates = {
@@ -272,15 +282,15 @@ export class FleetWriter {
 
   #countBrokenOff(agentId: string, before: SessionSummary | undefined, after: SessionSummary): void {
     const difference = Number(hasBrokenOff(after)) - Number(before !== undefined && hasBrokenOff(before));
-    if (difference !== 0) this.agents.see(agentId).brokenOffCount += difference;
+    if (difference !== 0) this.agents.get(agentId).brokenOffCount += difference;
   }
 
   #countTasks(agentId: string, from: number, to: number): void {
-    if (from !== to) this.agents.see(agentId).runningTaskCount += to - from;
+    if (from !== to) this.agents.get(agentId).runningTaskCount += to - from;
   }
 
   /** Whether to note that its runner is there: about once a second, and at once after it was missed. */
-  #isNews({ isHeard, before }: SessionBatch): boolean {
-    return isHeard && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_MS);
+  #isNews({ isActive, before }: SessionBatch): boolean {
+    return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_NOTE_MS);
   }
 }

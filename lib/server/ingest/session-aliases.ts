@@ -9,8 +9,8 @@ import type { WriteTransaction } from '@/db/writes';
 import { keyedDigest } from '@/lib/server/access/secret';
 import { aliasKey, type BatchScope } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
-import { scopeOf } from './collect-scope';
-import type { JudgedRecord, Judgement } from './validate-record';
+import { collectScope } from './collect-scope';
+import type { ValidatedRecord, Validation } from './validate-record';
 
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent
@@ -30,7 +30,7 @@ const MOST_KNOWN = 10_000;
 /** The part of a batch that decides its aliases. */
 export interface AliasedBatch {
   source: ProducerRef;
-  records: readonly JudgedRecord[];
+  records: readonly ValidatedRecord[];
   scope: BatchScope;
   /** The agents that the sender may speak for. */
   reach: Scope;
@@ -64,7 +64,7 @@ export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: Alias
  * Returns the ids of the sessions that a batch names by an alias: those that are stored, and new ones for sessions that
  * belong to agents out of the sender's reach.
  */
-export function aliasedIn(
+export function resolveAliases(
   { scope, reach, aliasSecret }: Pick<AliasedBatch, 'scope' | 'reach' | 'aliasSecret'>,
   { sessionByAlias, sessions }: Pick<BatchState, 'sessionByAlias' | 'sessions'>,
 ): AliasedIds {
@@ -106,39 +106,39 @@ export async function storeAliases(
 }
 
 /** Returns the batch with its sessions renamed; without any, the same. */
-export async function renamed<B extends Pick<AliasedBatch, 'source' | 'records' | 'scope'>>(
+export async function renameSessions<B extends Pick<AliasedBatch, 'source' | 'records' | 'scope'>>(
   batch: B,
   ids: AliasedIds,
 ): Promise<B> {
   if (ids.size === 0) return batch;
   const idOf = (agentId: string, alias: string) => ids.get(aliasKey(agentId, alias)) ?? alias;
-  const records = batch.records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
-  return { ...batch, records, scope: await scopeOf(batch.source, records) };
+  const records = batch.records.map(({ raw, validation }) => ({ raw, validation: renameRecord(validation, idOf) }));
+  return { ...batch, records, scope: await collectScope(batch.source, records) };
 }
 
 /** The agent of a record and the sessions that it names. */
-function namedIn(judgement: Judgement): { agentId: string | null; sessionIds: string[] } {
-  const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
-  const inLog = insightOf(judgement)?.session?.id;
+function mentionedSessions(validation: Validation): { agentId: string | null; sessionIds: string[] } {
+  const about: { agentId: string | null; sessionId?: unknown } = validation.isValid ? validation.record : validation;
+  const inLog = insightOf(validation)?.session?.id;
   const sessionIds = [about.sessionId, inLog].filter((id): id is string => typeof id === 'string');
   return { agentId: about.agentId, sessionIds };
 }
 
-function insightOf(judgement: Judgement) {
-  return judgement.taken && judgement.record.kind === 'log' ? readInsight(judgement.record.log.insight) : null;
+function insightOf(validation: Validation) {
+  return validation.isValid && validation.record.kind === 'log' ? readInsight(validation.record.log.insight) : null;
 }
 
-function renameIn(judgement: Judgement, sessionOf: (agentId: string, alias: string) => string): Judgement {
-  const { agentId, sessionIds } = namedIn(judgement);
+function renameRecord(validation: Validation, sessionOf: (agentId: string, alias: string) => string): Validation {
+  const { agentId, sessionIds } = mentionedSessions(validation);
   const idOf = (alias: string) => (agentId === null ? alias : sessionOf(agentId, alias));
-  if (sessionIds.every((id) => idOf(id) === id)) return judgement;
-  if (!judgement.taken) return { ...judgement, sessionId: judgement.sessionId && idOf(judgement.sessionId) };
-  const { record } = judgement;
+  if (sessionIds.every((id) => idOf(id) === id)) return validation;
+  if (!validation.isValid) return { ...validation, sessionId: validation.sessionId && idOf(validation.sessionId) };
+  const { record } = validation;
   const next = { ...record };
   if ('sessionId' in next && typeof next.sessionId === 'string') next.sessionId = idOf(next.sessionId);
-  if (next.kind === 'log' && insightOf(judgement)?.session?.id) {
+  if (next.kind === 'log' && insightOf(validation)?.session?.id) {
     const insight = next.log.insight as SentInsight;
     next.log = { ...next.log, insight: { ...insight, sessionId: idOf(insight.sessionId ?? '') } };
   }
-  return { taken: true, record: next };
+  return { isValid: true, record: next };
 }

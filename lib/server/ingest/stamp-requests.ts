@@ -6,7 +6,7 @@ import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protoco
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import { requestOptions } from '@interlude/protocol/request-options';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 
 /** A request that asks something new: no earlier answer is meant for it. */
 export interface Opening {
@@ -26,7 +26,7 @@ export async function stampRequests(
   { sessionId, agentId, alias }: { sessionId: string; agentId: string; alias: string | null },
   before: readonly OpenRequest[],
   placements: readonly Placement[],
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<Opening[]> {
   if (!placements.some(({ entry }) => customName(entry.event) === CUSTOM.requestOpened)) return [];
   const open = new OpenRequests(before);
@@ -46,14 +46,14 @@ export async function stampRequests(
       };
       const at = (position: Position) => ({ digest: requestDigest({ ...asked, position }), opened_position: position });
       const known = open.get(requestId);
-      const again = isAskedAlike(known, value) ? at(known.openedPosition) : null;
+      const again = asksTheSame(known, value) ? at(known.openedPosition) : null;
       const isToldAgain = again !== null && again.digest === known?.digest;
       const stamp = isToldAgain ? again : at(entry.position);
       if (!isToldAgain) openings.push({ agentId, sessionId, requestId, digest: stamp.digest });
       entry.event.value = { ...value, ...stamp };
     }
     open.apply(placement);
-    if (pace.isDue) await pace.rest();
+    if (yielder.isDue) await yielder.rest();
   }
   return openings;
 }
@@ -62,7 +62,7 @@ export async function stampRequests(
  * Whether a request asks the same as the open one, apart from its input. If it is a question or has no input, people
  * answer its title, so another title is another request. A title too long to be kept whole counts as different.
  */
-function isAskedAlike(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
+function asksTheSame(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;
   const isQuestion = value.kind === 'question';
   if (isQuestion !== (known.kind === 'question')) return false;

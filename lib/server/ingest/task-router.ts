@@ -23,10 +23,10 @@ import type { Task } from '@interlude/protocol/read-models';
 import { taskEndTold } from '@interlude/protocol/task-end';
 import { withInterlude } from '@interlude/protocol/with-interlude';
 import { columnText } from '@/db/table-rows';
-import type { SpokenTask } from '@/lib/server/event-log/batch-scope';
+import type { MentionedTask } from '@/lib/server/event-log/batch-scope';
 import type { BatchSessions, SessionBatch } from './batch-sessions';
 import type { RawRecord } from './parse-request';
-import { type Judgement, rejection } from './validate-record';
+import { rejection, type Validation } from './validate-record';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
@@ -58,12 +58,12 @@ export class TaskRouter {
   }
 
   /** A session that is known to have started a task before this batch. */
-  knowHome(home: SpokenTask): void {
+  addHome(home: MentionedTask): void {
     this.#owners.started(home);
   }
 
   /** A task that was stored before this batch. Those of a session come in the order in which they began. */
-  knowTask(task: Task): void {
+  addTask(task: Task): void {
     this.#owners.started({ ...task, taskId: task.id });
     this.#ledgerOf(task).know(task);
   }
@@ -112,14 +112,14 @@ export class TaskRouter {
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? idField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
-    const routed: Routed[] = [{ to: session, event: withOwners(event, ownerOf) }];
+    const routed: Routed[] = [{ to: session, event: withTaskOwners(event, ownerOf) }];
     for (const task of tasksTold(event)) {
       const owner = ownerOf(task);
       const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
       const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
       if (home === null || this.#told.has(key) || saidWhenItOpened(session, turnId, task)) continue;
       this.#told.add(key);
-      const value = { ...aboutTask(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
+      const value = { ...taskFields(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
       routed.push({ to: home, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
     }
     return routed;
@@ -153,7 +153,7 @@ export class TaskRouter {
     const status = pickText(value, 'status');
     const told = {
       ...(isKnown ? value : {}),
-      ...aboutTask(mention),
+      ...taskFields(mention),
       session_id: homeId,
       ...(description === null ? {} : { description }),
       ...(status === null ? {} : { status }),
@@ -195,7 +195,11 @@ export class TaskRouter {
 }
 
 /** The reason for parking a record about a task whose owner nothing proves. */
-export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: TaskOwner): Judgement & { taken: false } {
+export function parkedRejection(
+  raw: RawRecord,
+  { id, runId }: TaskMention,
+  owner: TaskOwner,
+): Validation & { isValid: false } {
   const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
   if (owner.kind === 'several') {
     const sessions = owner.sessionIds.slice(0, 5).join(', ');
@@ -218,7 +222,7 @@ function saidWhenItOpened({ before }: SessionBatch, turnId: string, task: TaskRe
 }
 
 /** How an event names a run of a task. */
-export function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
+export function taskFields({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
   return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
 }
 
@@ -266,7 +270,7 @@ export class TaskOwners {
   /** By agent and task: each session that started it, with the runs it started. */
   readonly #homes = new Map<string, Map<string, Set<string | null>>>();
 
-  started({ agentId, taskId, runId, sessionId }: SpokenTask): void {
+  started({ agentId, taskId, runId, sessionId }: MentionedTask): void {
     const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
     this.#homes.set(taskKey(agentId, taskId), sessions);
     const runs = sessions.get(sessionId);
@@ -298,13 +302,13 @@ function taskKey(agentId: string, taskId: string): string {
 }
 
 /** Every task that an event speaks of: the sessions that know it must be read before the event is taken. */
-export function tasksSpokenOf(event: AgUiEvent): TaskRef[] {
+export function mentionedTasks(event: AgUiEvent): TaskRef[] {
   const mention = taskMention(event);
   return [...(mention === null ? [] : [mention]), ...tasksTold(event), ...tasksCarried(event)];
 }
 
 /** The event with `trigger.ofSessionIds` as the server knows them, whatever its sender wrote there. */
-function withOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
+function withTaskOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
   const { trigger } = interludeOf(event);
   if (trigger === undefined) return event;
   const { ofSessionIds: said, ...known } = trigger;

@@ -13,10 +13,10 @@ import type * as z from 'zod';
 import type { AgentFact } from './facts';
 import { describeIssue, type RawRecord } from './parse-request';
 
-export type Judgement =
-  | { taken: true; record: IngestRecord | AgentFact }
+export type Validation =
+  | { isValid: true; record: IngestRecord | AgentFact }
   | {
-      taken: false;
+      isValid: false;
       seq: number;
       code: RejectionCode;
       message: string;
@@ -24,9 +24,9 @@ export type Judgement =
       sessionId: string | null;
     };
 
-export interface JudgedRecord {
+export interface ValidatedRecord {
   raw: RawRecord;
-  judgement: Judgement;
+  validation: Validation;
 }
 
 const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
@@ -40,7 +40,7 @@ const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
  * Whether a record can be taken, judged by itself: the session that it names is not looked at here.
  * @param mayBeLarge false if the whole request is within the limit of one record, so that it need not be measured
  */
-export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
+export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation {
   if (mayBeLarge && isTooLarge(raw)) {
     return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_BYTES} bytes as JSON. Send it in parts.`);
   }
@@ -53,12 +53,12 @@ export function judgeRecord(raw: RawRecord, mayBeLarge: boolean): Judgement {
   }
   const parsed = schema.safeParse(raw);
   // Not the parsed value: that silently leaves out `__proto__`.
-  if (parsed.success) return { taken: true, record: withInsight(withComponent(raw as unknown as IngestRecord)) };
+  if (parsed.success) return { isValid: true, record: withInsight(withComponent(raw as unknown as IngestRecord)) };
   return rejection(raw, 'invalid_record', describeIssue(parsed.error));
 }
 
-/** The judgement of a record that holds more values than a record may. */
-export function tooManyValues(raw: RawRecord): Judgement {
+/** The validation of a record that holds more values than a record may. */
+export function tooManyValues(raw: RawRecord): Validation {
   return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
 }
 
@@ -78,8 +78,8 @@ function withInsight(record: IngestRecord): IngestRecord {
   return { ...record, log: { ...record.log, insight: { signal: 'hook_fatal', source: hook.trim() || 'unknown' } } };
 }
 
-export function rejection(raw: RawRecord, code: RejectionCode, message: string): Judgement & { taken: false } {
-  return { taken: false, seq: raw.seq, code, message, agentId: idIn(raw.agentId), sessionId: idIn(raw.sessionId) };
+export function rejection(raw: RawRecord, code: RejectionCode, message: string): Validation & { isValid: false } {
+  return { isValid: false, seq: raw.seq, code, message, agentId: idIn(raw.agentId), sessionId: idIn(raw.sessionId) };
 }
 
 function idIn(value: unknown): string | null {

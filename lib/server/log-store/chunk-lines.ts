@@ -55,7 +55,7 @@ export async function chunkNextLines(database: Database, backlog: ChunkBacklog):
       ) WHERE size_so_far - size < ${BYTES_OF_A_SLICE}`,
     args: [agentId, indexedPosition],
   });
-  const chunks = wholeChunks(rows.map(logLineFromRow));
+  const chunks = completeChunks(rows.map(logLineFromRow));
   if (chunks.length === 0) return false;
   return database.writes.run(async (transaction) => {
     transaction.touch(`agent:${agentId}`);
@@ -69,7 +69,7 @@ export async function chunkNextLines(database: Database, backlog: ChunkBacklog):
   });
 }
 
-function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
+function completeChunks(lines: readonly LogLine[]): LogLine[][] {
   const chunks: LogLine[][] = [];
   let chunk: LogLine[] = [];
   let length = 0;

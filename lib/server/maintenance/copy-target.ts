@@ -7,7 +7,7 @@ import { retryWhileBusy } from '@/db/database-error';
 import { LocalConnection } from '@/db/local-connection';
 import { migrate } from '@/db/migrate';
 import { connect, MAINTENANCE_MS, serverAddress } from '@/db/open-server';
-import { inOrder, type ResultRows } from '@/db/reader';
+import { type ResultRows, runInOrder } from '@/db/reader';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import { LOCK_TIMEOUT_MS, type Place } from './place';
 
@@ -95,7 +95,7 @@ function transactionsOf(connection: LocalConnection): TransactionSource {
       const execute = (statement: InStatement) => connection.execute(statement, 'thread');
       return {
         execute,
-        batch: (statements) => inOrder(statements, execute),
+        batch: (statements) => runInOrder(statements, execute),
         commit: () => connection.run('COMMIT', 'thread'),
         close: async () => {
           if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);

@@ -1,4 +1,4 @@
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 
 /** Lists longer than this are written entry by entry. */
 const LONG = 32;
@@ -6,11 +6,11 @@ const LONG = 32;
 /** A read model as the body of an answer. A large one is written in pieces, and others get their turns between. */
 export async function answer(model: object, status = 200): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return new Response(await jsonText(model, new Pace()), { status, headers });
+  return new Response(await jsonText(model, new Yielder()), { status, headers });
 }
 
 /** The result of `JSON.stringify`, for JSON values. */
-export async function jsonText(value: unknown, pace: Pace): Promise<string> {
+export async function jsonText(value: unknown, pace: Yielder): Promise<string> {
   if (pace.isDue) await pace.rest();
   if (Array.isArray(value)) {
     if (!isLongList(value)) return JSON.stringify(value);

@@ -1,6 +1,6 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { KeptAnswer } from '@/db/ttl-cache';
+import { TtlCache } from '@/db/ttl-cache';
 import type { ServerContext } from '@/lib/server/access/server-context';
 
 const UNCACHED = { 'cache-control': 'no-store' };
@@ -23,14 +23,14 @@ const PATIENCE_MS = 5_000;
 export class Readiness {
   readonly #freshMs: number;
   readonly #patienceMs: number;
-  readonly #kept: KeptAnswer<boolean>;
+  readonly #kept: TtlCache<boolean>;
   #wasReady = true;
 
   /** @param isShared as for `KeptAnswer` */
   constructor({ freshMs = FRESH_MS, patienceMs = PATIENCE_MS, isShared = true } = {}) {
     this.#freshMs = freshMs;
     this.#patienceMs = patienceMs;
-    this.#kept = new KeptAnswer(isShared);
+    this.#kept = new TtlCache(isShared);
   }
 
   isReady(context: () => Promise<Pick<ServerContext, 'database'>>): Promise<boolean> {

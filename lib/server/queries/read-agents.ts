@@ -14,7 +14,7 @@ import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/r
 import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
 import { columnText, shapeWithout } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { cursorText, type ListCursor } from './list-cursor';
 import { agentPageOf, ofAgent } from './read-sessions';
@@ -79,7 +79,7 @@ export async function readAgents(
   ]);
   const [[count = 0], rows] = answers;
   const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
-  const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
+  const listed = await new Yielder().map(rows.slice(0, limit), agentFromRow);
   const last = isCut ? listed.at(-1) : undefined;
   return { position, agents: listed, next: last === undefined ? null : cursorBehind(last), count };
 }

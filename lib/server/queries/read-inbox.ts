@@ -4,7 +4,7 @@ import type { InValue, Row } from '@libsql/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { cursorText, type ListCursor } from './list-cursor';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -45,7 +45,7 @@ export async function readInbox(
   const counts = noItems();
   for (const [at, kind] of kinds.entries()) counts[kind] = (found[at]?.[0] as number | undefined) ?? 0;
   const rows = (found.slice(kinds.length) as Row[][]).flat();
-  const items = await new Pace().map(rows.slice(0, limit), inboxItemFromRow);
+  const items = await new Yielder().map(rows.slice(0, limit), inboxItemFromRow);
   const last = items.at(-1);
   const hasMore = rows.length > limit && last !== undefined;
   return { position, items, next: hasMore ? cursorBehind(last) : null, counts };

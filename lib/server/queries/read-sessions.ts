@@ -8,7 +8,7 @@ import type { InValue, Row } from '@libsql/client';
 import { SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { cursorText, type ListCursor } from './list-cursor';
 import { matchOf } from './log-match';
@@ -48,7 +48,7 @@ export async function readSessionPage(
       ? null
       : newest([inState(state), ...scopeOf(sight), ...conditionsOf(filter)], at === from ? after : null, limit + 1),
   );
-  const found = await new Pace().map(states.flat().slice(0, limit + 1), sessionFromRow);
+  const found = await new Yielder().map(states.flat().slice(0, limit + 1), sessionFromRow);
   return { position, counts, ...pageOf(found, limit, nextAfter) };
 }
 
@@ -99,7 +99,7 @@ export async function readAgentSessions(
   const [listed, ...counted] = found;
   const counts = noSessions();
   for (const [state, count] of counted.flat()) counts[state] += count;
-  return { position, counts, ...agentPageOf(await new Pace().map(listed, sessionFromRow), limit) };
+  return { position, counts, ...agentPageOf(await new Yielder().map(listed, sessionFromRow), limit) };
 }
 
 type StateCount = [state: SessionState, count: number];

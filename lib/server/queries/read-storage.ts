@@ -7,7 +7,7 @@ import {
   type StorageSizes,
 } from '@interlude/protocol/storage';
 import type { Reader } from '@/db/reader';
-import type { KeptAnswer } from '@/db/ttl-cache';
+import type { TtlCache } from '@/db/ttl-cache';
 import type { Asked } from '@/lib/server/access/asked';
 import type { KeptAnswers } from '@/lib/server/access/server-context';
 import { estimateTables } from './estimate-tables';
@@ -31,7 +31,7 @@ export async function getStorage(_asked: Asked, context: StorageContext): Promis
 }
 
 /** What the database takes; from a while ago, if it was asked for then. */
-export function readStorage(reader: Reader, now: () => number, kept: KeptAnswer<StorageSizes>): Promise<StorageSizes> {
+export function readStorage(reader: Reader, now: () => number, kept: TtlCache<StorageSizes>): Promise<StorageSizes> {
   return kept.get(
     now,
     () => lookUp(reader, now()),

@@ -4,7 +4,7 @@ import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { OutputDraft } from '@interlude/protocol/task-output';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { asRead, query, readTogether } from './read-together';
 import { ENTRY_COLUMNS, entryFromRow } from './turn-row';
@@ -40,14 +40,14 @@ export async function readTaskOutput(
   const [[taskPosition], rows] = found;
   if (taskPosition === undefined) return null;
   const draft = new OutputDraft(null);
-  await new Pace().each(rows, (row) => {
+  await new Yielder().each(rows, (row) => {
     const { event, occurredAt } = entryFromRow(row);
     draft.add(event, occurredAt);
   });
   const output = rows.length === 0 ? null : draft.result();
   if (!sight.redacts || output === null) return { position, taskPosition, output };
   const tally = { redacted: 0 };
-  const pace = new Pace();
+  const pace = new Yielder();
   const told = await redactTaskOutput(output, tally, pace.restIfDue);
   return markRedacted({ position, taskPosition, output: told, redacted: tally.redacted });
 }

@@ -8,7 +8,7 @@ import type { Row } from '@libsql/client';
 import { TASK_ROW, taskFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import type { RunAsked } from './read-task-output';
 import { asRead, type Query, query, readTogether } from './read-together';
@@ -44,7 +44,7 @@ export async function readTasks(sight: Sight, sessionId: string): Promise<TaskLi
     const { position, found } = await readTogether({ ...sight, reader: snapshot }, listed(id, which));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
-    const pace = new Pace();
+    const pace = new Yielder();
     const tasks: Task[] = [];
     for (let from = 0; from < positions.length; from += READ_AT_ONCE) {
       const { rows } = await snapshot.execute({
@@ -111,7 +111,7 @@ export async function readTask(
   const at = runId === null && askedAt === null ? runs.length - 1 : runs.findIndex(isAsked);
   const task = runs[at];
   if (task === undefined) return null;
-  const pace = new Pace();
+  const pace = new Yielder();
   const shown = new ShownEntries(sight, events.length < MAX_TASK_EVENTS);
   const entries: EventEntry[] = [];
   await shown.each(events.toReversed(), pace, (entry) => entries.push(entry));

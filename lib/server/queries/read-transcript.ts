@@ -10,7 +10,7 @@ import type { Row } from '@libsql/client';
 import { sessions } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { asRead, type Query, query, readTogether } from './read-together';
 import { byTurn, foldTurn, PIECE_BYTES, PIECE_EVENTS, readTurns } from './read-turns';
@@ -45,7 +45,7 @@ export async function readTranscript(
   const id = columnText(sessionId);
   const { position, found } = await readTogether(sight, pageQueries(sight, id, before, limit));
   // after the read: it counts from its creation
-  const pace = new Pace();
+  const pace = new Yielder();
   const [, , , [isSmall = true], headers, entries] = found;
   if (!isSmall) return readLarge(sight, id, before, limit, pace);
   const page = headOf(position, found, before, limit);
@@ -57,7 +57,7 @@ export async function readTranscript(
 }
 
 /** The same for more than is read in one go: in one snapshot, with turns for others in between. */
-async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Pace) {
+async function readLarge(sight: Sight, sessionId: string, before: string | null, limit: number, pace: Yielder) {
   const snapshot = await sight.reader.transaction('read');
   try {
     const { position, found } = await readTogether(
@@ -89,7 +89,7 @@ async function pageOfTurns(
   sight: Sight,
   { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
   turns: Turn[],
-  pace: Pace,
+  pace: Yielder,
 ): Promise<TranscriptPage> {
   const page = await withoutSecrets(sight, { turns }, { ...head, hasMore }, pace);
   return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;

@@ -6,7 +6,7 @@ import type { TurnHeader } from '@interlude/protocol/turn-places';
 import type { Row } from '@libsql/client';
 import type { Snapshot } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
-import type { Pace } from '@/db/yield-to-loop';
+import type { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { ShownEntries } from './shown-entries';
 import { ENTRY_COLUMNS, headerFromRow } from './turn-row';
@@ -25,7 +25,7 @@ export async function* readTurns(
   snapshot: Snapshot,
   sessionId: string,
   turnIds: readonly string[],
-  pace: Pace,
+  pace: Yielder,
 ): AsyncGenerator<Turn> {
   for (let at = 0; at < turnIds.length; at += WEIGHED_TURNS) {
     const weighed = await weigh(snapshot, sessionId, turnIds.slice(at, at + WEIGHED_TURNS));
@@ -90,7 +90,7 @@ function piecesOf(turns: readonly Weighed[]): { ids: string[]; weight: number }[
 }
 
 /** A turn of which all events are at hand. */
-export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Pace): Promise<Turn> {
+export async function foldTurn(sight: Sight, header: TurnHeader, rows: readonly Row[], pace: Yielder): Promise<Turn> {
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
   await takeRows(fold, rows, new ShownEntries(sight), pace);
   return settled(sight, header, fold, pace);
@@ -101,7 +101,7 @@ async function readTurn(
   snapshot: Snapshot,
   sessionId: string,
   header: TurnHeader,
-  pace: Pace,
+  pace: Yielder,
 ): Promise<Turn> {
   const turnId = columnText(header.id);
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
@@ -126,7 +126,7 @@ async function readTurn(
   }
 }
 
-async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Pace): Promise<void> {
+async function takeRows(fold: ShownFold, rows: readonly Row[], entries: ShownEntries, pace: Yielder): Promise<void> {
   await entries.each(rows, pace, (entry) => fold.take(entry));
 }
 
@@ -134,7 +134,7 @@ async function settled(
   { redacts }: Pick<Sight, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
-  pace: Pace,
+  pace: Yielder,
 ): Promise<Turn> {
   for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
   const told = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;

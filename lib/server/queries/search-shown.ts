@@ -1,7 +1,7 @@
 import { type LogFilter, searchesText } from '@interlude/protocol/projections/log-filter';
 import { redactValue } from '@interlude/protocol/redaction/redact-value';
 import { MARK_BEGIN } from '@interlude/protocol/redaction/secret-span';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { cursorOf, type ListCursor } from './list-cursor';
 
 /**
@@ -50,7 +50,7 @@ export async function searchShown<Page extends { next: string | null }, Row>(
 ): Promise<{ page: Page; rows: Row[]; next: string | null }> {
   const first = await read(after);
   const found: Row[] = [];
-  const pace = new Pace();
+  const pace = new Yielder();
   let looked = 0;
   for (let page = first; ; page = await read(cursorOf(page.next ?? '', groups))) {
     await pace.each(rowsOf(page), (row) => {

@@ -4,7 +4,7 @@ import { markRedacted, redactModel } from '@interlude/protocol/redaction/redact-
 import type { Tally } from '@interlude/protocol/redaction/redact-value';
 import { LONG_TEXT, prepareTexts } from '@interlude/protocol/redaction/redacted-text';
 import type { Row } from '@libsql/client';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { entryFromRow } from './turn-row';
 
@@ -30,7 +30,7 @@ export class ShownEntries {
   }
 
   /** For many of them, in order. Others get their turns in between, however long an event is. */
-  async each(rows: Iterable<Row>, pace: Pace, take: (entry: EventEntry) => void): Promise<void> {
+  async each(rows: Iterable<Row>, pace: Yielder, take: (entry: EventEntry) => void): Promise<void> {
     for (const row of rows) {
       if (this.#redactor !== null && String(row.payload).length >= LONG_TEXT) {
         await prepareTexts(entryFromRow(row).event, pace.restIfDue);
@@ -51,7 +51,7 @@ export async function withoutSecrets<Folded extends object, Others extends objec
   { redacts }: Pick<Sight, 'redacts'>,
   folded: Folded,
   others: Others,
-  pace = new Pace(),
+  pace = new Yielder(),
 ): Promise<Others & Folded & { redacted?: number }> {
   if (!redacts) return { ...others, ...folded };
   return markRedacted({ ...(await redactModel(others, pace.restIfDue)), ...folded });

@@ -1,6 +1,6 @@
 import { maskDigests } from '@interlude/protocol/redaction/mask-digests';
 import { redactModel } from '@interlude/protocol/redaction/redact-model';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 
 /**
@@ -13,7 +13,7 @@ export async function toldModel<Model>(
   digests: ShownDigests,
 ): Promise<Model> {
   if (typeof model !== 'object' || model === null) return model;
-  const pace = new Pace();
+  const pace = new Yielder();
   const shown = redacts ? await redactModel(model, pace.restIfDue) : model;
   // readers who see everything, most of them, cost no walk
   return digests === PLAIN_DIGESTS ? shown : maskDigests(shown, digests);

@@ -6,7 +6,7 @@ import { paced } from '@/db/yield-to-loop';
 import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
 import type { ServerContext } from '@/lib/server/access/server-context';
 import { removeAudit } from './remove-audit';
-import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
+import { type Limits, limitsByAge, type RunSlice, removeBySize, removeHistory } from './remove-history';
 import { removeQuarantined, removeRows } from './remove-rows';
 import type { HistoryRetention } from './retention-settings';
 
@@ -71,7 +71,7 @@ export class HistoryKeeper {
   async removeOld(): Promise<void> {
     // the same time for all slices, even if the clock is moved meanwhile
     const now = this.#now();
-    const slices: Paced = async (slice) => {
+    const slices: RunSlice = async (slice) => {
       if (!this.#work.isClosed) await paced(slice);
     };
     const remove = async (limits: Limits) => {

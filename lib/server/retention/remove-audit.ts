@@ -1,7 +1,7 @@
 import type { Database } from '@/db/client';
 import type { WriteTransaction } from '@/db/writes';
 import { addEntry, REMOVAL, removalEntry, removalIn } from '@/lib/server/access/audit-entry';
-import type { Paced } from './remove-history';
+import type { RunSlice } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;
 const LOOKED_AT_ONCE = 2_000;
@@ -17,7 +17,7 @@ const AT_LEAST_MS = 24 * 60 * 60_000;
  *
  * @param before entries of before then are too old
  */
-export async function removeAudit(database: Database, before: number, now: number, paced: Paced): Promise<void> {
+export async function removeAudit(database: Database, before: number, now: number, paced: RunSlice): Promise<void> {
   const { reader, writes } = database;
   const { rows } = await reader.execute('SELECT at FROM audit ORDER BY number LIMIT 1');
   const isDue = rows[0] !== undefined && Number(rows[0].at) < before - AT_LEAST_MS;

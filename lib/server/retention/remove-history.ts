@@ -7,7 +7,7 @@ import { withinBytes } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';
 import { usedBytes } from '@/db/used-bytes';
 import type { WriteTransaction } from '@/db/writes';
-import { askingOf, findCut, type Limit, removeOldTurns } from './remove-turns';
+import { batchingReader, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 
 /** What may go: of the turns by the state of their session, and up to which position of what belongs to no turn. */
@@ -16,7 +16,7 @@ export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number 
 const NOTHING: Limit = { position: 0, before: 0 };
 
 /** Where a slice of work gets its turn, and others theirs. */
-export type Paced = (slice: () => Promise<void>) => Promise<void>;
+export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 
 /** Sessions that are looked at together. */
 const SESSIONS_AT_ONCE = 500;
@@ -97,7 +97,7 @@ export async function removeHistory(
   rows: RowSweep,
   limits: Limits,
   now: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   const most = Math.max(...SESSION_STATES.map((state) => limits[state].position));
   for (let after = 0; most > 0; ) {
@@ -123,7 +123,7 @@ async function removeOf(
   sessionId: string,
   limit: Limit,
   now: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   await rows.run({
     kind: 'the old turns of the session',
@@ -133,7 +133,7 @@ async function removeOf(
       let removed = 0;
       await paced(async () => {
         // nobody waits for a look that finds nothing
-        if ((await findCut(askingOf(reader), sessionId, limit)) === null) return;
+        if ((await findCut(batchingReader(reader), sessionId, limit)) === null) return;
         if (await writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, now))) removed = 1;
       });
       if (removed > 0) return removed;

@@ -3,8 +3,8 @@ import { type DueRows, type RowChoice, type RowSweep, selectDue, withinBytes } f
 import type { WriteKey, WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import type { AgentFact } from '@/lib/server/ingest/facts';
-import type { Paced } from './remove-history';
-import { noteRemoved } from './remove-turns';
+import type { RunSlice } from './remove-history';
+import { recordRemoval } from './remove-turns';
 
 /** Rows of one kind, of which each goes by itself. */
 interface OldRows {
@@ -77,7 +77,7 @@ const ITEMS: OldRows = {
   at: 'updated_position',
   where: `done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply')`,
   under: `'agent:' || agent_id`,
-  removal: [noteRemoved('inbox', `id IN ${KEYS}`), `DELETE FROM inbox WHERE id IN ${KEYS}`],
+  removal: [recordRemoval('inbox', `id IN ${KEYS}`), `DELETE FROM inbox WHERE id IN ${KEYS}`],
   atOnce: ROWS_AT_ONCE,
 };
 
@@ -130,7 +130,7 @@ const ATTACHMENTS: OldRows = {
  *
  * @param limit the newest position that may go
  */
-export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: Paced): Promise<void> {
+export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: RunSlice): Promise<void> {
   for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, ITEMS, RESULTS, DELIVERIES] : []) {
     await removeKind(database, rows, old, limit, paced);
   }
@@ -142,7 +142,7 @@ async function removeKind(
   rows: RowSweep,
   old: OldRows,
   limit: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   const { kind, table, key, at, where } = old;
   const dueAfter = (after: number): DueRows => {
@@ -212,7 +212,7 @@ export async function removeQuarantined(
   rows: RowSweep,
   limit: number,
   now: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   const due = oldRecords(limit, now);
   await rows.run({

@@ -3,7 +3,7 @@ import type { InboxMarks } from '@interlude/protocol/inbox';
 import { positionFromNumber } from '@interlude/protocol/position';
 import type { InStatement } from '@libsql/client';
 import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
-import { inOrder, type ResultRows } from '@/db/reader';
+import { type ResultRows, runInOrder } from '@/db/reader';
 import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
@@ -60,8 +60,8 @@ export async function removeOldTurns(
   const places = Object.fromEntries(kept.map((position, at) => [position, at + 1]));
   await transaction.moveTo(told + kept.length);
   await transaction.batch([
-    { sql: noteRemoved('tasks', OLD_TASKS), args },
-    { sql: noteRemoved('obligations', OLD_REPLIES), args },
+    { sql: recordRemoval('tasks', OLD_TASKS), args },
+    { sql: recordRemoval('obligations', OLD_REPLIES), args },
     { sql: `DELETE FROM tasks WHERE ${OLD_TASKS}`, args },
     { sql: 'DELETE FROM turns WHERE session_id = ?1 AND position <= ?2', args },
     { sql: `DELETE FROM obligations WHERE ${OLD_REPLIES}`, args },
@@ -154,7 +154,7 @@ interface Cut {
   lastId: string | null;
 }
 
-interface Asking {
+interface BatchReader {
   batch(statements: InStatement[]): Promise<ResultRows[]>;
 }
 
@@ -171,7 +171,7 @@ const TURNS_AT_ONCE = [200, 2_000, -1];
  *
  * @returns null if nothing can go
  */
-export async function findCut(asking: Asking, sessionId: string, limit: Limit): Promise<Cut | null> {
+export async function findCut(asking: BatchReader, sessionId: string, limit: Limit): Promise<Cut | null> {
   const [sessions, owed, commands] = await asking.batch([
     {
       sql: `SELECT agent_id, removed_up_to, places->>'$.openTurn.position' AS open_turn,
@@ -209,7 +209,7 @@ export async function findCut(asking: Asking, sessionId: string, limit: Limit): 
 }
 
 /** The cut behind so many turns, or fewer. */
-async function cutOfMany(asking: Asking, sessionId: string, limit: Limit, many: number) {
+async function cutOfMany(asking: BatchReader, sessionId: string, limit: Limit, many: number) {
   const [next] = await asking.batch([
     {
       sql: 'SELECT position FROM turns WHERE session_id = ? ORDER BY position LIMIT 1 OFFSET ?',
@@ -243,7 +243,7 @@ async function cutOfMany(asking: Asking, sessionId: string, limit: Limit, many: 
  * A turn goes as a whole: with one that goes on behind the cut, all that began after it stays. So it does with one that is
  * too young after all: where the server's clock was once wrong, a position is no time.
  */
-async function beforeWhatStays(asking: Asking, sessionId: string, { position, before }: Limit): Promise<number> {
+async function beforeWhatStays(asking: BatchReader, sessionId: string, { position, before }: Limit): Promise<number> {
   for (let cut = position; ; ) {
     const [staying] = await asking.batch([
       {
@@ -261,8 +261,8 @@ async function beforeWhatStays(asking: Asking, sessionId: string, { position, be
 }
 
 /** The same outside a write. */
-export function askingOf(reader: { execute(statement: InStatement): Promise<ResultRows> }): Asking {
-  return { batch: (statements) => inOrder(statements, (statement) => reader.execute(statement)) };
+export function batchingReader(reader: { execute(statement: InStatement): Promise<ResultRows> }): BatchReader {
+  return { batch: (statements) => runInOrder(statements, (statement) => reader.execute(statement)) };
 }
 
 /**
@@ -271,7 +271,7 @@ export function askingOf(reader: { execute(statement: InStatement): Promise<Resu
  *
  * @param which of the rows, as SQL
  */
-export function noteRemoved(table: 'tasks' | 'obligations' | 'inbox', which: string): string {
+export function recordRemoval(table: 'tasks' | 'obligations' | 'inbox', which: string): string {
   return `UPDATE counter SET removed_up_to = max(removed_up_to, ifnull((
     SELECT max(updated_position) FROM ${table} WHERE ${which}), 0))`;
 }

@@ -1,7 +1,7 @@
 import { type RedactedFor, redactedMetrics } from '@interlude/protocol/redaction/outlets';
 import type { Database } from '@/db/client';
-import type { KeptAnswer } from '@/db/ttl-cache';
-import { Pace } from '@/db/yield-to-loop';
+import type { TtlCache } from '@/db/ttl-cache';
+import { Yielder } from '@/db/yield-to-loop';
 import { gaugesText } from './gauges';
 import { readGauges } from './read-gauges';
 import type { Telemetry } from './telemetry';
@@ -31,14 +31,14 @@ export class Metrics {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #process: ProcessMetrics | null;
-  readonly #kept: KeptAnswer<RedactedFor<'metrics'>>;
+  readonly #kept: TtlCache<RedactedFor<'metrics'>>;
 
   /** @param ofProcess what this process counts; null if it does not last */
   constructor(
     database: Database,
     now: () => number,
     ofProcess: ProcessMetrics | null,
-    kept: KeptAnswer<RedactedFor<'metrics'>>,
+    kept: TtlCache<RedactedFor<'metrics'>>,
   ) {
     this.#kept = kept;
     this.#database = database;
@@ -57,7 +57,7 @@ export class Metrics {
   async #read(): Promise<RedactedFor<'metrics'>> {
     const gauges = await this.#database.reads.run('metrics', () => readGauges(this.#database, this.#now()));
     const ofProcess = (await this.#process?.text()) ?? NOT_COUNTED;
-    const pace = new Pace();
+    const pace = new Yielder();
     return redactedMetrics(`${gaugesText(gauges)}\n${ofProcess}`, pace.restIfDue);
   }
 }

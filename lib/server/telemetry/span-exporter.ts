@@ -1,6 +1,6 @@
 import { type RedactedFor, redactedJson } from '@interlude/protocol/redaction/outlets';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { postRedacted } from '@/lib/server/access/post-redacted';
 import type { OtelSettings } from './otel-settings';
 import { otlpRequest, type Span } from './span';
@@ -63,7 +63,7 @@ export class SpanExporter {
   }
 
   async #send(spans: Span[]): Promise<void> {
-    const pace = new Pace();
+    const pace = new Yielder();
     const request = otlpRequest(spans, this.#settings.resource);
     const body = await redactedJson('traces', request, pace.restIfDue);
     for (let tries = 1; ; tries += 1) {

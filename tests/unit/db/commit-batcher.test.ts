@@ -1,21 +1,21 @@
 import { LibsqlError } from '@libsql/client';
 import { expect, test } from 'vitest';
 import {
-  CommitTrain,
-  type TrainLimits,
+  type BatcherLimits,
+  CommitBatcher,
   type TransactionOutcome,
   type WholeTransaction,
   wholeTransaction,
 } from '@/db/commit-batcher';
 
 /** A train whose requests are answered by hand. */
-function train(limits: Partial<TrainLimits> = {}) {
+function train(limits: Partial<BatcherLimits> = {}) {
   const sent: { texts: string[]; answer(outcomes: TransactionOutcome[]): void; die(error: unknown): void }[] = [];
   const send = (load: readonly WholeTransaction[]) =>
     new Promise<TransactionOutcome[]>((answer, die) => {
       sent.push({ texts: load.map(({ statements }) => statements[0]?.sql ?? ''), answer, die });
     });
-  const commits = new CommitTrain({ send }, limits);
+  const commits = new CommitBatcher({ send }, limits);
   return {
     sent,
     run: (...statements: string[]) => commits.run(statements, 'COMMIT'),

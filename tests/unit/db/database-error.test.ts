@@ -5,7 +5,7 @@ import { createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Damage } from '@/db/damage';
 import { databaseErrorCode, databaseFailure, databaseFault, isInputsFault } from '@/db/database-error';
-import { Conflict, Unfixed } from '@/db/optimistic-transaction';
+import { Conflict, NeedsFixedPositions } from '@/db/optimistic-transaction';
 import { temporaryDatabase } from '../../support/database';
 
 const PAGE_BYTES = 4096;
@@ -67,7 +67,7 @@ describe('what was worked on', () => {
     [false, 'its answer is none', new LibsqlError('Expected array', 'HRANA_PROTO_ERROR')],
     [false, 'the database is damaged', new LibsqlError('malformed', 'SQLITE_CORRUPT')],
     [false, 'somebody came in between', new Conflict()],
-    [false, 'positions are to be fixed', new Unfixed()],
+    [false, 'positions are to be fixed', new NeedsFixedPositions()],
     [false, 'the machine has run out of something', new Error('read', { cause: ofTheMachine })],
     [false, 'memory is short', new RangeError('Array buffer allocation failed')],
     [false, 'it was given up', AbortSignal.abort().reason],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeptAnswer } from '@/db/ttl-cache';
+import { TtlCache } from '@/db/ttl-cache';
 
 let [now, looks] = [0, 0];
 const look = async () => {
@@ -11,7 +11,7 @@ const look = async () => {
 
 test.each([true, false])('is looked up once while it is fresh, and anew after that (shared: %s)', async (isShared) => {
   [now, looks] = [1_000, 0];
-  const kept = new KeptAnswer<number>(isShared);
+  const kept = new TtlCache<number>(isShared);
   const ask = () =>
     kept.get(
       () => now,
@@ -30,7 +30,7 @@ test.each([
   [false, [1, 2, 3]],
 ])('who asks meanwhile waits for the same look, or for nobody (shared: %s)', async (isShared, answers) => {
   looks = 0;
-  const kept = new KeptAnswer<number>(isShared);
+  const kept = new TtlCache<number>(isShared);
   expect(
     await Promise.all(
       [1, 2, 3].map(() =>
@@ -45,7 +45,7 @@ test.each([
 });
 
 test('a look that fails is not kept', async () => {
-  const kept = new KeptAnswer<string>();
+  const kept = new TtlCache<string>();
   const fail = () =>
     kept.get(
       () => 0,

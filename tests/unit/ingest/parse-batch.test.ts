@@ -2,7 +2,7 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_RECORD_VALUES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Pace } from '@/db/yield-to-loop';
+import { Yielder } from '@/db/yield-to-loop';
 import { parseBatch } from '@/lib/server/ingest/parse-batch';
 import { parseJson } from '@/lib/server/ingest/parse-request';
 import { hurriedWork } from '../../support/hurried-work';
@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 const encoder = new TextEncoder();
-const parse = (text: string) => parseBatch(encoder.encode(text), new Pace());
+const parse = (text: string) => parseBatch(encoder.encode(text), new Yielder());
 
 /** What is read at once, or that it is refused. */
 const whole = (text: string) => {
@@ -94,7 +94,7 @@ describe('the body of a request, read in pieces of its records', () => {
   test('gives others their turns within a record as large as a request: as it is looked through, and as its lists become texts', async () => {
     const body = encoder.encode(`{"records":[{"seq":1,"event":[${'1,'.repeat(MAX_REQUEST_BYTES / 2 - 50)}1]}]}`);
     const turns = hurriedWork();
-    await parseBatch(body, new Pace());
+    await parseBatch(body, new Yielder());
     expect(turns()).toBeGreaterThanOrEqual((2 * body.length) / (64 * 1024));
   });
 

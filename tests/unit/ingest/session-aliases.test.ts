@@ -3,7 +3,7 @@ import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@i
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { AboutJob, WriteJob } from '@/db/writes';
+import type { JobOptions, WriteJob } from '@/db/writes';
 import { keyedDigest } from '@/lib/server/access/secret';
 import { AccessStage, type Headers } from '../../support/access-stage';
 import { bytesOf, hashOf } from '../../support/attachments';
@@ -182,7 +182,7 @@ test('a session id that is in use costs as many look-ups as one that is free', a
   await send(first, 'first', 'taken', starts('r1'));
   const run = database.writes.run.bind(database.writes);
   let lookups = 0;
-  vi.spyOn(database.writes, 'run').mockImplementation(((job: WriteJob<unknown>, about: AboutJob) =>
+  vi.spyOn(database.writes, 'run').mockImplementation(((job: WriteJob<unknown>, about: JobOptions) =>
     run((transaction) => {
       const batch = (statements: InStatement[]) => {
         lookups += statements.length;
