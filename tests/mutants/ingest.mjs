@@ -56,14 +56,14 @@ export const INGEST = [
   {
     name: 'does not show a declared loss in the transcript',
     file: 'lib/server/ingest/plan-batch.ts',
-    find: "this.#append(where, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.lost, value: said });",
+    find: "this.#append(to, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.lost, value });",
     replace: '',
     test: 'tests/unit/ingest/lost-records.test.ts',
   },
   {
     name: 'appends an event whose task has no known owner',
     file: 'lib/server/ingest/plan-batch.ts',
-    find: "if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {",
+    find: "if (mention !== null && (owner.kind === 'unknown' || owner.kind === 'ambiguous')) {",
     replace: 'if (mention !== null && mention.id === null) {',
     test: 'tests/unit/ingest/task-router.test.ts',
   },
@@ -126,8 +126,8 @@ export const INGEST = [
   {
     name: 'tells a scoped runner the position of other agents',
     file: 'lib/server/ingest/commit-batch.ts',
-    find: 'const own = isOwn ? rows.position : NOTHING_NEW;',
-    replace: 'const own = rows.position;',
+    find: 'positionFromNumber(isOwn ? rows.position : 0)',
+    replace: 'positionFromNumber(rows.position)',
     test: 'tests/unit/ingest/authorize-sender.test.ts',
   },
   {
@@ -140,15 +140,15 @@ export const INGEST = [
   {
     name: 'guesses the owner of a task of several sessions',
     file: 'lib/server/ingest/task-router.ts',
-    find: "if (may.length > 1) return { kind: 'several', sessionIds: may };",
+    find: "if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };",
     replace: '',
     test: 'tests/unit/ingest/task-router.test.ts',
   },
   {
     name: 'lets an agent say who assigned a task',
     file: 'lib/server/ingest/task-router.ts',
-    find: 'const event = this.#isServer ? said : withoutReporters(said);',
-    replace: 'const event = said;',
+    find: 'const event = this.#isServer ? record.event : withoutReporters(record.event);',
+    replace: 'const event = record.event;',
     test: 'tests/unit/ingest/task-router.test.ts',
   },
   {
@@ -168,14 +168,14 @@ export const INGEST = [
   {
     name: 'tells again what a snapshot names by another id',
     file: 'lib/server/ingest/known-parts.ts',
-    find: 'twins.set(keyOf(part), found);',
+    find: 'matches.set(partKey(part), found);',
     replace: '',
     test: 'tests/contract/messages.test.ts',
   },
   {
     name: 'takes what is new in a snapshot for older words of another message',
     file: 'lib/server/ingest/known-parts.ts',
-    find: 'if (twin.position <= lower.position && twin.turnId !== lower.turnId) return null;',
+    find: 'if (match.position <= lower.position && match.turnId !== lower.turnId) return null;',
     replace: '',
     test: 'tests/contract/messages.test.ts',
   },

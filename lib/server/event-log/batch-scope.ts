@@ -40,7 +40,7 @@ export class BatchScope {
   /** Sessions of which all running tasks end. */
   readonly endedSessionIds = new Set<string>();
   /** What status records tell of sessions: where it is news, the tasks that run or may run must be read. */
-  readonly statusKeys = new Map<string, { told: Set<string>; listed: Set<string> }>();
+  readonly statusKeys = new Map<string, { status: Set<string>; lists: Set<string> }>();
   /** Sessions in which a turn may answer any task that ended lately. */
   readonly causelessSessionIds = new Set<string>();
   /** Sessions that records name which do not say of which agent they are. */

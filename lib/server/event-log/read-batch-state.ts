@@ -50,7 +50,7 @@ export interface BatchState {
    * By session: the newest rows of the messages and calls in its snapshots, in order; if one of them has none, the
    * newest rows of the session, too.
    */
-  said: Map<string, PartRow[]>;
+  parts: Map<string, PartRow[]>;
   /** Which of those were looked up, by `saidKey`. */
   lookedUp: ReadonlySet<string>;
   /** The sessions this producer has written to; only read when asked for. */
@@ -160,7 +160,7 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     obligations: await bySession(await yielder.map([...messages, ...owed], obligationFromRow), yielder),
     givenUp: await bySession(await yielder.map(openings, OPENING.read), yielder),
     lookedUp: new Set(scope.partKeys),
-    said: await partsBySession(transaction, scope.parts, await yielder.map(said, partFromRow), yielder),
+    parts: await partsBySession(transaction, scope.parts, await yielder.map(said, partFromRow), yielder),
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
     aliasBySession: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
@@ -202,8 +202,8 @@ function sessionsWithChangedStatus(
 ): Set<string> {
   const told = changes.filter(({ summary, memory }) => {
     if (summary.away?.isSilent === true) return true;
-    const { told = [], listed = [] } = statusKeys.get(summary.id) ?? {};
-    return [...told].some((key) => key !== memory.statusKey) || [...listed].some((key) => key !== memory.listsKey);
+    const { status = [], lists = [] } = statusKeys.get(summary.id) ?? {};
+    return [...status].some((key) => key !== memory.statusKey) || [...lists].some((key) => key !== memory.listsKey);
   });
   return new Set([...endedSessionIds, ...told.map(({ summary }) => summary.id)]);
 }

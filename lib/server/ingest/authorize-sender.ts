@@ -9,13 +9,13 @@ import type { RawRecord } from './parse-request';
 import { rejection, type Validation } from './validate-record';
 
 /**
- * What a sender may speak for: its own outboxes, its own agents, and nothing in the server's name.
+ * A sender may write to its own outboxes, for its own agents, and never in the server's name.
  *
- * Failure: an outbox that is not the sender's is refused whole, because to take anything of it would move its sequence. A
- * single record goes to quarantine, under the sender's own agent: nothing of it reaches whomever it names.
+ * Failure: a foreign outbox is refused as a whole, since accepting any record would advance its sequence. A single
+ * unauthorized record is quarantined under the sender's own agent, so it never reaches the agent or session it names.
  */
 
-/** What only the server tells: of what people did, and of what it found out by itself. */
+/** Events that only the server writes. */
 const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.quarantined,
   CUSTOM.taskElsewhere,
@@ -34,7 +34,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   CUSTOM.taskGoesOn,
 ]);
 
-/** @throws AppError `forbidden` for an outbox of somebody else */
+/** @throws AppError `forbidden` for an outbox of another sender */
 export function authorizeProducer(reach: Scope, { id }: Pick<ProducerRef, 'id'>): void {
   if (!isOwnProducer(reach, columnText(id))) throw foreignProducer(id);
 }
@@ -42,11 +42,11 @@ export function authorizeProducer(reach: Scope, { id }: Pick<ProducerRef, 'id'>)
 export function foreignProducer(id: string): AppError {
   return new AppError(
     'forbidden',
-    `This token does not open the outbox ${JSON.stringify(id)}. An outbox's id begins with the agent's that the token is for.`,
+    `This token may not write to the outbox ${JSON.stringify(id)}. An outbox id starts with the id of the token's agent.`,
   );
 }
 
-/** Its id is the agent's, or that with more behind a slash: another agent's id may begin in any other way. */
+/** An outbox id is the agent's id, or that followed by a slash: `a1` must not match the outbox of agent `a10`. */
 function isOwnProducer(reach: Scope, id: string): boolean {
   if (reach.kind === 'everything') return true;
   if (reach.kind !== 'agents') return false;
@@ -55,7 +55,6 @@ function isOwnProducer(reach: Scope, id: string): boolean {
   return reach.ids.some((agentId) => id === agentId || id.startsWith(`${agentId}/`));
 }
 
-/** The validation of a record with regard to who sends it. */
 export function authorizeRecord(
   { role, scope }: Pick<Principal, 'role' | 'scope'>,
   raw: RawRecord,
@@ -64,10 +63,10 @@ export function authorizeRecord(
   if (scope.kind !== 'everything') {
     const agentId = validation.isValid ? validation.record.agentId : validation.agentId;
     if (agentId === null || !reachesAgent(scope, columnText(agentId))) {
-      const why = validation.isValid
+      const rejected = validation.isValid
         ? rejection(raw, 'agent_of_another_token', 'This token is not for the agent that the record names.')
         : validation;
-      return { ...why, agentId: agentOfScope(scope), sessionId: null };
+      return { ...rejected, agentId: agentOfScope(scope), sessionId: null };
     }
   }
   if (role !== 'runner' || !validation.isValid || validation.record.kind !== 'event') return validation;
@@ -76,7 +75,7 @@ export function authorizeRecord(
   return rejection(raw, 'reserved_name', `Only the server writes ${name}.`);
 }
 
-/** Where the sender's operators look for what went wrong. */
+/** The agent under which the sender's operators look for rejected records. */
 function agentOfScope(scope: Scope): string | null {
   return scope.kind === 'agents' && scope.prefixes.length === 0 ? (scope.ids[0] ?? null) : null;
 }

@@ -29,18 +29,17 @@ function emptyBatch(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'started
   };
 }
 
-/** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */
+/** The sessions a batch touches: stored ones, and those that start with it. */
 export class BatchSessions {
   readonly #state: BatchState;
   readonly #known = new Map<string, SessionBatch>();
-  /** Sessions that begin with this batch, by agent. */
+  /** Sessions that start with this batch, by agent. */
   readonly #fresh = new Map<string, Set<string>>();
 
   constructor(state: BatchState) {
     this.#state = state;
   }
 
-  /** How many the batch has spoken of so far. */
   get size(): number {
     return this.#known.size;
   }
@@ -49,7 +48,7 @@ export class BatchSessions {
     return this.#known.values();
   }
 
-  /** The session, if anything was written to it, before or in this batch. */
+  /** The session, if anything was ever written to it. */
   find(id: string): SessionBatch | null {
     const session = this.#known.get(id);
     if (session !== undefined) return session;
@@ -62,15 +61,14 @@ export class BatchSessions {
   }
 
   /**
-   * The session, which belongs to `agentId` from now on if it belonged to no agent.
-   * @param at when it began, if it begins now
-   * @param failures what it counts from, if it begins now
+   * Returns the session, which belongs to `agentId` from now on if it had no owner.
+   * @param at start time of a new session
+   * @param failures initial tally of a new session
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
     return this.find(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, ...emptyBatch(), failures });
   }
 
-  /** Whether the agent has any session but this one. */
   hasOthers(agentId: string, sessionId: string): boolean {
     const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
     const fresh = this.#fresh.get(agentId);
@@ -84,8 +82,8 @@ export class BatchSessions {
   }
 
   /**
-   * Where a loss that names no session may have been: in every session this outbox has written to for the agent. An
-   * outbox that has written to none replaces one that could no longer be read: then in every session that has not ended.
+   * Sessions that a loss without a session may concern: all that this outbox has written to for the agent. An outbox that
+   * has written to none replaces an unreadable one, so all sessions that have not ended may be concerned.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);
@@ -98,10 +96,10 @@ export class BatchSessions {
       .filter((session): session is SessionBatch => session?.agentId === agentId);
   }
 
-  #remember(told: Omit<SessionBatch, 'requests'>): SessionBatch {
-    const { memory, places = null } = told.before ?? {};
+  #remember(batch: Omit<SessionBatch, 'requests'>): SessionBatch {
+    const { memory, places = null } = batch.before ?? {};
     const requests = new DerivedRequests(memory?.wireRequests as RequestMemory | undefined, places, memory?.givenUp);
-    const session = { ...told, requests };
+    const session = { ...batch, requests };
     this.#known.set(session.id, session);
     if (session.before === null) {
       const fresh = this.#fresh.get(session.agentId) ?? new Set();
@@ -111,7 +109,7 @@ export class BatchSessions {
   }
 }
 
-/** How many failures there are, and how many of them are not hooks that died. */
+/** `other` counts the failures that are not died hooks. */
 export interface FailureTally {
   all: number;
   other: number;
@@ -120,7 +118,7 @@ export interface FailureTally {
 export interface SessionEntry {
   entry: EventEntry;
   row: EventRow;
-  /** Its parts, if it is a snapshot. As many positions after its own are reserved for the parts that are news. */
+  /** Parts of a snapshot. As many positions after the entry's own are reserved for the new ones. */
   parts: readonly SnapshotPart[];
 }
 
@@ -130,45 +128,44 @@ export interface SessionBatch {
   /** Null before its first row. */
   before: SessionChange | null;
   startedAt: number;
-  /** Its events of this batch in position order, each with the row it becomes. */
+  /** Events of this batch in position order, each with its row. */
   entries: SessionEntry[];
-  /** Requests that its agent opened, and those that follow from its other events. */
   requests: DerivedRequests;
-  /** Failures around it in this batch. */
+  /** Failures in this batch that mark the session. */
   failures: FailureTally;
-  /** How many more of its records are in quarantine after this batch, those that were settled or removed taken off. */
+  /** Change in the number of its quarantined records. */
   quarantined: number;
-  /** The position of the newest failure that ever marked it. */
+  /** Position of the newest failure that ever marked it. */
   markedUpTo: number;
-  /** Its states according to status records, each with the counter when the record came. */
+  /** States that status records reported, each with the counter at that record. */
   statuses: { position: number; status: StatusTold }[];
-  /** State and lists of the last status record; null if the same record may be news by now. */
+  /** State and lists of the last status record; null if an equal record may be news. */
   statusKey: string | null;
   listsKey: string | null;
-  /** How its log has the end of its process; null if it has none, or the process is back. */
+  /** How the log records the end of the process; null if it doesn't, or if the process is back. */
   end: NonNullable<SessionMemory['end']> | null;
-  /** The agent itself said something about it in this batch, if only that it is still there. */
+  /** The agent itself sent something about the session, if only a heartbeat. */
   isActive: boolean;
-  /** Time may have changed its state. */
+  /** Time may have changed the state. */
   isStateDue: boolean;
-  /** The 99th percentile of its kind's silences; null where it was not computed. */
+  /** The 99th percentile of silences of this kind of agent; null if not computed. */
   usualSilenceMs: number | null;
-  /** Messages to which a reply is owed for too long by now. */
+  /** Ids of messages whose reply has become overdue. */
   overdue: string[];
-  /** Positions of the tasks whose results were not delivered in time. */
+  /** Positions of tasks whose result was not delivered in time. */
   undelivered: Position[];
-  /** What a person makes of it now; null if nothing changes. */
+  /** A person's new arrangement; null for no change. */
   arrangement: Arrangement | null;
-  /** When its agent is to be woken from now on; null if nothing changes. */
+  /** The new wake rule; null for no change. */
   wakeRule: { when: WakeRule | null } | null;
 }
 
-/** What is stored about a session that its new events may touch. */
+/** The stored rows of a session that its new events may touch. */
 export interface Stored {
   tasks: readonly Task[];
   obligations: readonly Obligation[];
-  said: readonly PartRow[];
-  /** The id by which its runner knows it, where that is another. */
+  parts: readonly PartRow[];
+  /** The runner's own id of the session, if that differs. */
   alias: string | null;
   /** The counter before the batch: rows up to it are in the database. */
   position: number;
@@ -176,37 +173,35 @@ export interface Stored {
 
 export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
 
-/** Failures that nobody has seen, by the session they name; null for those that name none. */
+/** Failures nobody has seen yet, by the session they name; null for none. */
 export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
 
 function addTallies(...tallies: readonly FailureTally[]): FailureTally {
   return tallies.reduce((sum, { all, other }) => ({ all: sum.all + all, other: sum.other + other }), NO_FAILURES);
 }
 
-/** What a failure adds to a session. */
 export function addFailure(session: SessionBatch, row: InsightRow): void {
   session.failures = addTallies(session.failures, tallyOf(row));
   session.markedUpTo = row.position;
 }
 
 /**
- * Reduces a session's marks once everything up to a position has been seen: to none, if nothing that marked it came
- * later; else to its own unseen failures and those around all sessions. The latter may be from before it began or while
- * it was done, so its marks never grow by this.
+ * Lowers a session's marks once everything up to a position has been seen: to zero if nothing newer marked it, else to
+ * its unseen failures and the unassigned ones. Those may predate the session, so the marks never grow here.
  */
 export function removeSeenFailures(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
   if (session.before === null) return;
   const { insightCount, otherFailureCount } = session.before.summary;
   const marks = addTallies(session.failures, { all: insightCount, other: otherFailureCount });
-  const around = addTallies(unseen.get(session.id) ?? NO_FAILURES, unseen.get(null) ?? NO_FAILURES);
-  const left = upTo >= session.markedUpTo ? NO_FAILURES : around;
+  const unseenHere = addTallies(unseen.get(session.id) ?? NO_FAILURES, unseen.get(null) ?? NO_FAILURES);
+  const left = upTo >= session.markedUpTo ? NO_FAILURES : unseenHere;
   session.failures = addTallies(session.failures, {
     all: Math.min(left.all, marks.all) - marks.all,
     other: Math.min(left.other, marks.other) - marks.other,
   });
 }
 
-/** Failures that name no session, by agent. At the end, each counts once in every session of its agent. */
+/** Failures that name no session, by agent. Each finally marks every open session of its agent once. */
 export class UnassignedFailures {
   readonly #tallies = new Map<string, FailureTally & { last: number }>();
 
@@ -215,7 +210,7 @@ export class UnassignedFailures {
     this.#tallies.set(row.agentId, { ...tally, last: row.position });
   }
 
-  /** The tally with which a new session begins: failures from before it began do not mark it. */
+  /** The initial tally of a new session: it cancels failures from before the session started. */
   before(agentId: string): FailureTally {
     const { all, other } = this.#of(agentId);
     return { all: -all, other: -other };

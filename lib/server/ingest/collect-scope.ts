@@ -9,21 +9,21 @@ import { Yielder } from '@/db/yield-to-loop';
 import { BatchScope, partKey } from '@/lib/server/event-log/batch-scope';
 import { parseStatus } from './parse-status';
 import { mentionedTasks } from './task-router';
-import type { ValidatedRecord } from './validate-record';
+import { namesOf, type ValidatedRecord } from './validate-record';
 
-/** What a batch may touch. Others get their turns meanwhile, however much it is. */
+/** Collects everything a batch may touch, so that one read can load it. Yields to the event loop in between. */
 export async function collectScope(source: ProducerRef, records: readonly ValidatedRecord[]): Promise<BatchScope> {
   const scope = new BatchScope(source.id);
   const snapshots = { left: MAX_SNAPSHOT_PARTS };
   await new Yielder().each(records, ({ validation }) => {
-    const about: { agentId: string | null; sessionId?: unknown } = validation.isValid ? validation.record : validation;
+    const { agentId, sessionId } = namesOf(validation);
     const isLog = validation.isValid && validation.record.kind === 'log';
-    if (about.agentId !== null) scope.agentIds.add(about.agentId);
-    if (typeof about.sessionId === 'string' && !isLog) scope.addName(about.sessionId, about.agentId);
-    if (typeof about.sessionId === 'string' && about.agentId === null) scope.agentlessSessionIds.add(about.sessionId);
+    if (agentId !== null) scope.agentIds.add(agentId);
+    if (typeof sessionId === 'string' && !isLog) scope.addName(sessionId, agentId);
+    if (typeof sessionId === 'string' && agentId === null) scope.agentlessSessionIds.add(sessionId);
     if (!validation.isValid) return;
-    if (typeof about.sessionId === 'string' && !isLog) scope.addWriter(about.sessionId, validation.record.agentId);
     const { record } = validation;
+    if (typeof sessionId === 'string' && !isLog) scope.addWriter(sessionId, record.agentId);
     switch (record.kind) {
       case 'event':
         addEvent(scope, record, snapshots);
@@ -65,12 +65,12 @@ export async function collectScope(source: ProducerRef, records: readonly Valida
 }
 
 function addStatus(scope: BatchScope, record: StatusRecord): void {
-  const told = record.sessionId === undefined ? null : parseStatus(record);
-  if (record.sessionId === undefined || told === null) return;
-  const keys = scope.statusKeys.get(record.sessionId) ?? { told: new Set(), listed: new Set() };
+  const status = record.sessionId === undefined ? null : parseStatus(record);
+  if (record.sessionId === undefined || status === null) return;
+  const keys = scope.statusKeys.get(record.sessionId) ?? { status: new Set(), lists: new Set() };
   scope.statusKeys.set(record.sessionId, keys);
-  keys.told.add(told.key);
-  keys.listed.add(told.listsKey);
+  keys.status.add(status.key);
+  keys.lists.add(status.listsKey);
 }
 
 function addLog(scope: BatchScope, { agentId, log }: LogRecord): void {

@@ -18,12 +18,12 @@ import type { Opening } from './stamp-requests';
 import { rejection, type ValidatedRecord } from './validate-record';
 
 export type CommitOutcome =
-  /** `sessionByAlias`: the ids of sessions that the sender knows by an alias. */
+  /** `sessionByAlias`: ids of sessions that the sender knows by an alias. */
   | { kind: 'answered'; answer: IngestAnswer; openings: Opening[]; sessionByAlias: AliasedIds }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
-  /** The outbox is of an agent that the sender may not speak for. */
+  /** The outbox belongs to an agent out of the sender's reach. */
   | { kind: 'foreign' };
 
 export interface Batch extends AliasedBatch {
@@ -31,14 +31,18 @@ export interface Batch extends AliasedBatch {
 }
 
 /**
- * Checks the producer and writes rows and read models in the transaction it is given: reads once, decides, writes once.
- * @param gaps how often this producer has been refused for a gap since its row was last written
+ * Checks the producer, then writes rows and read models in the caller's transaction: one read, one plan, one write.
+ *
+ * Ordering: a record is appended only as the next `seq` of its producer, and rows take positions in `seq` order.
+ * Failure: an outcome other than `answered` has written nothing.
+ *
+ * @param gaps gap refusals of this producer since its row was last written
  */
 export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
   const found = await readBatchState(transaction, sent.scope);
   const sessionByAlias = resolveAliases(sent, found);
   const { records, scope } = await renameSessions(sent, sessionByAlias);
-  // Also if nothing was renamed: the response time would reveal whether an id is in use.
+  // Reads twice for a new session even if nothing was renamed: the response time must not reveal that an id is in use.
   const isReadAgain = sessionByAlias.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
   const state = isReadAgain ? await readBatchState(transaction, scope) : found;
   touchAll(transaction, scope, state);
@@ -58,17 +62,16 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
-  // their digests are over the positions at which they were opened
+  // Request digests cover the positions.
   if (openings.length > 0) transaction.fixPositions();
-  // its numbers are positions
+  // The server's seq numbers are positions.
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await storeAliases(transaction, sessionByAlias, found);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
-  // The counter, had nothing of this taken a position, would tell a runner with a scope how busy others are.
+  // The counter would show a scoped runner how busy other agents are.
   const isOwn = rows.position > state.position || reach.kind === 'everything';
-  const own = isOwn ? rows.position : NOTHING_NEW;
-  const position = positionFromNumber(own);
+  const position = positionFromNumber(isOwn ? rows.position : 0);
   const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
   return { kind: 'answered', answer, openings, sessionByAlias };
 }
@@ -77,7 +80,7 @@ function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
   return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
-/** All that was read is under these keys: what is planned from it stands as long as nobody touches them. */
+/** Covers everything that was read. The plan holds as long as no other transaction touches these keys. */
 function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
   if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
   for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);
@@ -85,34 +88,29 @@ function touchAll(transaction: WriteTransaction, scope: BatchScope, state: Batch
   for (const id of scope.sessionIds) if (!state.sessions.has(id)) transaction.touch(`session:${id}`);
 }
 
-/** Before everything. */
-const NOTHING_NEW = 0;
-
 const NONE = { accepted: 0, duplicates: 0, gaps: 0, rejected: 0, lost: 0 };
 const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 };
 
-/** Finding a refused record takes a few tries: beyond this many, the rest of a part is set aside with them. */
-const MOST_FOUND = 32;
-/** How much is kept of a record that is refused even in quarantine, because it is larger than a row may be. */
+/** Bisecting finds a refused record in a few tries. After this many, the rest of a part is quarantined with it. */
+const MAX_FOUND = 32;
+/** How much is kept of a record that even quarantine refuses, because it is larger than a row may be. */
 const KEPT_LENGTH = 256 * 1024;
-const MESSAGE = 'The database refuses to hold this record. What caused it is in the server’s own log.';
+const MESSAGE = 'The database cannot store this record. See the server log for the cause.';
 
-type Commit = (transaction: WriteTransaction, batch: Batch, gaps: number) => Promise<CommitOutcome>;
+type Commit = typeof commitBatch;
 
-/** Whether the records are at fault: they would be refused, or fail our own code, every time. */
+/** The records are at fault: the database would refuse them, or our own code fail on them, every time. */
 export function isRefusal(error: unknown): boolean {
   return !(error instanceof AppError) && isInputsFault(error);
 }
 
 /**
- * Commits a batch that was refused as a whole, part by part: a record that is refused by itself goes into quarantine as
- * `not_storable`, and the others are taken as usual.
+ * Commits a batch that was refused as a whole by bisecting it. A record that is refused alone is quarantined as
+ * `not_storable`; the others are stored.
  *
  * Ordering: parts are committed in `seq` order.
- * Failure: each try is behind a savepoint of the one transaction it is given, so all of it happens or nothing. An error
- * that is not a refusal ends it all.
- *
- * @param commit takes a part, or throws
+ * Failure: each try runs behind a savepoint of the caller's transaction, so all of it happens or nothing. An error that
+ * is not a refusal aborts everything.
  */
 export async function commitInParts(
   transaction: WriteTransaction,
@@ -127,31 +125,30 @@ export async function commitInParts(
     const { records } = some;
     const tried = await attempt(some, gapCount);
     if (tried !== null) return tried;
-    if (records.length > 1 && found < MOST_FOUND) {
+    if (records.length > 1 && found < MAX_FOUND) {
       const middle = records.length >> 1;
       const first = await part(await partOf(some, records.slice(0, middle)), gapCount);
       if (first.kind !== 'answered') return first;
-      return joined(first, await part(await partOf(some, records.slice(middle)), 0));
+      return mergeOutcomes(first, await part(await partOf(some, records.slice(middle)), 0));
     }
     found += records.length;
-    const aside = await attempt(await partOf(some, records.map(setAside)), gapCount);
-    return aside ?? commit(transaction, await partOf(some, records.map(beginningOf)), gapCount);
+    const quarantined = await attempt(await partOf(some, records.map(asRejected)), gapCount);
+    return quarantined ?? commit(transaction, await partOf(some, records.map(asExcerpt)), gapCount);
   }
 
-  /** @returns null if it was refused, and undone */
+  /** @returns null if the part was refused and rolled back */
   async function attempt(some: Batch, gapCount: number): Promise<CommitOutcome | null> {
-    // others go first: a search like this can wait
     await yieldToLoop();
-    await transaction.execute('SAVEPOINT apart');
+    await transaction.execute('SAVEPOINT part');
     try {
       const outcome = await commit(transaction, some, gapCount);
-      await transaction.execute('RELEASE apart');
+      await transaction.execute('RELEASE part');
       return outcome;
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      if (some.records.length === 1) serverLog('warn', 'a record is refused by the database', { error });
-      await transaction.execute('ROLLBACK TO apart');
-      await transaction.execute('RELEASE apart');
+      if (some.records.length === 1) serverLog('warn', 'the database refused a record', { error });
+      await transaction.execute('ROLLBACK TO part');
+      await transaction.execute('RELEASE part');
       return null;
     }
   }
@@ -161,19 +158,19 @@ async function partOf(batch: Batch, records: readonly ValidatedRecord[]): Promis
   return { ...batch, records, scope: await collectScope(batch.source, records) };
 }
 
-function setAside({ raw, validation }: ValidatedRecord): ValidatedRecord & { validation: { isValid: false } } {
+function asRejected({ raw, validation }: ValidatedRecord): ValidatedRecord & { validation: { isValid: false } } {
   return { raw, validation: validation.isValid ? rejection(raw, 'not_storable', MESSAGE) : validation };
 }
 
-/** The beginning of the record's JSON, without an owner, for a database that can't hold it whole or where it belongs. */
-function beginningOf(record: ValidatedRecord): ValidatedRecord {
-  const { raw, validation } = setAside(record);
+/** The start of the record's JSON without an owner, for a database that can't store the record whole or with its ids. */
+function asExcerpt(record: ValidatedRecord): ValidatedRecord {
+  const { raw, validation } = asRejected(record);
   const json = JSON.stringify(raw);
   const kept = { seq: raw.seq, length: json.length, beginning: cutText(json, KEPT_LENGTH) };
   return { raw: kept, validation: { ...validation, agentId: null, sessionId: null } };
 }
 
-function joined(first: CommitOutcome & { kind: 'answered' }, second: CommitOutcome): CommitOutcome {
+function mergeOutcomes(first: CommitOutcome & { kind: 'answered' }, second: CommitOutcome): CommitOutcome {
   if (second.kind !== 'answered') return second;
   const [a, b] = [first.answer, second.answer];
   return {

@@ -5,12 +5,12 @@ import { MAX_JSON_DEPTH, MAX_RECORD_VALUES } from '@interlude/protocol/limits';
 import type * as z from 'zod';
 import type { Yielder } from '@/db/yield-to-loop';
 
-/** A record before it is judged: only its `seq` is certain. */
+/** A record before validation: only its `seq` is certain. */
 export type RawRecord = { seq: number; [field: string]: unknown };
 
 /**
- * The request as a whole. Its records are only counted: each is judged by itself later.
- * @throws AppError `malformed` that names the field, or the record after which one is missing
+ * Parses the envelope of a request. `validateRecord` checks each record later.
+ * @throws AppError `malformed` that names the invalid field, or the record after which one is missing
  */
 export async function parseRequest(
   body: unknown,
@@ -32,10 +32,7 @@ function invalid(error: z.ZodError, at: PropertyKey[] = []): AppError {
   return new AppError('malformed', `${describeIssue(error, at)}. See PROTOCOL.md, Ingest.`);
 }
 
-/**
- * Within a request, every record must be the next one or repeat an earlier one. A hole here is the sender's mistake and
- * no retry would fix it, unlike a request that arrives before the one it follows.
- */
+/** A hole within a request is the sender's mistake, which no retry fixes, unlike a request that arrives too early. */
 function requireDense(records: RawRecord[]): void {
   let last = (records[0]?.seq ?? 1) - 1;
   for (const [index, { seq }] of records.entries()) {
@@ -49,7 +46,7 @@ function requireDense(records: RawRecord[]): void {
   }
 }
 
-/** The first thing that is wrong, with its path: `records[3].seq: …`. */
+/** The first issue with its path: `records[3].seq: …`. */
 export function describeIssue(error: z.ZodError, at: PropertyKey[] = []): string {
   const issue = error.issues[0];
   if (issue === undefined) return 'Invalid input';
@@ -57,12 +54,12 @@ export function describeIssue(error: z.ZodError, at: PropertyKey[] = []): string
   return path === '' ? issue.message : `${path.replace(/^\./, '')}: ${issue.message}`;
 }
 
-const start = new TextDecoder('utf-8', { fatal: true });
-const rest = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const startDecoder = new TextDecoder('utf-8', { fatal: true });
+const middleDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * JSON that is safe to walk: recursion goes at most MAX_JSON_DEPTH deep, and it holds no more values than a record may.
- * Its strings may have half a surrogate pair: `parseInput` mends what is kept of it.
+ * Parses JSON that is safe to walk recursively: bounded in depth and in values. Strings may hold half a surrogate pair,
+ * which `parseInput` repairs.
  * @throws AppError `malformed` that says where
  */
 export function parseJson(bytes: Uint8Array): unknown {
@@ -73,7 +70,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   return parseJsonText(decodeStart(bytes));
 }
 
-/** @throws AppError `malformed` with what the parser says */
+/** @throws AppError `malformed` with the parser's message */
 export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -83,12 +80,12 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** The text of the beginning of a body, which may have a byte order mark. */
+/** Decodes the start of a body, which may have a byte order mark. */
 export function decodeStart(bytes: Uint8Array): string {
-  return decodeUtf8(bytes, start);
+  return decodeUtf8(bytes, startDecoder);
 }
 
-export function decodeUtf8(bytes: Uint8Array, decoder = rest): string {
+export function decodeUtf8(bytes: Uint8Array, decoder = middleDecoder): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {

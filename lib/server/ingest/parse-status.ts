@@ -11,40 +11,39 @@ import type { Task } from '@interlude/protocol/read-models';
 import { withInterlude } from '@interlude/protocol/with-interlude';
 import { taskFields } from './task-router';
 
-const READ = new WeakMap<StatusRecord, StatusTold | null>();
+const parsed = new WeakMap<StatusRecord, StatusTold | null>();
 
-/** The session's state according to a status record. Parses each record once, though two callers ask. */
+/** Reads the session state that a status record reports. Caches the result, since two callers need it. */
 export function parseStatus(record: StatusRecord): StatusTold | null {
-  const known = READ.get(record);
+  const known = parsed.get(record);
   if (known !== undefined) return known;
-  const told = statusTold(readAgentStatus(record.status), record.occurredAt);
-  READ.set(record, told);
-  return told;
+  const status = statusTold(readAgentStatus(record.status), record.occurredAt);
+  parsed.set(record, status);
+  return status;
 }
 
-/** The end of a session whose status record says that its process has ended: the same as its agent's `session:ended`. */
+/** The `session:ended` that the agent would have sent, for a status record that reports the end of its process. */
 export function exitEvent({ code, signal }: ProcessExit): AgUiEvent {
   const reason = signal === null ? {} : { reason: `killed by ${signal}` };
   const value = compact({ exitCode: code ?? undefined, signal: signal ?? undefined, ...reason });
   return { type: 'CUSTOM', name: CUSTOM.sessionEnded, value, metadata: { interlude: { presumed: true } } };
 }
 
-const UNLISTED = 'Its runner does not list it any more, and nothing told how it ended.';
-const UNREACHABLE = 'The agent became unreachable while this ran, and nothing told how it ended.';
+const UNLISTED = 'The runner no longer lists this task, and no result was reported.';
+const UNREACHABLE = 'The agent became unreachable while this task ran, and no result was reported.';
 const INTERLUDE = { interlude: { presumed: true } } as const;
 
 /**
- * The lists of a status record as inputs of the grammar: a listed task starts and one that is not listed is presumed lost,
- * a listed request asks and one that is not listed is passed. So work whose end was lost does not stay open for ever. An
- * event follows where the input ends something, or corrects what was only presumed.
+ * Applies the lists of a status record to the lifecycle grammar: a listed task has started, an unlisted one is presumed
+ * lost; a listed request is open, an unlisted one is passed. So work whose end was lost does not stay open for ever.
+ * Yields an event where the input ends something, or corrects a presumption.
  *
- * Ordering: only what began before the record is looked at. A record that is sent ahead of what happened before it may be
- * wrong for a while: the real end, or the next list, puts that right.
+ * Ordering: only work that started before the record is compared. A record sent ahead of earlier events may be wrong for
+ * a while, until the real end or the next list corrects it.
  *
- * @param open tasks of the session that run or may run, and open requests of its agent itself
- * @param passed the openings of requests that were given up since
- * @param isUnreachable the record lists no tasks because its agent can't be reached
- * @returns the events to write behind the record
+ * @param open tasks of the session that run or may run, and open requests of the agent itself
+ * @param passed the openings of requests that were given up
+ * @param isUnreachable the record lists no tasks because the agent can't be reached
  */
 export function* reconcileLists(
   { taskIds, requestIds }: NonNullable<StatusTold['lists']>,
@@ -57,7 +56,7 @@ export function* reconcileLists(
     const tasks = [...open.tasks];
     const newest = newestRuns(tasks);
     for (const task of tasks) {
-      // A task that a person or another session has reported on need not be known to this session's runner.
+      // This session's runner need not know a task that a person or another session reported on.
       if (task.assignedBy !== null || task.reportedBy !== null) continue;
       const state = task.status === 'running' ? 'running' : 'presumed';
       const [, verdict] = GRAMMAR.task[state][listed.has(task.id) ? 'start' : 'presume'];
@@ -86,7 +85,7 @@ export function requestIdOf(event: AgUiEvent): string {
   return pickId(customValue(event), 'request_id', 'requestId') ?? '';
 }
 
-/** A list names ids: of several runs of one task, it means the one that began last. */
+/** A listed task id means the newest of several runs. */
 function newestRuns(tasks: readonly Task[]): ReadonlyMap<string, Task> {
   const newest = new Map<string, Task>();
   for (const task of tasks) {

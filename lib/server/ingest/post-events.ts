@@ -29,10 +29,21 @@ export interface IngestServer extends ServerContext {
 }
 
 /**
- * `POST /events`: takes what an outbox sends, exactly once and in order, and answers when it is on disk.
+ * `POST /events`: stores the records of an outbox exactly once, in order, and responds once they are on disk.
+ *
+ * ```
+ *  body ─► parse ─► authorize + validate each record ─► rename aliased sessions
+ *                                                          │ one write transaction
+ *          read what the batch may touch ─► check producer ─► plan ─► append rows + read models
+ * ```
+ *
+ * Ordering: records are planned in `seq` order, and each row takes the next position. Batches with a key in common (the
+ * producer, an agent) run in the order they arrived.
+ * Failure: a request that throws stores nothing. A record that can't be stored is quarantined and acknowledged, so it
+ * blocks no other. A batch that the database refuses as a whole is committed again in parts.
  *
  * @returns 200 with an IngestAnswer
- * @throws AppError if the body or the protocol refuses it; then nothing of the request is stored
+ * @throws AppError for a body or a sequence that is not acceptable
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(
@@ -40,7 +51,7 @@ export async function postEvents(
   server: IngestServer,
 ): Promise<Response> {
   const { scope: reach } = principal;
-  // it may take minutes to come
+  // The body may take minutes to arrive.
   let isOver = false;
   const stop = whenOver(() => {
     isOver = true;
@@ -55,9 +66,9 @@ export async function postEvents(
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
   authorizeProducer(reach, source);
-  // Judged as it was sent, because an id with half a character is refused, and mended before any of it is kept.
+  // Validates the record as sent, since half a surrogate pair makes an id invalid. Repairs strings before storing.
   await yielder.rest();
-  const judged = await yielder.map(raws, (raw) => ({
+  const validated = await yielder.map(raws, (raw) => ({
     raw,
     validation: authorizeRecord(
       principal,
@@ -65,7 +76,7 @@ export async function postEvents(
       tooWide.has(raw) ? tooManyValues(raw) : validateRecord(raw, mayBeLarge),
     ),
   }));
-  const records = hasHalves ? await yielder.map(judged, (record) => wellFormed(record)) : judged;
+  const records = hasHalves ? await yielder.map(validated, (record) => wellFormed(record)) : validated;
   await yielder.rest();
   const { database } = server;
   const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
@@ -88,37 +99,37 @@ async function commit(
   const gaps = tally.count(source.id);
   const { writes } = server.database;
   const keys = [`producer:${source.id}` as const, ...[...scope.agentIds].map((id) => `agent:${id}` as const)];
-  const about = { bytes: body.byteLength, keys };
-  const watch =
-    server.telemetry?.ingested === undefined ? null : new IngestWatch(server.telemetry, batch, request, body);
+  const options = { bytes: body.byteLength, keys };
+  const telemetry = server.telemetry?.ingested === undefined ? null : server.telemetry;
+  const measure = telemetry && new IngestMeasurement(telemetry, batch, request, body);
   const outcome = await writes
     .run((transaction) => {
-      watch?.begin();
-      return take(transaction, batch, gaps);
-    }, about)
+      measure?.begin();
+      return commitAndWithdraw(transaction, batch, gaps);
+    }, options)
     .catch((error) => {
       if (!isRefusal(error)) throw error;
-      serverLog('warn', 'a request is refused as a whole, and taken in parts', { error });
-      return writes.run((transaction) => commitInParts(transaction, batch, gaps, take), about);
+      serverLog('warn', 'the database refused a batch: committing it in parts', { error });
+      return writes.run((transaction) => commitInParts(transaction, batch, gaps, commitAndWithdraw), options);
     })
     .catch((error) => {
-      watch?.end(null);
+      measure?.end(null);
       throw error;
     });
-  watch?.end(outcome);
+  measure?.end(outcome);
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
-  // An outbox that only asks what the server expects is at no fault.
+  // A probe only asks for the expected seq.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
   return outcome;
 }
 
-async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
+async function commitAndWithdraw(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
   const committed = await commitBatch(transaction, batch, gaps);
   if (committed.kind === 'answered') await withdrawAnswers(transaction, committed.openings, batch.receivedAt);
   return committed;
 }
 
-/** The answer is too small for a compressor, which Next would otherwise start for each one. */
+/** `no-transform`: Next would start a compressor for each of these small responses. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
 function toAnswer(
@@ -152,13 +163,10 @@ function toAnswer(
   }
 }
 
-/** Beyond this many producers with an open gap, the oldest counts are forgotten: they are only statistics. */
+/** Beyond this many producers with an open gap, the oldest counts are dropped. */
 const MAX_PRODUCERS = 10_000;
 
-/**
- * Counts how often each producer was refused for a gap. A refusal stores nothing, so the count waits in memory and goes
- * to disk with the next batch that is taken.
- */
+/** Counts gap refusals per producer in memory. The next accepted batch stores the count. */
 export class GapTally {
   readonly #counts = new Map<string, number>();
 
@@ -171,7 +179,6 @@ export class GapTally {
     if (this.#counts.size > MAX_PRODUCERS) this.#counts.delete(this.#counts.keys().next().value as string);
   }
 
-  /** Takes off what has been written. */
   subtract(producerId: string, written: number): void {
     const left = this.count(producerId) - written;
     if (left > 0) this.#counts.set(producerId, left);
@@ -179,8 +186,8 @@ export class GapTally {
   }
 }
 
-/** Measures what becomes of a batch, for those who are told. */
-class IngestWatch {
+/** Reports how long a batch waited and took, and which turns and tasks it ended. */
+class IngestMeasurement {
   readonly #telemetry: Telemetry;
   readonly #batch: Batch;
   readonly #traceparent: string | null;
@@ -195,17 +202,17 @@ class IngestWatch {
     this.#bytes = body.byteLength;
   }
 
-  /** Its turn to write has come. It may come again. */
+  /** Called when the transaction starts. A retry calls it again. */
   begin(): void {
     this.#waitedMs ??= performance.now() - this.#startedAt;
   }
 
-  /** @param outcome null if it failed */
+  /** @param outcome null if the commit failed */
   end(outcome: CommitOutcome | null): void {
     const { source, records, receivedAt } = this.#batch;
     const answer = outcome?.kind === 'answered' ? outcome.answer : null;
     if (answer !== null && this.#telemetry.ended !== undefined) {
-      const ended = endsIn(records, answer);
+      const ended = endedIn(records, answer);
       if (ended.length > 0) this.#telemetry.ended(ended);
     }
     const newest = records.at(-1)?.validation;
@@ -229,12 +236,12 @@ class IngestWatch {
   }
 }
 
-/** What is told to have ended by what was accepted. A batch that is sent again tells nothing. */
-function endsIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
-  const told = ackedSeq - accepted - rejected.length;
-  const refused = new Set(rejected.map(({ seq }) => seq));
+/** Turns and tasks that newly accepted records ended. Duplicates are left out. */
+function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
+  const lastStoredSeq = ackedSeq - accepted - rejected.length;
+  const rejectedSeqs = new Set(rejected.map(({ seq }) => seq));
   return records.flatMap(({ raw, validation }): Ended[] => {
-    if (raw.seq <= told || refused.has(raw.seq) || !validation.isValid) return [];
+    if (raw.seq <= lastStoredSeq || rejectedSeqs.has(raw.seq) || !validation.isValid) return [];
     const { record } = validation;
     if (record.kind !== 'event') return [];
     const { agentId, sessionId, occurredAt, event } = record;
@@ -249,14 +256,14 @@ function endsIn(records: Batch['records'], { ackedSeq, accepted, rejected }: Ing
   });
 }
 
-const REASON = 'the agent asks anew under the same id: read what it asks now';
+const REASON = 'the agent asked again under the same id: read the new request';
 
 /**
- * Gives up the answers that are still on their way to an earlier request with the same id: the id was opened again, with
- * other input or after it was resolved. They are no longer sent, and the transcript says so.
+ * Withdraws undelivered answers to an earlier request whose id was opened again with other input, or after it was
+ * resolved. The transcript records the withdrawal.
  *
- * An answer that was already sent may have reached the agent before it asked anew. So it is `expired`, not `failed`: if
- * its runner says that it acted on it, that stands.
+ * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so that a
+ * later acknowledgement from the runner still counts.
  */
 async function withdrawAnswers(
   transaction: WriteTransaction,
@@ -268,7 +275,6 @@ async function withdrawAnswers(
     openings.map(({ sessionId, requestId, digest }) => [requestKey(sessionId, requestId), digest]),
   );
   const agentIds = [...new Set(openings.map(({ agentId }) => agentId))];
-  // An agent has few open commands, and they have an index of their own.
   const { rows } = await transaction.execute({
     sql: `SELECT id, agent_id, session_id, type, body, delivery_count FROM commands
           WHERE agent_id IN (SELECT value FROM json_each(?)) AND state IN ('queued', 'delivered')

@@ -1,5 +1,4 @@
 import { CUSTOM } from '@interlude/protocol/ag-ui';
-import type { SessionState } from '@interlude/protocol/agent-state';
 import type { EventRecord, IngestRecord } from '@interlude/protocol/envelope';
 import { customName, customValue, pickNumber } from '@interlude/protocol/event-fields';
 import type { InboxMarks } from '@interlude/protocol/inbox';
@@ -12,15 +11,12 @@ import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, InsightRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
 import { AgentLedger } from './agent-ledger';
-import type { SessionBatch } from './batch-sessions';
-import { addFailure, BatchSessions, removeSeenFailures, UnassignedFailures } from './batch-sessions';
+import { addFailure, BatchSessions, removeSeenFailures, type SessionBatch, UnassignedFailures } from './batch-sessions';
 import type { AgentFact } from './facts';
 import { InboxLedger } from './inbox-ledger';
 import { projectSession, type SessionProjection, type SessionRows } from './project-session';
 
-const SEEN_NOTE_MS = 1_000;
-
-/** The rows of the fleet that a batch changes, and what its events became on the way. */
+const SEEN_STORE_MS = 1_000;
 export type ReadModelChanges = SessionRows &
   Pick<
     BatchRows,
@@ -35,23 +31,22 @@ export type ReadModelChanges = SessionRows &
   >;
 
 /**
- * The one place where rows of the fleet are derived: from a batch its sessions, with their turns, tasks and obligations,
- * its agents and all their counts, which the event log then writes. Producers tell events and failures; what the server
- * itself knows comes as a fact.
+ * The only code that derives read-model rows: from a batch its sessions with their turns, tasks and obligations, its
+ * agents and their counts. The event log then writes them. Producers report events and failures; the server reports facts.
  *
- * Ordering: every changed obligation, task, session, agent and inbox item takes a position of its own, in this order.
+ * Ordering: each changed obligation, task, session, agent and inbox item takes a position, in this order.
  */
 export class ReadModelWriter {
   readonly sessions: BatchSessions;
   readonly agents: AgentLedger;
   readonly #state: BatchState;
   readonly #receivedAt: number;
-  readonly #failedAround = new UnassignedFailures();
-  /** The newest of each agent. */
+  readonly #unassignedFailures = new UnassignedFailures();
+  /** The newest failure by agent. */
   readonly #failures = new Map<string, InsightRow>();
   readonly #marks = new Map<string, InboxMarks>();
 
-  /** @param isSignOfLife whether the agents themselves sent the batch */
+  /** @param isSignOfLife the agents themselves sent the batch */
   constructor(state: BatchState, receivedAt: number, isSignOfLife: boolean) {
     this.#state = state;
     this.#receivedAt = receivedAt;
@@ -59,26 +54,26 @@ export class ReadModelWriter {
     this.agents = new AgentLedger(state.agents, receivedAt, isSignOfLife);
   }
 
-  /** The record's session, which belongs to its agent from now on if it belonged to nobody. */
+  /** Returns the record's session, which belongs to its agent from now on if it had no owner. */
   claim(id: string, { agentId, occurredAt }: IngestRecord): SessionBatch {
-    return this.sessions.claim(id, agentId, occurredAt, this.#failedAround.before(agentId));
+    return this.sessions.claim(id, agentId, occurredAt, this.#unassignedFailures.before(agentId));
   }
 
-  /** A failure marks the session it names, if that is the agent's own; else each of its sessions that is not done. */
+  /** Marks the session that a failure names, if the agent owns it; a failure without a session marks all open ones. */
   addFailure(row: InsightRow): void {
     const agent = this.agents.get(row.agentId);
     agent.insightCount += 1;
     this.#failures.set(row.agentId, row);
     if (!isOfHook(row)) agent.otherFailureCount += 1;
     if (row.sessionId === null) {
-      this.#failedAround.note(row);
+      this.#unassignedFailures.note(row);
       return;
     }
     const named = this.sessions.find(row.sessionId);
     if (named?.agentId === row.agentId) addFailure(named, row);
   }
 
-  /** A person has settled parked records, so fewer are missing of the agent, and of the session that had told them. */
+  /** Takes settled parked records off the counts of the agent, and of the session that reported them. */
   settleParked({ agentId, sessionId, event }: EventRecord): void {
     const name = customName(event);
     if (name !== CUSTOM.parkedAssigned && name !== CUSTOM.parkedDiscarded) return;
@@ -92,38 +87,35 @@ export class ReadModelWriter {
     if (session !== null) session.quarantined -= count;
   }
 
-  /** Takes over what the server itself knows about an agent. */
   applyFact(fact: AgentFact): void {
-    if (fact.kind === 'inbox-marked') {
-      for (const [id, marks] of fact.marks) this.#marks.set(id, marks);
-      return;
-    }
-    if (fact.kind === 'marks-seen') {
-      for (const session of fact.sessionIds.map((id) => this.sessions.find(id))) {
-        if (session !== null) removeSeenFailures(session, fact.upTo, fact.unseen);
-      }
-      return;
-    }
-    if (fact.kind === 'quarantine-removed') {
-      this.#uncount(fact);
-      return;
-    }
-    if (fact.kind === 'session-arranged' || fact.kind === 'wake-rule-set') {
-      const session = this.sessions.find(fact.sessionId);
-      if (session === null) return;
-      if (fact.kind === 'wake-rule-set') session.wakeRule = { when: fact.when };
-      else session.arrangement = fact.arrangement;
-      return;
-    }
-    if (fact.kind === 'state-due' || fact.kind === 'reply-overdue' || fact.kind === 'task-undelivered') {
-      const session = this.sessions.find(fact.sessionId);
-      if (session === null) return;
-      if (fact.kind === 'state-due') {
-        session.isStateDue = true;
-        session.usualSilenceMs = fact.usualSilenceMs;
-      } else if (fact.kind === 'task-undelivered') session.undelivered.push(fact.position);
-      else session.overdue.push(fact.messageId);
-      return;
+    const session = 'sessionId' in fact ? this.sessions.find(fact.sessionId) : null;
+    switch (fact.kind) {
+      case 'inbox-marked':
+        for (const [id, marks] of fact.marks) this.#marks.set(id, marks);
+        return;
+      case 'marks-seen':
+        for (const seen of fact.sessionIds.map((id) => this.sessions.find(id))) {
+          if (seen !== null) removeSeenFailures(seen, fact.upTo, fact.unseen);
+        }
+        return;
+      case 'quarantine-removed':
+        this.#uncount(fact);
+        return;
+      case 'session-arranged':
+        if (session !== null) session.arrangement = fact.arrangement;
+        return;
+      case 'wake-rule-set':
+        if (session !== null) session.wakeRule = { when: fact.when };
+        return;
+      case 'state-due':
+        if (session !== null) Object.assign(session, { isStateDue: true, usualSilenceMs: fact.usualSilenceMs });
+        return;
+      case 'task-undelivered':
+        session?.undelivered.push(fact.position);
+        return;
+      case 'reply-overdue':
+        session?.overdue.push(fact.messageId);
+        return;
     }
     const agent = this.agents.announce(fact.agentId);
     switch (fact.kind) {
@@ -154,7 +146,7 @@ export class ReadModelWriter {
   }
 
   async finish(yielder: Yielder, nextPosition: () => number): Promise<ReadModelChanges> {
-    this.#failedAround.markIn((agentId) => this.sessions.openOf(agentId));
+    this.#unassignedFailures.markIn((agentId) => this.sessions.openOf(agentId));
     const rows: SessionRows = {
       turns: [],
       removedTurns: [],
@@ -169,35 +161,13 @@ export class ReadModelWriter {
     };
     const projected: (SessionProjection & { session: SessionBatch })[] = [];
     for (const session of this.sessions.values()) {
-      const {
-        before,
-        entries,
-        failures,
-        quarantined,
-        statuses,
-        isStateDue,
-        overdue,
-        undelivered,
-        arrangement,
-        wakeRule,
-      } = session;
-      const isTouched =
-        entries.length > 0 ||
-        statuses.length > 0 ||
-        failures.all !== 0 ||
-        quarantined !== 0 ||
-        isStateDue ||
-        overdue.length > 0 ||
-        undelivered.length > 0 ||
-        arrangement !== null ||
-        wakeRule !== null;
-      if (before !== null && !isTouched && !this.#isNews(session)) continue;
-      const { tasks, obligations, said, position, aliasBySession } = this.#state;
+      if (session.before !== null && !hasChanges(session) && !this.#isSeenDue(session)) continue;
+      const { tasks, obligations, parts, position, aliasBySession } = this.#state;
       const of = <T>(rows: ReadonlyMap<string, T[]>) => rows.get(session.id) ?? [];
       const stored = {
         tasks: of(tasks),
         obligations: of(obligations),
-        said: of(said),
+        parts: of(parts),
         position,
         alias: aliasBySession.get(session.id) ?? null,
       };
@@ -222,9 +192,7 @@ export class ReadModelWriter {
     }
     const sessions = await yielder.map(projected, ({ session, change, announces }): SessionChange => {
       const before = session.before?.summary.updatedPosition ?? '0';
-      this.#count(session.agentId, session.before?.summary.state, change.summary.state);
-      this.#countBrokenOff(session.agentId, session.before?.summary, change.summary);
-      this.#countTasks(session.agentId, session.before?.summary.runningTaskCount ?? 0, change.summary.runningTaskCount);
+      this.#countSession(session, change.summary);
       const updatedPosition = announces ? positionFromNumber(nextPosition()) : before;
       return { ...change, summary: { ...change.summary, updatedPosition } };
     });
@@ -257,7 +225,7 @@ export class ReadModelWriter {
     };
   }
 
-  /** A session that had not begun, or is another agent's, never counted them. */
+  /** A session that started later, or belongs to another agent, never counted these records. */
   #uncount({ agentId, counts }: AgentFact & { kind: 'quarantine-removed' }): void {
     const agent = this.agents.get(agentId);
     for (const [id, count] of counts) {
@@ -267,30 +235,38 @@ export class ReadModelWriter {
     }
   }
 
-  /** @param from undefined of a session that is new */
-  #count(agentId: string, from: SessionState | undefined, to: SessionState): void {
-    if (from === to) return;
+  #countSession({ agentId, before: stored }: SessionBatch, after: SessionSummary): void {
+    const before = stored?.summary;
+    const brokenOff = Number(hasBrokenOff(after)) - Number(before !== undefined && hasBrokenOff(before));
+    const running = after.runningTaskCount - (before?.runningTaskCount ?? 0);
+    if (before?.state === after.state && brokenOff === 0 && running === 0) return;
     const agent = this.agents.get(agentId);
-    const { sessionStates } = agent;
-    if (from === undefined) agent.sessionCount += 1;
-    agent.sessionStates = {
-      ...sessionStates,
-      ...(from !== undefined && { [from]: sessionStates[from] - 1 }),
-      [to]: sessionStates[to] + 1,
-    };
+    agent.brokenOffCount += brokenOff;
+    agent.runningTaskCount += running;
+    if (before?.state === after.state) return;
+    const states = { ...agent.sessionStates };
+    if (before === undefined) agent.sessionCount += 1;
+    else states[before.state] -= 1;
+    states[after.state] += 1;
+    agent.sessionStates = states;
   }
 
-  #countBrokenOff(agentId: string, before: SessionSummary | undefined, after: SessionSummary): void {
-    const difference = Number(hasBrokenOff(after)) - Number(before !== undefined && hasBrokenOff(before));
-    if (difference !== 0) this.agents.get(agentId).brokenOffCount += difference;
+  /** Stores that the runner is there about once a second, and at once after it was missed. */
+  #isSeenDue({ isActive, before }: SessionBatch): boolean {
+    return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_STORE_MS);
   }
+}
 
-  #countTasks(agentId: string, from: number, to: number): void {
-    if (from !== to) this.agents.get(agentId).runningTaskCount += to - from;
-  }
-
-  /** Whether to note that its runner is there: about once a second, and at once after it was missed. */
-  #isNews({ isActive, before }: SessionBatch): boolean {
-    return isActive && (before?.isAway === true || Math.abs(this.#receivedAt - (before?.seenAt ?? 0)) >= SEEN_NOTE_MS);
-  }
+function hasChanges(session: SessionBatch): boolean {
+  return (
+    session.entries.length > 0 ||
+    session.statuses.length > 0 ||
+    session.failures.all !== 0 ||
+    session.quarantined !== 0 ||
+    session.isStateDue ||
+    session.overdue.length > 0 ||
+    session.undelivered.length > 0 ||
+    session.arrangement !== null ||
+    session.wakeRule !== null
+  );
 }

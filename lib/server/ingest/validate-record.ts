@@ -29,6 +29,11 @@ export interface ValidatedRecord {
   validation: Validation;
 }
 
+/** The agent and the session that a record names. */
+export function namesOf(validation: Validation): { agentId: string | null; sessionId?: unknown } {
+  return validation.isValid ? validation.record : validation;
+}
+
 const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
   event: eventRecordSchema,
   log: logRecordSchema,
@@ -37,8 +42,8 @@ const SCHEMAS: Record<IngestRecord['kind'], z.ZodType> = {
 };
 
 /**
- * Whether a record can be taken, judged by itself: the session that it names is not looked at here.
- * @param mayBeLarge false if the whole request is within the limit of one record, so that it need not be measured
+ * Validates a record on its own, without looking at the session it names.
+ * @param mayBeLarge false if the whole request is within the limit of one record, which saves measuring it
  */
 export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation {
   if (mayBeLarge && isTooLarge(raw)) {
@@ -52,17 +57,16 @@ export function validateRecord(raw: RawRecord, mayBeLarge: boolean): Validation 
     return rejection(raw, 'unknown_kind', `A record's kind is one of ${Object.keys(SCHEMAS).join(', ')}.`);
   }
   const parsed = schema.safeParse(raw);
-  // Not the parsed value: that silently leaves out `__proto__`.
+  // The parsed value would silently drop `__proto__`.
   if (parsed.success) return { isValid: true, record: withInsight(withComponent(raw as unknown as IngestRecord)) };
   return rejection(raw, 'invalid_record', describeIssue(parsed.error));
 }
 
-/** The validation of a record that holds more values than a record may. */
 export function tooManyValues(raw: RawRecord): Validation {
   return rejection(raw, 'record_too_large', `A record may hold ${MAX_RECORD_VALUES} values. Send it in parts.`);
 }
 
-/** A log line may leave out its component. */
+/** `component` is optional on the wire. */
 function withComponent(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.component !== undefined) return record;
   return { ...record, log: { ...record.log, component: '' } };
@@ -70,7 +74,7 @@ function withComponent(record: IngestRecord): IngestRecord {
 
 const FAILED_HOOK = /^hook:(.*)$/s;
 
-/** A hook's FATAL line is a failure even if its runner does not send insights. */
+/** A hook's FATAL line counts as a failure even if its runner sends no insights. */
 function withInsight(record: IngestRecord): IngestRecord {
   if (record.kind !== 'log' || record.log.level !== 'fatal' || record.log.insight !== undefined) return record;
   const hook = FAILED_HOOK.exec(record.log.component)?.[1];
@@ -88,7 +92,7 @@ function idIn(value: unknown): string | null {
 
 function isTooLarge(raw: RawRecord): boolean {
   const text = JSON.stringify(raw);
-  // a UTF-16 unit takes at most three bytes, and at least one
+  // a UTF-16 unit takes one to three bytes
   if (text.length > MAX_RECORD_BYTES || text.length * 3 <= MAX_RECORD_BYTES) return text.length > MAX_RECORD_BYTES;
   return utf8Length(text) > MAX_RECORD_BYTES;
 }

@@ -22,7 +22,7 @@ class Told {
       this.#position += 1;
       const entry = { position: String(this.#position), occurredAt: 1_000, receivedAt: 1_000, event };
       this.last = requests.marked(event);
-      const more = requests.take({ entry, parts: snapshotParts(event) }, { left: MAX_DERIVED });
+      const more = requests.apply({ entry, parts: snapshotParts(event) }, { left: MAX_DERIVED });
       this.derived.push(...more);
       this.memory = requests.memory;
       const entries = [event, ...more].map((one) => ({ ...entry, event: one }));
@@ -312,12 +312,12 @@ describe('an interrupt', () => {
       parts: [],
     });
     const room = { left: 3 };
-    requests.take(entryOf(starts('r')), room);
-    expect(requests.take(entryOf(interrupts({ id: 'a' }, { id: 'b' })), room)).toHaveLength(2);
-    expect(requests.take(entryOf(user('m1')), room)).toHaveLength(1);
+    requests.apply(entryOf(starts('r')), room);
+    expect(requests.apply(entryOf(interrupts({ id: 'a' }, { id: 'b' })), room)).toHaveLength(2);
+    expect(requests.apply(entryOf(user('m1')), room)).toHaveLength(1);
     expect(room.left).toBe(0);
     expect(requests.memory.open).toMatchObject([{ id: 'b' }]);
-    expect(requests.take(entryOf(user('m2')), { left: 1 })).toMatchObject([{ value: { request_id: 'b' } }]);
+    expect(requests.apply(entryOf(user('m2')), { left: 1 })).toMatchObject([{ value: { request_id: 'b' } }]);
   });
 });
 

@@ -62,7 +62,7 @@ describe('what a runner does not list any more', () => {
     expect(await runningTasks()).toBe(0);
     const [ended] = await tasks();
     expect(ended).toMatchObject({ status: 'lost', presumed: 'unlisted' });
-    expect(ended?.error).toBe('Its runner does not list it any more, and nothing told how it ended.');
+    expect(ended?.error).toBe('The runner no longer lists this task, and no result was reported.');
     expect(await items()).toContainEqual(expect.objectContaining({ kind: 'task', phase: 'lost' }));
     expect(await items()).toContainEqual(expect.objectContaining({ kind: 'request', outcome: 'unknown' }));
   });

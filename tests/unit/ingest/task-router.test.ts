@@ -25,18 +25,18 @@ describe('the owner of a task', () => {
   });
 
   test('is not guessed where several have started it and another reports it', () => {
-    expect(of('s3', 'shared')).toEqual({ kind: 'several', sessionIds: ['s1', 's2'] });
+    expect(of('s3', 'shared')).toEqual({ kind: 'ambiguous', sessionIds: ['s1', 's2'] });
   });
 
   test('is the session that started the run which is named', () => {
     expect(of('s3', 'runs', 'run-2')).toEqual({ kind: 'other', sessionId: 's2', byRun: true });
     expect(of('s1', 'runs', 'run-2')).toEqual({ kind: 'other', sessionId: 's2', byRun: true });
-    expect(of('s3', 'runs', 'run-9')).toEqual({ kind: 'several', sessionIds: ['s1', 's2'] });
+    expect(of('s3', 'runs', 'run-9')).toEqual({ kind: 'ambiguous', sessionIds: ['s1', 's2'] });
   });
 
   test('is nobody where no session has started it, nor one of another agent', () => {
-    expect(of('s1', 'never')).toEqual({ kind: 'nobody' });
-    expect(of('s1', 'alone', null, 'a2')).toEqual({ kind: 'nobody' });
+    expect(of('s1', 'never')).toEqual({ kind: 'unknown' });
+    expect(of('s1', 'alone', null, 'a2')).toEqual({ kind: 'unknown' });
   });
 });
 
