@@ -13,32 +13,32 @@ import type { ResultRows } from './reader';
 import { pause, yieldToLoop } from './yield-to-loop';
 
 /**
- * Takes the transactions of a process to a server that has one write lock and is far away. While one request is under way,
- * those that become ready wait, and go together in the next: they would only meet at the lock, and a refusal there costs a
- * round trip.
+ * Sends the transactions of this process to a libSQL server. The server has one write lock and is far away, so transactions
+ * that become ready while a request is in flight wait, and share the next request. On their own they would meet at the
+ * lock, and each refusal costs a round trip.
  *
- * Ordering: they go in the order in which they became ready, and are done in it, as far as they are done.
- * Failure: each has an outcome of its own, but for a request that dies: nobody knows then what became of its transactions.
- * A request whose answer is late is not waited for by those behind it.
+ * Ordering: transactions are sent in the order they became ready, and are committed in that order.
+ * Failure: each transaction has its own outcome. If a request fails, the outcome of its transactions is unknown. A late
+ * response holds up the next request for `lateMs` at most.
  */
 export interface BatcherLimits {
-  /** Most of one request; what is larger goes alone. */
+  /** Most bytes and statements of a request. A larger transaction is sent alone. */
   maxBytes: number;
   maxStatements: number;
-  /** How long the next request waits for the answer to the one before. */
+  /** How long a request waits for the response to the one before. */
   lateMs: number;
-  /** How long to keep trying while others hold the lock. */
+  /** How long to retry while others hold the lock. */
   busyMs: number;
 }
 
 const BATCHER_LIMITS: BatcherLimits = { maxBytes: 256 * 1024, maxStatements: 512, lateMs: 1_000, busyMs: 10_000 };
 
 const FIRST_PAUSE_MS = 2;
-const MOST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 100;
 
 interface Waiting {
   transaction: WholeTransaction;
-  /** When it is given up, where others hold the lock. */
+  /** When to give up on the lock. */
   until: number;
   settle(outcome: TransactionOutcome): void;
 }
@@ -47,11 +47,11 @@ export class CommitBatcher {
   readonly #requests: Pick<TransactionRequests, 'send'>;
   readonly #limits: BatcherLimits;
   #waiting: Waiting[] = [];
-  /** Requests that the next one waits for. */
-  #ahead = 0;
-  #isCalled = false;
+  /** Requests in flight that the next one waits for. */
+  #inFlight = 0;
+  #isScheduled = false;
   #pauseMs = 0;
-  /** So many go one by one: they may be those of a request that died, of which one may be at fault. */
+  /** Number of transactions to send alone: they may come from a failed request, with one of them at fault. */
   #alone = 0;
 
   constructor(requests: Pick<TransactionRequests, 'send'>, limits: Partial<BatcherLimits> = {}) {
@@ -59,28 +59,28 @@ export class CommitBatcher {
     this.#limits = { ...BATCHER_LIMITS, ...limits };
   }
 
-  /** @throws LibsqlError of the first statement that is refused, and what the request throws */
+  /** @throws LibsqlError of the first refused statement, and what the request throws */
   async run(statements: readonly InStatement[], end: WholeTransaction['end']): Promise<ResultRows[]> {
     const transaction = wholeTransaction(statements, end);
     const outcome = await new Promise<TransactionOutcome>((settle) => {
       this.#waiting.push({ transaction, until: performance.now() + this.#limits.busyMs, settle });
-      this.#call();
+      this.#schedule();
     });
     if ('error' in outcome) throw outcome.error;
     return outcome.rows;
   }
 
-  /** Those that become ready in the same turn go together. */
-  #call(): void {
-    if (this.#isCalled || this.#ahead > 0 || this.#waiting.length === 0) return;
-    this.#isCalled = true;
+  /** Transactions that become ready in the same turn of the event loop share a request. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight > 0 || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
     void yieldToLoop().then(() => {
-      this.#isCalled = false;
-      if (this.#ahead === 0) void this.#leave(this.#load());
+      this.#isScheduled = false;
+      if (this.#inFlight === 0) void this.#send(this.#nextBatch());
     });
   }
 
-  #load(): Waiting[] {
+  #nextBatch(): Waiting[] {
     let [count, bytes, statements] = [0, 0, 0];
     if (this.#alone > 0) {
       this.#alone -= 1;
@@ -95,45 +95,45 @@ export class CommitBatcher {
     return this.#waiting.splice(0, count);
   }
 
-  async #leave(load: Waiting[]): Promise<void> {
-    this.#ahead += 1;
-    let isAhead = true;
-    const letPass = () => {
-      if (isAhead) this.#ahead -= 1;
-      isAhead = false;
-      this.#call();
+  async #send(batch: Waiting[]): Promise<void> {
+    this.#inFlight += 1;
+    let isInFlight = true;
+    const release = () => {
+      if (isInFlight) this.#inFlight -= 1;
+      isInFlight = false;
+      this.#schedule();
     };
-    const late = setTimeout(letPass, this.#limits.lateMs);
-    const keptOut = await this.#deliver(load);
-    this.#waiting.unshift(...keptOut);
-    this.#pauseMs = keptOut.length === 0 ? 0 : Math.min(this.#pauseMs * 2 || FIRST_PAUSE_MS, MOST_PAUSE_MS);
-    // jitter, so that two processes do not try in step
-    if (keptOut.length > 0) await pause(this.#pauseMs * (0.5 + Math.random() / 2));
+    const late = setTimeout(release, this.#limits.lateMs);
+    const lockedOut = await this.#deliver(batch);
+    this.#waiting.unshift(...lockedOut);
+    this.#pauseMs = lockedOut.length === 0 ? 0 : Math.min(this.#pauseMs * 2 || FIRST_PAUSE_MS, MAX_PAUSE_MS);
+    // Jitter keeps two processes from retrying in step.
+    if (lockedOut.length > 0) await pause(this.#pauseMs * (0.5 + Math.random() / 2));
     clearTimeout(late);
-    letPass();
+    release();
   }
 
-  /** @returns those that others have kept out, and that go again */
-  async #deliver(load: Waiting[]): Promise<Waiting[]> {
+  /** @returns the transactions to retry, since others held the lock */
+  async #deliver(batch: Waiting[]): Promise<Waiting[]> {
     let outcomes: TransactionOutcome[];
     try {
-      outcomes = await this.#requests.send(load.map(({ transaction }) => transaction));
+      outcomes = await this.#requests.send(batch.map(({ transaction }) => transaction));
     } catch (error) {
-      if (load.length > 1 && isRequestRejected(error)) {
-        // One of them is at fault: it is found by halves, in order. Those that were done already know it by their marks.
-        const half = load.length >> 1;
-        const first = await this.#deliver(load.slice(0, half));
-        return [...first, ...(await this.#deliver(load.slice(half)))];
+      if (batch.length > 1 && isRequestRejected(error)) {
+        // Bisects, in order. Transactions that were committed are recognised by their marks.
+        const half = batch.length >> 1;
+        const first = await this.#deliver(batch.slice(0, half));
+        return [...first, ...(await this.#deliver(batch.slice(half)))];
       }
-      if (load.length > 1) this.#alone = Math.max(this.#alone, load.length);
-      outcomes = load.map(() => ({ error, hasBegun: true }));
+      if (batch.length > 1) this.#alone = Math.max(this.#alone, batch.length);
+      outcomes = batch.map(() => ({ error, hasBegun: true }));
     }
     const now = performance.now();
-    return load.filter(({ until, settle }, at) => {
+    return batch.filter(({ until, settle }, at) => {
       const outcome = outcomes[at] as TransactionOutcome;
-      const goesAgain = now < until && isLockedOut(outcome);
-      if (!goesAgain) settle(outcome);
-      return goesAgain;
+      const isRetried = now < until && isLockedOut(outcome);
+      if (!isRetried) settle(outcome);
+      return isRetried;
     });
   }
 }
@@ -141,15 +141,15 @@ export class CommitBatcher {
 function isLockedOut(outcome: TransactionOutcome): boolean {
   if (!('error' in outcome)) return false;
   const code = databaseErrorCode(outcome.error) ?? '';
-  // one that took too long ends the request that it is in, for those behind it, too
+  // A transaction that took too long ends the whole request.
   return code === 'SQLITE_BUSY' || (!outcome.hasBegun && code.startsWith('TRANSACTION_'));
 }
 
-/** What is done in one go, and is then kept or taken back. */
+/** A transaction that fits in one request. */
 export interface WholeTransaction {
   readonly statements: readonly { sql: string; args: InValue[] }[];
   readonly end: 'COMMIT' | 'ROLLBACK';
-  /** About how much of a request it takes. */
+  /** Approximate share of a request. */
   readonly bytes: number;
 }
 
@@ -159,17 +159,17 @@ const BYTES_OF_A_NUMBER = 16;
 
 function bytesOf(value: InValue): number {
   if (typeof value === 'string') return value.length;
-  // it goes as base64
+  // base64
   if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return Math.ceil((value.byteLength * 4) / 3);
   return BYTES_OF_A_NUMBER;
 }
 
-/** @throws RangeError, TypeError where an argument is nothing that can be sent: it would take all of its request with it */
+/** @throws RangeError, TypeError for an argument that can't be sent, which would fail the whole request */
 export function wholeTransaction(statements: readonly InStatement[], end: WholeTransaction['end']): WholeTransaction {
   let bytes = 0;
   const whole = statements.map((statement) => {
     const { sql, args = [] } = typeof statement === 'string' ? { sql: statement } : statement;
-    if (!Array.isArray(args)) throw new TypeError('arguments are given in order');
+    if (!Array.isArray(args)) throw new TypeError('named arguments are not supported');
     new Stmt(sql).bindIndexes(args);
     bytes += sql.length;
     for (const value of args) bytes += bytesOf(value);
@@ -179,12 +179,11 @@ export function wholeTransaction(statements: readonly InStatement[], end: WholeT
 }
 
 /**
- * Requests that hold whole transactions, one or several, which libSQL's client has no call for. Each ends within the
- * request that begins it, whatever becomes of it: nobody else waits for longer than the server works on it.
+ * Sends requests with one or several whole transactions, for which libSQL's client has no call. A transaction ends within
+ * its request, so others wait no longer than the server works on it.
  *
- * Ordering: the transactions of a request run in its order, and each sees what those before it have committed. Others may
- * come in between.
- * Failure: one that is refused takes none of the others with it.
+ * Ordering: the transactions of a request run in order, and each sees the commits before it. Others may run in between.
+ * Failure: a refused transaction does not affect the others of its request.
  */
 export class TransactionRequests {
   readonly #client: HttpClient;
@@ -195,8 +194,8 @@ export class TransactionRequests {
   }
 
   /**
-   * @returns what became of each: the answers of its statements, or the LibsqlError of the first that was refused
-   * @throws LibsqlError where the request itself is refused, and what `fetch` throws: nobody knows what became of them then
+   * @returns per transaction its results, or the LibsqlError of the first refused statement
+   * @throws LibsqlError if the server refuses the request, and what `fetch` throws; the outcome is unknown then
    */
   async send(transactions: readonly WholeTransaction[]): Promise<TransactionOutcome[]> {
     try {
@@ -223,9 +222,8 @@ export class TransactionRequests {
   }
 }
 
-/** Whether it was the server that refused a request as a whole, such as for one statement that is none. */
+/** The server refused a request as a whole, for example for invalid SQL. An overloaded server has another code. */
 function isRequestRejected(error: unknown): boolean {
-  // one that is overloaded answers so, too, and says nothing of a statement
   return error instanceof LibsqlError && error.cause instanceof ResponseError && /^SQL/.test(error.code);
 }
 
@@ -249,7 +247,7 @@ async function addTo(batch: Batch, { statements, end }: WholeTransaction, texts:
     commits.push(last.run('COMMIT'));
     undo.condition(BatchCond.not(BatchCond.ok(last)));
   }
-  // there is nothing to roll back where nothing has begun
+  // Fails if nothing has begun.
   undo.run('ROLLBACK').catch(() => {});
   const [begun, ...steps] = await Promise.allSettled([begin, ...answers, ...commits]);
   const hasBegun = begun.status === 'fulfilled';
@@ -258,16 +256,16 @@ async function addTo(batch: Batch, { statements, end }: WholeTransaction, texts:
   const rows: ResultRows[] = [];
   for (const step of steps) {
     if (step.status === 'rejected' || step.value === undefined)
-      return { error: new LibsqlError('a statement was not run', 'TRANSACTION_CLOSED'), hasBegun };
+      return { error: new LibsqlError('the statement was not run', 'TRANSACTION_CLOSED'), hasBegun };
     rows.push('rows' in step.value ? step.value : { rows: [] });
   }
   return { rows: rows.slice(0, statements.length) };
 }
 
-/** As many as the client's own cache has. */
-const MOST_TEXTS = 30;
+/** The size of the client's own cache. */
+const MAX_TEXTS = 30;
 
-/** What is said more than once in a request is sent once. */
+/** Sends SQL that occurs repeatedly only once. */
 function storedTexts(stream: HttpStream, transactions: readonly WholeTransaction[]): Texts {
   const counts = new Map<string, number>();
   for (const { statements } of transactions)
@@ -275,7 +273,7 @@ function storedTexts(stream: HttpStream, transactions: readonly WholeTransaction
   const saved = [...counts]
     .filter(([, count]) => count > 1)
     .map(([sql, count]) => ({ sql, bytes: sql.length * count }));
-  const most = saved.sort((a, b) => b.bytes - a.bytes).slice(0, MOST_TEXTS);
+  const most = saved.sort((a, b) => b.bytes - a.bytes).slice(0, MAX_TEXTS);
   return new Map(most.map(({ sql }) => [sql, stream.storeSql(sql)]));
 }
 

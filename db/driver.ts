@@ -5,24 +5,24 @@ import type { Reader } from './reader';
 import type { TransactionSource } from './write-queue';
 import type { Writes } from './writes';
 
-/** A database as its driver gives it, of whichever kind. */
+/** A database of either kind, as opened. */
 export interface Driver {
   reader: Reader;
   tail: Reader;
   /** For migrations. */
   transactions: TransactionSource;
   writesTo(damage: Damage): Writes;
-  /** Null for a server, which has no file to look at. */
+  /** Null for a server. */
   file: DatabaseFile | null;
-  /** The file's path; null for a server. */
+  /** Path of the file; null for a server. */
   path: string | null;
   follow: Database['follow'];
   lease: Database['lease'];
-  /** From here on, the file that is there must stay in place. */
+  /** From here on, the file must stay in place. */
   settle(): Promise<void>;
-  /** Copies the log into the file itself. Never rejects. */
+  /** Copies the log into the file. Never rejects. */
   checkpoint(): Promise<void>;
   /** Checks the whole file; null for a server. */
-  isWhole: (() => Promise<boolean>) | null;
+  isIntact: (() => Promise<boolean>) | null;
   close(): void;
 }

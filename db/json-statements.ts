@@ -1,60 +1,55 @@
 import { utf8Length } from '@interlude/protocol/log-text';
 import { stringifyWellFormed } from '@interlude/protocol/well-formed';
-import type { InStatement } from '@libsql/client';
+import type { InStatement, InValue } from '@libsql/client';
 import type { ResultRows } from './reader';
 import type { WriteTransaction } from './writes';
 import { Yielder } from './yield-to-loop';
 
-/** Most UTF-8 bytes of one argument. A libSQL server takes about 4 MiB. */
+/** Most UTF-8 bytes of one argument. A libSQL server accepts about 4 MiB. */
 export const MAX_ARGUMENT_BYTES = 2 * 1024 * 1024;
 
-/** Size of a piece: building and copying it takes a few milliseconds on the event loop. */
-const PIECE_BYTES = 256 * 1024;
-/** Most rows of a piece. */
-const FEW_ROWS = 500;
-/** A row that can't be longer than this is not measured. */
-const FEW_BYTES = 2048;
+/** Building and copying a chunk of this size takes a few milliseconds on the event loop. */
+const CHUNK_BYTES = 256 * 1024;
+const MAX_ROWS = 500;
+/** A row that can't exceed this is not measured. */
+const SMALL_ROW_BYTES = 2048;
 
 /**
- * A statement that reads many rows by `json_each(?)`, repeated for as many pieces of whole rows as its argument must be
- * cut into for a libSQL server to accept it. A row that is too large for a piece is a piece by itself. Each piece is
- * made on demand, so that `runInTurns` can give others their turns in between.
+ * Repeats a statement that reads rows from `json_each(?1)`, for as many chunks as fit into one argument of a libSQL server.
+ * A row too large for a chunk becomes a chunk of its own. Chunks are built lazily, so that `runStatements` can yield to the
+ * event loop in between.
  *
- * Failure: whatever the rows hold, no half of a surrogate pair gets into the JSON: taken out of it again it would be no
- * UTF-8, at which libSQL ends the process.
+ * Failure: no half of a surrogate pair gets into the JSON. Extracted again it would be invalid UTF-8, at which libSQL ends
+ * the process.
  *
- * @param statement gets the JSON of an array
- * @param toRow what the statement reads from a row; by default the row itself
- * @param most rows of a piece
+ * @param toRow the values that the statement reads per row; by default the row itself
  */
 export function* chunkStatements<T>(
   rows: Iterable<T>,
-  statement: (json: string) => InStatement,
+  sql: string,
   toRow: (row: T) => unknown = (row) => row,
-  most = FEW_ROWS,
+  { max = MAX_ROWS, args = [] }: { max?: number; args?: readonly InValue[] } = {},
 ): Generator<InStatement> {
-  let piece: string[] = [];
+  let chunk: string[] = [];
   let bytes = 0;
   for (const row of rows) {
     const json = stringifyWellFormed(toRow(row));
-    // a UTF-16 unit is 3 bytes at most: what is short by that need not be measured
-    const size = json.length * 3 <= FEW_BYTES ? json.length * 3 : utf8Length(json) + 1;
-    if (piece.length > 0 && (bytes + size >= PIECE_BYTES || piece.length >= most)) {
-      yield statement(`[${piece.join()}]`);
-      piece = [];
+    // a UTF-16 unit takes at most 3 bytes
+    const size = json.length * 3 <= SMALL_ROW_BYTES ? json.length * 3 : utf8Length(json) + 1;
+    if (chunk.length > 0 && (bytes + size >= CHUNK_BYTES || chunk.length >= max)) {
+      yield { sql, args: [`[${chunk.join()}]`, ...args] };
+      chunk = [];
       bytes = 0;
     }
-    piece.push(json);
+    chunk.push(json);
     bytes += size;
   }
-  if (piece.length > 0) yield statement(`[${piece.join()}]`);
+  if (chunk.length > 0) yield { sql, args: [`[${chunk.join()}]`, ...args] };
 }
 
-/**
- * Runs statements in order: small ones as one batch; with large ones, or ones that take long to build, others get their
- * turns in between.
- * Nobody sees any of it before the transaction commits.
- */
+const MAX_BATCH_STATEMENTS = 256;
+
+/** Runs statements in order, small ones in one batch. Yields to the event loop between large or slowly built ones. */
 export async function runStatements(
   transaction: Pick<WriteTransaction, 'batch'>,
   statements: Iterable<InStatement>,
@@ -66,9 +61,9 @@ export async function runStatements(
   for (const statement of statements) {
     group.push(statement);
     size += sizeOf(statement);
-    if (size < PIECE_BYTES && group.length < MANY_STATEMENTS && !yielder.isDue) continue;
-    // building a piece from a record as large as a request takes as long as running it
-    if (size >= PIECE_BYTES) await yielder.rest();
+    if (size < CHUNK_BYTES && group.length < MAX_BATCH_STATEMENTS && !yielder.isDue) continue;
+    // Building a chunk from a record as large as a request takes as long as running it.
+    if (size >= CHUNK_BYTES) await yielder.rest();
     for (const result of await transaction.batch(group)) results.push(result);
     await yielder.turn();
     [group, size] = [[], 0];
@@ -76,8 +71,6 @@ export async function runStatements(
   if (group.length > 0) results.push(...(await transaction.batch(group)));
   return results;
 }
-
-const MANY_STATEMENTS = 256;
 
 function sizeOf(statement: InStatement): number {
   if (typeof statement === 'string' || !Array.isArray(statement.args)) return 0;

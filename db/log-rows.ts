@@ -20,16 +20,15 @@ export function logLineFromRow(row: Row): LogLine {
 }
 
 /**
- * A chunk is a stretch of lines of one agent, indexed as one: it tells whether a line in it may match, never that one
- * does.
+ * A chunk indexes a range of an agent's lines: it shows whether a line in the range may match, never that one does.
  *
- * Ordering: a chunk's id is its agent's number and its first line's, so that the chunks of an agent stand together and
- * in the order of its lines.
+ * Ordering: a chunk's id combines the agent's number with that of its first line, so that an agent's chunks are adjacent
+ * and in line order.
  */
 export const LOG_CHUNK = shapeOf(logChunks, 'id', 'firstPosition', 'lastPosition');
 export type LogChunk = ReturnType<typeof LOG_CHUNK.read>;
 
-/** More lines than any agent writes, and agents than anybody has: 2^53 is the largest safe integer. */
+/** More lines than any agent writes. The largest safe integer, 2^53, leaves room for a million agents. */
 const LINES_OF_AN_AGENT = 2 ** 33;
 
 /** @param agentNumber from 1 */

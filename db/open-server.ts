@@ -10,31 +10,31 @@ import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
 import type { TransactionSource } from './write-queue';
 
-/** How long somebody may lock out all others: longer than a server lets a transaction wait for its next statement. */
+/** Longer than a server lets a transaction wait for its next statement. */
 const BUSY_MS = 10_000;
 
-/** A server as what writes to it needs it. */
+/** A server with the operations that writing needs. */
 export interface Connection {
   client: Client;
   server: BatchServer & TransactionSource;
   close(): void;
 }
 
-/** @param answerMs how long the server may take for an answer */
+/** @param answerMs timeout of a request */
 export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS): Connection {
   const client = createClient({ url, authToken, fetch: limitedFetch(answerMs) });
-  // What is written is answered in a few words, and so is what is read for it.
-  const plainly = limitedFetch(answerMs, 'identity');
-  const planning = createClient({ url, authToken, fetch: plainly });
-  const requests = new TransactionRequests(url, authToken, plainly);
-  const train = new CommitBatcher(requests, { busyMs: BUSY_MS });
+  // Responses to writes, and to the reads that plan them, are small.
+  const plainFetch = limitedFetch(answerMs, 'identity');
+  const planning = createClient({ url, authToken, fetch: plainFetch });
+  const requests = new TransactionRequests(url, authToken, plainFetch);
+  const batcher = new CommitBatcher(requests, { busyMs: BUSY_MS });
   const server: BatchServer & TransactionSource = {
     transaction: (mode) => client.transaction(mode),
     batch: (statements, mode) =>
       mode === 'write'
-        ? train.run(statements, 'COMMIT')
+        ? batcher.run(statements, 'COMMIT')
         : retryWhileBusy(() => planning.batch(statements, mode), BUSY_MS),
-    trial: (statements) => train.run(statements, 'ROLLBACK'),
+    trial: (statements) => batcher.run(statements, 'ROLLBACK'),
   };
   const close = () => {
     client.close();
@@ -44,7 +44,7 @@ export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS)
   return { client, server, close };
 }
 
-/** A database at a libSQL server, over HTTP. */
+/** Opens a database on a libSQL server, over HTTP. */
 export async function openServer(options: DatabaseOptions): Promise<Driver> {
   const { isAlone = false, migrates = false } = options;
   const address = serverAddress(options.url, options.authToken);
@@ -61,13 +61,12 @@ export async function openServer(options: DatabaseOptions): Promise<Driver> {
     file: null,
     path: null,
     checkpoint: async () => {},
-    isWhole: null,
+    isIntact: null,
     settle: async () => {},
     close,
   };
 }
 
-/** Where a libSQL server is, as HTTP has it. */
 interface ServerAddress {
   /** `http:` or `https:`. */
   url: string;
@@ -75,10 +74,10 @@ interface ServerAddress {
 }
 
 /**
- * Reads what libSQL's clients take as the address of a server: `libsql:`, `ws:` and `wss:` name the same one as `http:` and
- * `https:`, and `?authToken=` and `?tls=0` are settings. Other settings are left in it, for the client to refuse.
+ * Parses an address as libSQL's clients do: `libsql:`, `ws:` and `wss:` mean the same server as `http:` and `https:`, and
+ * `?authToken=` and `?tls=0` are settings. Other settings stay, for the client to refuse.
  *
- * @throws TypeError for what is no address
+ * @throws TypeError for an invalid address
  */
 export function serverAddress(address: string, authToken: string | undefined): ServerAddress {
   const url = new URL(address);
@@ -90,22 +89,17 @@ export function serverAddress(address: string, authToken: string | undefined): S
   return { url: url.href.replace(/^(libsql|wss?):/, isPlain ? 'http:' : 'https:'), authToken: token };
 }
 
-/**
- * `fetch` for a libSQL server that must answer in time. A connection can die without a word, as on a line that is cut or
- * behind a gateway that forgets it; whoever waited for an answer on it would wait for minutes, and all behind them too.
- * What a gateway says in the place of the server is no answer either.
- */
-
-/** Longer than a server lets a transaction last, and than anything we ask takes. */
+/** Longer than a server lets a transaction last, and than any of our requests takes. */
 const ANSWER_MS = 10_000;
-/** What rewrites or reads a whole table takes longer: a migration, a copy, a check. */
+/** For work on whole tables: migrations, copies, checks. */
 export const MAINTENANCE_MS = 15 * 60_000;
 
 /**
- * @param encoding how answers come. To compress small ones costs both sides more than it saves the line between them;
- *   null leaves it to them
- * @returns answers whose body has come, too. Reading one as JSON that isn't any fails as `fetch` does: nobody knows what
- *   became of the request
+ * `fetch` with a timeout, for a libSQL server. A connection can die silently, on a broken line or behind a gateway, and
+ * would hold up its request and all behind it for minutes.
+ *
+ * @param encoding of responses; compressing small ones costs more than it saves. Null leaves it to the peers
+ * @returns responses with a complete body. Invalid JSON fails as `fetch` does, since the outcome is unknown, too
  * @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause
  */
 function limitedFetch(
@@ -119,7 +113,7 @@ function limitedFetch(
       const { body, status, statusText, headers } = await fetch(request, { signal });
       return new Answer(body === null ? null : await new Response(body).arrayBuffer(), { status, statusText, headers });
     } catch (error) {
-      // a body that breaks off is no other failure than an answer that never comes
+      // An incomplete body counts as no response.
       if (!signal.aborted) throw new TypeError('fetch failed', { cause: error });
       const cause = Object.assign(new Error(`no answer within ${answerMs} ms`, { cause: error }), {
         code: 'ETIMEDOUT',
@@ -129,7 +123,7 @@ function limitedFetch(
   };
 }
 
-/** An answer whose JSON is read once, by libSQL's client: it may be large. What isn't any would be a bare SyntaxError there. */
+/** Reads its JSON once, for libSQL's client, where invalid JSON would be a bare SyntaxError. */
 class Answer extends Response {
   override async json(): Promise<unknown> {
     let value: unknown;

@@ -1,6 +1,4 @@
-import { AppError } from '@interlude/protocol/errors';
 import { type Position, positionFromNumber } from '@interlude/protocol/position';
-import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement } from '@libsql/client';
 import type { Damage } from './damage';
 import { databaseFailure, retryWhileBusy } from './database-error';
@@ -19,10 +17,13 @@ import { PER_COMMIT, PositionCollision } from './provisional-positions';
 import type { ResultRows } from './reader';
 import type { TransactionSource } from './write-queue';
 import {
+  CommitListeners,
   forbidden,
   isForbidden,
   type JobOptions,
+  queueFull,
   requireAllowed,
+  shuttingDown,
   type WriteJob,
   type WriteKey,
   type Writes,
@@ -31,22 +32,22 @@ import {
 import { pause } from './yield-to-loop';
 
 /**
- * Writes to a libSQL server. Jobs run beside each other, here and in other processes: each reads, thinks, and commits in
- * one go that changes nothing if somebody has touched the same keys in between. Then it runs again.
+ * Writes to a libSQL server. Jobs run concurrently, here and in other processes: each reads, computes, and commits in one
+ * batch, which changes nothing if another job touched the same keys in between. Then the job runs again.
  *
- * Ordering: jobs of this process that name the same key run one after the other, in the order in which they came.
- * Failure: nobody waits for a process that dies or freezes, whenever it does: there is no lock between two requests. Only a
- * job that others have come before again and again takes the server's lock, so that it comes to an end, too.
+ * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
+ * Failure: no lock is held between two requests, so a process that dies or freezes holds up nobody. A job with too many
+ * conflicts takes the server's lock, so that it also completes.
  */
 export interface OptimisticLimits {
-  /** Most jobs that may wait, and most that run at once. */
+  /** Most jobs that wait, and most that run at once. */
   maxJobs: number;
   atOnce: number;
-  /** Most weight of both: the bytes of the requests behind the jobs. */
+  /** Most bytes of the requests behind waiting and running jobs. */
   maxBytes: number;
-  /** How often others may come before a job until it locks them out. */
+  /** Conflicts after which a job takes the lock. */
   mostConflicts: number;
-  /** Whether jobs wait for those that came before. Where requests share nothing, each has to find its own way. */
+  /** Jobs wait for earlier ones with the same key. Not between requests that share nothing. */
   hasLines: boolean;
   /** As for `OptimisticTransaction`. */
   version: number | null;
@@ -61,17 +62,16 @@ const LIMITS: OptimisticLimits = {
   version: null,
 };
 
-const RETRY_SOON = { 'retry-after': '1' };
 const FIRST_PAUSE_MS = 5;
-const MOST_PAUSE_MS = 250;
-/** How long to wait for the lock. */
+const MAX_PAUSE_MS = 250;
+/** How long to wait for the server's lock. */
 const LOCK_MS = 20_000;
 
 export class OptimisticWrites implements Writes {
   readonly #server: BatchServer & TransactionSource;
   readonly #limits: OptimisticLimits;
   readonly #damage: Damage | null;
-  readonly #listeners = new Set<(position: Position) => void>();
+  readonly #listeners = new CommitListeners();
   readonly #running = new Set<Promise<unknown>>();
   /** The last job of each key. */
   readonly #lines = new Map<WriteKey, Promise<unknown>>();
@@ -96,12 +96,10 @@ export class OptimisticWrites implements Writes {
   }
 
   run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: JobOptions = {}): Promise<T> {
-    if (this.#isClosed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
+    if (this.#isClosed) return Promise.reject(shuttingDown());
     const isFull = this.#running.size >= this.#limits.maxJobs || this.#bytes + bytes > this.#limits.maxBytes;
-    // an empty queue accepts a single job of any weight
-    if (isFull && this.#running.size > 0) {
-      return Promise.reject(unavailable('Too many writes are waiting. Send this again in a second.'));
-    }
+    // An empty queue accepts a single job of any size.
+    if (isFull && this.#running.size > 0) return Promise.reject(queueFull());
     this.#bytes += bytes;
     const before = this.#limits.hasLines ? keys.map((key) => this.#lines.get(key)) : [];
     const done = this.#inTurn(before, () => this.#untilDone(job, keys));
@@ -118,8 +116,7 @@ export class OptimisticWrites implements Writes {
   }
 
   onCommit(listener: (position: Position) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   get load() {
@@ -147,7 +144,7 @@ export class OptimisticWrites implements Writes {
   async #untilDone<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
     const { mostConflicts, version } = this.#limits;
     let isFixed = false;
-    let isLookalike = false;
+    let hasCollided = false;
     for (let conflicts = 0; conflicts < mostConflicts; ) {
       const refusal = this.#damage?.refusal() ?? null;
       if (refusal !== null) throw refusal;
@@ -157,16 +154,16 @@ export class OptimisticWrites implements Writes {
         const value = await job(transaction);
         const newest = await transaction.commit();
         if (newest !== null) this.#announce(newest);
-        return transaction.given(value, newest);
+        return transaction.resultOf(value, newest);
       } catch (error) {
         if (error instanceof NeedsFixedPositions || error instanceof PositionCollision) {
-          isFixed ||= error instanceof NeedsFixedPositions || isLookalike;
-          isLookalike = true;
+          isFixed ||= error instanceof NeedsFixedPositions || hasCollided;
+          hasCollided = true;
           continue;
         }
         if (!(error instanceof Conflict)) throw this.#failure(error);
-        // jitter, so that two do not meet again
-        await pause(Math.min(FIRST_PAUSE_MS * 2 ** conflicts, MOST_PAUSE_MS) * Math.random());
+        // Jitter keeps two jobs from meeting again.
+        await pause(Math.min(FIRST_PAUSE_MS * 2 ** conflicts, MAX_PAUSE_MS) * Math.random());
         conflicts += 1;
       }
     }
@@ -200,32 +197,22 @@ export class OptimisticWrites implements Writes {
     return Number(found?.rows[0]?.position ?? 0);
   }
 
-  /** Answers may come in another order than the commits they are of. */
+  /** Responses may arrive in another order than their commits. */
   #announce(position: number): void {
     if (position <= this.#newest) return;
     this.#newest = position;
-    for (const listener of this.#listeners) {
-      try {
-        listener(positionFromNumber(position));
-      } catch (error) {
-        serverLog('error', 'a commit listener failed', { error });
-      }
-    }
+    this.#listeners.announce(positionFromNumber(position));
   }
-}
-
-function unavailable(message: string, cause?: unknown): AppError {
-  return new AppError('unavailable', message, { cause, headers: RETRY_SOON });
 }
 
 type HeldTransaction = Awaited<ReturnType<TransactionSource['transaction']>>;
 
 /**
- * A write transaction that holds a server's one write lock while its job thinks: for a job that others have come before
- * again and again. Others see what it writes as they see an optimistic commit.
+ * A write transaction that holds the server's write lock while its job runs, for a job with too many conflicts. Other
+ * processes detect its writes like those of an optimistic commit.
  *
- * Failure: a process that freezes in the middle of it holds up all writers until the server ends the transaction, after
- * seconds. So it is the last resort.
+ * Failure: a process that freezes within it holds up all writers until the server ends the transaction, after seconds. So
+ * it is the last resort.
  */
 class LockedTransaction implements WriteTransaction {
   readonly #source: HeldTransaction;
@@ -261,18 +248,18 @@ class LockedTransaction implements WriteTransaction {
   }
 
   async moveTo(position: number): Promise<void> {
-    if (position < this.#position) throw new RangeError(`no position of this transaction: ${position}`);
+    if (position < this.#position) throw new RangeError(`the position ${position} precedes this transaction`);
     this.#position = position;
   }
 
-  /** They are. */
+  /** Positions are fixed already. */
   fixPositions(): void {}
 
   touch(...keys: WriteKey[]): void {
     for (const key of keys) this.#touched.add(key);
   }
 
-  /** Nobody changes anything meanwhile. */
+  /** Nothing changes while the lock is held. */
   rely(): void {}
 
   async execute(statement: InStatement): Promise<ResultRows> {
@@ -287,8 +274,8 @@ class LockedTransaction implements WriteTransaction {
   }
 
   /**
-   * @param find reads outside of the transaction, where writes are answered
-   * @returns the counter behind it; null if it has not moved
+   * @param find queries the primary, outside of the transaction
+   * @returns the counter after the commit; null if it has not moved
    */
   async commit(find: (statements: InStatement[]) => Promise<ResultRows[]>): Promise<number | null> {
     try {
@@ -310,12 +297,12 @@ class LockedTransaction implements WriteTransaction {
     }
   }
 
-  /** Undoes what was not committed, and lets others in. */
+  /** Rolls back an uncommitted transaction. */
   async close(): Promise<void> {
     await this.#source.close();
   }
 
-  /** What is looked for in the counter is there when it is. */
+  /** Moves the counter before statements that may read it. */
   #moves(atEnd = false): InStatement[] {
     if (this.#counter === this.#position || (!atEnd && this.#position === this.#first)) return [];
     this.#counter = this.#position;

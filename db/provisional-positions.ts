@@ -2,59 +2,60 @@ import type { InStatement, InValue } from '@libsql/client';
 import { RetryTransaction } from './writes';
 
 /**
- * Positions of a transaction whose place in the order nobody knows before it commits.
+ * Positions of a transaction before its commit decides its place in the order.
  *
- * A commit on a server has a number, and its positions are `number × 100,000 + 1, 2, 3, …`, so they differ from a draft
- * of them in their leading digits only. A draft has leading digits of its own, greater than any commit's, so that its
- * positions come after all others while the transaction runs; the commit's statements put the real ones in, wherever
- * they stand: in a number, a text, or deep within JSON.
+ * On a server each commit has a number, and its positions are `number × 100,000 + 1, 2, 3, …`. Provisional positions only
+ * differ in their leading digits, which are random and greater than any commit's, so that they sort last while the
+ * transaction runs. The commit's statements replace them by the real ones, in numbers, texts and JSON alike.
  *
- * Failure: a record may hold a number that looks like one of the draft's. The digits are random, and one that the draft
- * has not taken gives it away: then the draft is thrown away, and the next one has other digits.
+ * ```
+ *  provisional   8123456 0042 00001   8123456 0042 00002      (head 7 digits, block 4, place 5)
+ *  committed     number × 100000 + 1  number × 100000 + 2     by SQL, where `number` is known
+ * ```
+ *
+ * Failure: a record may hold a number that looks like a provisional position. If it is one that the transaction has not
+ * taken, the collision is detected, and the job runs again with other digits.
  */
 export const PER_COMMIT = 100_000;
 const PLACES = 5;
-/** A position of a draft has 11 leading digits, of which the first 7 are the same in all of its blocks, and 5 more. */
+/** 11 leading digits: 7 that are the same in all blocks, and 4 for the block. */
 const HEADS = { least: 8_000_000, many: 900_000 };
 const REST = 10_000;
-/** Blocks of `PER_COMMIT` positions: far more than a request can ask for. */
-const MOST_BLOCKS = 100;
+/** Blocks of `PER_COMMIT` positions, far more than a request needs. */
+const MAX_BLOCKS = 100;
 const LENGTH = 16;
-/**
- * How many commits others may make before one whose positions are fixed; they go on behind it. By chance, so that of two
- * that are fixed at once the second often still fits.
- */
-const LEAST_AHEAD = 256;
-const MOST_AHEAD = 1_024;
+/** Commits that may come before one with fixed positions. Random, so that of two such commits the second often fits, too. */
+const MIN_AHEAD = 256;
+const MAX_AHEAD = 1_024;
 
-/** Around what takes the place of a draft's digits in a text; one that the text does not have. JSON has none of them. */
+/** Delimiters for replaced digits. A text uses the first that it does not contain; JSON contains none. */
 const MARKS = ['\u0001', '\u0002', '\u0003', '\u0004'];
 
-/** A number of the draft's kind that the draft has not taken: another draft must be made. */
+/** A record holds a number like a provisional position that was not taken. */
 export class PositionCollision extends RetryTransaction {}
 
 export class ProvisionalPositions {
-  /** The leading digits of its first block. */
+  /** Leading digits of the first block. */
   readonly #lead: number;
-  /** The digits that all of its positions begin with. */
+  /** Digits that all positions start with. */
   readonly #head: string;
   readonly isFixed: boolean = false;
   #taken = 0;
 
-  /** @param after fixes them: they are committed as they are, as long as the counter is not so far yet */
+  /** @param after fixes the positions: they are committed as they are, if the counter has not passed them */
   constructor(after: number | null = null, random: () => number = Math.random) {
     if (after !== null) {
       this.isFixed = true;
-      this.#lead = Math.floor(after / PER_COMMIT) + LEAST_AHEAD + Math.floor(random() * MOST_AHEAD);
+      this.#lead = Math.floor(after / PER_COMMIT) + MIN_AHEAD + Math.floor(random() * MAX_AHEAD);
       this.#head = '';
       return;
     }
     const head = HEADS.least + Math.floor(random() * HEADS.many);
     this.#head = String(head);
-    this.#lead = head * REST + Math.floor(random() * (REST - MOST_BLOCKS));
+    this.#lead = head * REST + Math.floor(random() * (REST - MAX_BLOCKS));
   }
 
-  /** The newest position that was taken; before the first, one that is before it and after all that is stored. */
+  /** The newest position taken. Before the first, a position after everything stored. */
   get position(): number {
     return this.#lead * PER_COMMIT + this.#taken;
   }
@@ -65,31 +66,31 @@ export class ProvisionalPositions {
 
   moveTo(position: number): void {
     const taken = position - this.#lead * PER_COMMIT;
-    if (taken < this.#taken || taken >= MOST_BLOCKS * PER_COMMIT)
-      throw new RangeError(`no position of this draft: ${position}`);
+    if (taken < this.#taken || taken >= MAX_BLOCKS * PER_COMMIT)
+      throw new RangeError(`not a position of this transaction: ${position}`);
     this.#taken = taken;
   }
 
-  /** Moves the counter to the draft's own positions, for a look at what it would write. */
-  moveOnTrial(): InStatement {
+  /** Moves the counter to the provisional positions, for a trial. */
+  moveForTrial(): InStatement {
     return { sql: MOVE_COUNTER, args: [this.position] };
   }
 
-  /** Moves the counter to the positions of the next commit; answers with it. */
-  moveForGood(): InStatement {
+  /** Moves the counter to the positions of the commit, and returns it. */
+  moveToCommit(): InStatement {
     if (this.isFixed) return { sql: MOVE_ON, args: [this.position, this.#lead * PER_COMMIT] };
     const sql = `INSERT INTO counter (id, position) VALUES (1, ${PER_COMMIT} + ?1)
       ON CONFLICT (id) DO UPDATE SET position = (position / ${PER_COMMIT} + 1) * ${PER_COMMIT} + ?1 RETURNING position`;
     return { sql, args: [this.#taken] };
   }
 
-  /** The statement as it is committed, behind `moveForGood`. */
-  settled(statement: InStatement): InStatement {
+  /** Rewrites a statement for the commit, after `moveToCommit`. */
+  committed(statement: InStatement): InStatement {
     if (this.isFixed || typeof statement === 'string' || statement.args === undefined) return statement;
-    if (!Array.isArray(statement.args)) throw new TypeError('arguments of a write are given in order');
+    if (!Array.isArray(statement.args)) throw new TypeError('named arguments are not supported');
     const changes = new Map<number, string>();
     const args = statement.args.map((value, at): InValue => {
-      const { expression, argument } = this.#settledArgument(value, at + 1) ?? {};
+      const { expression, argument } = this.#committedArgument(value, at + 1) ?? {};
       if (expression !== undefined) changes.set(at + 1, expression);
       return argument ?? value;
     });
@@ -104,30 +105,30 @@ export class ProvisionalPositions {
   }
 
   /**
-   * What a job gave, with the positions as they were committed.
-   * @param newest the counter behind the commit
+   * Replaces provisional positions in a job's result.
+   * @param newest the counter after the commit
    */
-  given<T>(value: T, newest: number): T {
+  resultOf<T>(value: T, newest: number): T {
     if (this.#taken === 0 || this.isFixed) return value;
     const shift = newest - this.position;
-    const settle = (found: unknown): unknown => {
+    const replace = (found: unknown): unknown => {
       if (typeof found === 'number') return this.#isOwn(found) ? found + shift : found;
       if (typeof found === 'string') return this.#replaced(found, (number) => String(number + shift));
-      if (Array.isArray(found)) return found.map(settle);
+      if (Array.isArray(found)) return found.map(replace);
       if (found === null || typeof found !== 'object') return found;
-      if (found instanceof Map) return new Map([...found].map(([key, entry]) => [settle(key), settle(entry)]));
+      if (found instanceof Map) return new Map([...found].map(([key, entry]) => [replace(key), replace(entry)]));
       if (Object.getPrototypeOf(found) !== Object.prototype) return found;
-      return Object.fromEntries(Object.entries(found).map(([key, entry]) => [key, settle(entry)]));
+      return Object.fromEntries(Object.entries(found).map(([key, entry]) => [key, replace(entry)]));
     };
-    return settle(value) as T;
+    return replace(value) as T;
   }
 
-  #settledArgument(value: unknown, at: number): { expression: string; argument?: InValue } | null {
+  #committedArgument(value: unknown, at: number): { expression: string; argument?: InValue } | null {
     if (typeof value === 'number') return this.#isOwn(value) ? { expression: `(?${at} + ${this.#shift()})` } : null;
-    return typeof value === 'string' ? this.#settledText(value, at) : null;
+    return typeof value === 'string' ? this.#committedText(value, at) : null;
   }
 
-  #settledText(text: string, at: number): { expression: string; argument: string } | null {
+  #committedText(text: string, at: number): { expression: string; argument: string } | null {
     const blocks = new Set<number>();
     const mark = MARKS.find((sign) => !text.includes(sign)) ?? '';
     const argument = this.#replaced(text, (number, digits) => {
@@ -144,10 +145,7 @@ export class ProvisionalPositions {
     return { expression, argument };
   }
 
-  /**
-   * The text with other words for the draft's positions.
-   * @throws Lookalike
-   */
+  /** Replaces the positions in a text. @throws PositionCollision */
   #replaced(text: string, word: (number: number, digits: string) => string): string {
     let replaced = '';
     let from = 0;
@@ -156,7 +154,7 @@ export class ProvisionalPositions {
       const digits = text.slice(found, end);
       const number = Number(digits);
       const isWhole = !/[\d.]/.test(text[found - 1] ?? '') && !/[\d.eE]/.test(text[end] ?? '');
-      if (!isWhole || digits.length < LENGTH || !/^\d+$/.test(digits) || !this.#isOfDraft(number)) continue;
+      if (!isWhole || digits.length < LENGTH || !/^\d+$/.test(digits) || !this.#isProvisional(number)) continue;
       if (!this.#isOwn(number)) throw new PositionCollision(digits);
       replaced += text.slice(from, found) + word(number, digits);
       from = end;
@@ -173,19 +171,19 @@ export class ProvisionalPositions {
     return `(SELECT position FROM counter) - ${this.position}`;
   }
 
-  #isOfDraft(number: number): boolean {
+  #isProvisional(number: number): boolean {
     const taken = number - this.#lead * PER_COMMIT;
-    return taken >= 0 && taken < MOST_BLOCKS * PER_COMMIT;
+    return taken >= 0 && taken < MAX_BLOCKS * PER_COMMIT;
   }
 
-  /** Some columns note the position behind the last one. */
+  /** Includes the position after the last one, which some columns store. */
   #isOwn(number: number): boolean {
     const taken = number - this.#lead * PER_COMMIT;
     return taken >= 0 && taken <= this.#taken + 1;
   }
 }
 
-/** Fails where the counter is beyond already. */
+/** Fails if the counter has passed the positions. */
 const MOVE_ON = `INSERT INTO counter (id, position) VALUES (1, ?1)
   ON CONFLICT (id) DO UPDATE SET position = iif(position < ?2, excluded.position, NULL) RETURNING position`;
 const MOVE_COUNTER = `INSERT INTO counter (id, position) VALUES (1, ?1)

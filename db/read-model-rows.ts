@@ -6,12 +6,7 @@ import type { Row } from '@libsql/client';
 import { agents, inbox, obligations, producers, sessions, tasks } from './schema';
 import { shapeOf } from './table-rows';
 
-/**
- * Reads and writes the rows of the fleet's tables. What queries filter and sort by has a column; the rest is JSON in
- * `body`.
- */
-
-/** The columns from which a row of the read models is made. */
+/** Rows of the read models. Values that queries filter or sort by have columns; the rest is JSON in `body`. */
 export const AGENT_ROW = shapeOf(agents, 'id', 'lastSeenAt', 'body', 'updatedPosition');
 export const SESSION_ROW = shapeOf(
   sessions,

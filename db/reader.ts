@@ -2,15 +2,13 @@ import { AppError } from '@interlude/protocol/errors';
 import type { InStatement, ResultSet } from '@libsql/client';
 import { Yielder } from './yield-to-loop';
 
-/** What a statement answers. How many rows it changed is asked with `RETURNING`: not every database reports it in another way. */
+/** RETURNING reports changed rows: not every database does otherwise. */
 export type ResultRows = Pick<ResultSet, 'rows'>;
-
-/** Reads, each on its own or several of one moment. */
 export interface Reader {
   execute(statement: InStatement): Promise<ResultRows>;
-  /** All of them see one moment. */
+  /** A consistent read. */
   batch(statements: InStatement[], mode: 'read'): Promise<ResultRows[]>;
-  /** For reads of one moment of which each depends on the one before. Must be closed. */
+  /** A consistent series of reads that depend on each other. Must be closed. */
   transaction(mode: 'read'): Promise<Snapshot>;
 }
 
@@ -20,7 +18,7 @@ export interface Snapshot {
   close(): void;
 }
 
-/** One after the other: what a batch is, where nothing takes several at once. */
+/** A batch, where the driver has none. */
 export async function runInOrder(
   statements: readonly InStatement[],
   execute: (statement: InStatement) => Promise<ResultRows>,
@@ -31,18 +29,17 @@ export async function runInOrder(
 }
 
 /**
- * The line in which heavy reads wait. Each running read of a local database keeps a processor busy, and its answer is
- * built on the event loop. So only a few run at once, and the loop gets a turn between two of them once 10 ms have passed.
+ * Queues heavy reads. Each read of a local database occupies a processor, and its result is built on the event loop. So
+ * only a few run at once, and the queue yields to the event loop between them once 10 ms have passed.
  *
- * Ordering: clients take turns, and each client's reads run in the order they came. A client that asks for sixteen
- * pages at once waits for its own sixteen, and nobody else does.
- * Failure: a full line refuses (`unavailable`, with Retry-After). What a read throws goes to its caller. A caller that
- * has gone gives its turn to the next.
+ * Ordering: clients take turns, and each client's reads run in order. A client that requests sixteen pages at once only
+ * delays itself.
+ * Failure: a full queue refuses (`unavailable`, with Retry-After). An aborted read passes its turn on.
  */
 interface ReadQueueLimits {
-  /** Most reads that are under way. */
+  /** Most reads that run at once. */
   atOnce: number;
-  /** Most that wait, of all clients and of one. */
+  /** Most waiting reads, in total and per client. */
   maxWaiting: number;
   maxWaitingOfOne: number;
 }
@@ -50,9 +47,9 @@ interface ReadQueueLimits {
 const LIMITS: ReadQueueLimits = { atOnce: 2, maxWaiting: 512, maxWaitingOfOne: 128 };
 
 interface ReadOptions {
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the result is no longer needed. */
   signal?: AbortSignal;
-  /** Part of an answer that has begun: it waits, but is not refused. */
+  /** Continues a response that has started: it waits, but is not refused. */
   continues?: boolean;
 }
 
@@ -68,15 +65,15 @@ export class ReadQueue {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** How many reads wait for their turn. */
+  /** Number of waiting reads. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * Runs `read` when its turn has come.
-   * @param client the id of the sender's credential; never anything that a sender chooses
-   * @throws AppError `unavailable` when the line is full, the signal's reason, and what `read` throws
+   * Runs `read` in its turn.
+   * @param client id of the sender's credential, never a value the sender chooses
+   * @throws AppError `unavailable` if the queue is full, the signal's reason, and what `read` throws
    */
   async run<T>(client: string, read: () => Promise<T>, { signal, continues = false }: ReadOptions = {}): Promise<T> {
     if (this.#running >= this.#limits.atOnce) await this.#turn(client, continues);
@@ -103,7 +100,7 @@ export class ReadQueue {
     });
   }
 
-  /** A read is over: its place goes to the next in line. */
+  /** Passes the place of a finished read to the next in line. */
   async #next(): Promise<void> {
     await this.#yielder.rest();
     const [first] = this.#lines;

@@ -1,37 +1,32 @@
 /**
- * What takes long to look up, kept for whoever asks next. Nobody asks for less than a while ago.
- *
- * Failure: a look that fails is not kept.
+ * Caches the result of an expensive lookup for a while. Failures are not cached.
  */
 export class TtlCache<T> {
   readonly #isShared: boolean;
-  #looking: Promise<T> | null = null;
-  #kept: { value: T; until: number } | null = null;
+  #loading: Promise<T> | null = null;
+  #cached: { value: T; until: number } | null = null;
 
-  /**
-   * @param isShared whether those who ask meanwhile wait for the same look. Where a request ends with all that it has
-   * begun, none may wait for what another one does.
-   */
+  /** @param isShared concurrent callers share a lookup; not on hosts that end it with the request that started it */
   constructor(isShared = true) {
     this.#isShared = isShared;
   }
 
   /**
-   * @param now in milliseconds
-   * @param keptMs how long an answer is good for, by itself and by how long it took
+   * @param now milliseconds
+   * @param ttlMs how long a result is valid
    */
-  async get(now: () => number, look: () => Promise<T>, keptMs: (value: T, tookMs: number) => number): Promise<T> {
-    if (this.#kept !== null && now() < this.#kept.until) return this.#kept.value;
-    if (this.#isShared && this.#looking !== null) return this.#looking;
-    const begunAt = now();
-    const looking = look().then((value) => {
+  async get(now: () => number, load: () => Promise<T>, ttlMs: (value: T, tookMs: number) => number): Promise<T> {
+    if (this.#cached !== null && now() < this.#cached.until) return this.#cached.value;
+    if (this.#isShared && this.#loading !== null) return this.#loading;
+    const startedAt = now();
+    const loading = load().then((value) => {
       const endedAt = now();
-      this.#kept = { value, until: endedAt + keptMs(value, endedAt - begunAt) };
+      this.#cached = { value, until: endedAt + ttlMs(value, endedAt - startedAt) };
       return value;
     });
-    this.#looking = looking;
-    return await looking.finally(() => {
-      if (this.#looking === looking) this.#looking = null;
+    this.#loading = loading;
+    return await loading.finally(() => {
+      if (this.#loading === loading) this.#loading = null;
     });
   }
 }

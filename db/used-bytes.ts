@@ -1,14 +1,14 @@
 import type { Reader } from '@/db/reader';
 
-/** The log tables with their indexes, and what is searched in them. */
+/** The log tables with their indexes and search tables. */
 const LOG_TREES = `SELECT name FROM sqlite_master WHERE rootpage > 0
   AND (tbl_name IN ('log_lines', 'log_chunks') OR tbl_name GLOB 'log_search*')`;
-/** Where the pages of a table can't be counted: what a line takes for each byte of its message, rather too much. */
+/** Generous estimate of a line's bytes per byte of its message, for databases that can't report sizes. */
 const TIMES_MESSAGE = 4;
 
 /**
- * What the database takes, without the room that is free in it and without the agents' logs.
- * @returns null where it can't tell
+ * Bytes the database uses, without free pages and without the agents' logs.
+ * @returns null if the database can't report it
  */
 export async function usedBytes(reader: Pick<Reader, 'execute'>): Promise<number | null> {
   const used = await pageBytes(reader);
@@ -40,10 +40,9 @@ async function messageBytes(reader: Pick<Reader, 'execute'>): Promise<number> {
 }
 
 /**
- * What the pages of a table or an index take. A read of its own, on a thread where there is one: about a second for a
- * gigabyte, and nobody waits for it.
+ * Bytes of a table's or an index's pages. Takes about a second per gigabyte, on a thread if there is one.
  *
- * @returns null where the database can't tell
+ * @returns null if the database can't report it
  */
 export async function treeBytes(reader: Pick<Reader, 'execute'>, name: string): Promise<number | null> {
   try {
@@ -51,13 +50,12 @@ export async function treeBytes(reader: Pick<Reader, 'execute'>, name: string): 
     const { rows } = await reader.execute({ sql, args: [name] });
     return Number(rows[0]?.bytes ?? 0);
   } catch (error) {
-    // not every SQLite is built with it, and not every server lets it be read
+    // SQLite may be built without `dbstat`, and a server may forbid it.
     if (isUnsupported(error)) return null;
     throw error;
   }
 }
 
-/** Whether it is the database that does not tell its sizes. */
 function isUnsupported(error: unknown): boolean {
   return /\bdbstat\b|not authorized|prohibited|unsupported/i.test(String(error));
 }

@@ -1,6 +1,6 @@
 /**
- * Gives the event loop a turn. Small statements are answered without one and so are writes to streams with room: a loop
- * over many would otherwise hold up every other request until its end.
+ * Gives the event loop a turn. Small statements, and writes to streams with room, complete without one, so a long series
+ * would hold up every other request.
  */
 export function yieldToLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -9,13 +9,10 @@ export function yieldToLoop(): Promise<void> {
   });
 }
 
-/** How long work may hold the event loop before it gives others a turn. */
+/** How long work may hold the event loop. */
 const WORK_MS = 10;
 
-/**
- * Paces work that may be large, so that other requests are answered between its pieces. Each piece may take a few
- * milliseconds; a call that gives no turn costs one look at the clock.
- */
+/** Yields to the event loop during long work, between pieces of a few milliseconds. Otherwise a call only reads the clock. */
 export class Yielder {
   #begunAt = performance.now();
 
@@ -23,21 +20,20 @@ export class Yielder {
     return performance.now() - this.#begunAt >= WORK_MS;
   }
 
-  /** Gives the loop a turn when it is time to. */
+  /** Yields if it is time. */
   async rest(): Promise<void> {
     if (this.isDue) await this.turn();
   }
 
-  /** A turn if one is due, else null: costs no promise. */
+  /** Yields if it is time; otherwise costs no promise. */
   readonly restIfDue = (): Promise<void> | null => (this.isDue ? this.rest() : null);
 
-  /** Gives the loop a turn in any case. */
   async turn(): Promise<void> {
     await yieldToLoop();
     this.#begunAt = performance.now();
   }
 
-  /** Does this with many values, in order, giving others their turns in between. */
+  /** `forEach` in order, yielding in between. */
   async each<T>(values: Iterable<T>, work: (value: T) => void): Promise<void> {
     for (const value of values) {
       work(value);
@@ -45,7 +41,7 @@ export class Yielder {
     }
   }
 
-  /** `map` for many values, in order, giving others their turns in between. */
+  /** `map` in order, yielding in between. */
   async map<T, R>(values: readonly T[], change: (value: T, index: number) => R): Promise<R[]> {
     const changed: R[] = [];
     for (const [index, value] of values.entries()) {
@@ -60,23 +56,27 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/** Lets the process exit while the timer runs. */
+export function unref(timer: unknown): void {
+  if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
+}
+
 /** A pause that does not keep the process alive. */
 export function pauseUnref(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    const timer: unknown = setTimeout(resolve, ms);
-    if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
+    unref(setTimeout(resolve, ms));
   });
 }
 
-/** Others get two thirds of the time, and on a slow machine what is done still keeps up. */
+/** Leaves two thirds of the time to others, also on a slow machine. */
 const PAUSE_RATIO = 2;
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 40;
 
-/** A slice of work that nobody waits for, and a pause after it. */
+/** Runs a slice of background work, and pauses after it. */
 export async function paced(slice: () => Promise<void>): Promise<void> {
-  const beganAt = performance.now();
+  const startedAt = performance.now();
   await slice();
-  const pauseMs = (performance.now() - beganAt) * PAUSE_RATIO;
+  const pauseMs = (performance.now() - startedAt) * PAUSE_RATIO;
   await pause(Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS));
 }

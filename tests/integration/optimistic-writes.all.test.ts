@@ -293,7 +293,7 @@ suites('the positions of a job', () => {
     // Leading digits that a record is bound to hold.
     const draft = new ProvisionalPositions(null, () => 0);
     const digits = String(draft.position + 77_777);
-    expect(() => draft.settled({ sql: 'SELECT ?', args: [`["${digits}"]`] })).toThrow();
+    expect(() => draft.committed({ sql: 'SELECT ?', args: [`["${digits}"]`] })).toThrow();
     const harmless = [
       `${digits}9`,
       `9${digits}`,
@@ -303,7 +303,7 @@ suites('the positions of a job', () => {
       `${digits.slice(0, 15)}`,
     ];
     const json = JSON.stringify(harmless);
-    expect(draft.settled({ sql: 'SELECT ?', args: [json] })).toEqual({ sql: 'SELECT ?', args: [json] });
+    expect(draft.committed({ sql: 'SELECT ?', args: [json] })).toEqual({ sql: 'SELECT ?', args: [json] });
   });
 
   test('can be fixed before they are committed: what is made of them stands', async () => {

@@ -156,15 +156,15 @@ export const ACCESS = [
   {
     name: 'opens a stream to a topic outside the scope',
     file: 'lib/server/fan-out/get-stream.ts',
-    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(database, scope, topic, 'log');",
+    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(server.database, scope, topic, 'log');",
     replace: '',
     test: 'tests/unit/access/permissions.test.ts',
   },
   {
     name: 'streams live rows outside the scope',
     file: 'lib/server/fan-out/broadcast.ts',
-    find: 'if (!isInScope(row, audience.scope)) continue;',
-    replace: '',
+    find: 'const views = [...audiences].filter(({ scope }) => isInScope(row, scope));',
+    replace: 'const views = [...audiences];',
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {
@@ -184,8 +184,8 @@ export const ACCESS = [
   {
     name: 'tells a scoped reader the position of the server',
     file: 'lib/server/fan-out/catch-up.ts',
-    find: "told = wanted.scope.kind === 'everything' ? position :",
-    replace: "told = wanted.scope.kind !== 'log' ? position :",
+    find: "shown = filter.scope.kind === 'everything' ? position :",
+    replace: "shown = filter.scope.kind !== 'log' ? position :",
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {

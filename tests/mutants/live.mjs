@@ -105,7 +105,7 @@ export const LIVE = [
   {
     name: 'goes on reading while turns are removed under it',
     file: 'lib/server/fan-out/row-frame.ts',
-    find: 'return removed !== undefined && positionToNumber(removed.upTo) > whole;',
+    find: 'return removed !== undefined && positionToNumber(removed.upTo) > completeTo;',
     replace: 'return removed !== undefined && positionToNumber(removed.upTo) < 0;',
     test: 'tests/unit/retention/streams.test.ts',
   },

@@ -70,8 +70,8 @@ export const REDACTION = [
   {
     name: 'streams live secrets',
     file: 'lib/server/fan-out/broadcast.ts',
-    find: 'const text = audience.redacts ? told : frame;',
-    replace: 'const text = frame ?? rowFrame(row);',
+    find: 'const text = audience.redacts ? redacted : plain;',
+    replace: 'const text = plain ?? rowFrame(row);',
     test: 'tests/unit/server/redacted-streams.test.ts',
   },
   {

@@ -51,8 +51,8 @@ export const STORAGE = [
   {
     name: 'removes turns without saying so',
     file: 'lib/server/retention/remove-turns.ts',
-    find: '[event, ...goOn].map((said) => ({ agentId, sessionId, event: said })),',
-    replace: 'goOn.map((said) => ({ agentId, sessionId, event: said })),',
+    find: '[event, ...continued].map((one) => ({ agentId, sessionId, event: one })),',
+    replace: 'continued.map((one) => ({ agentId, sessionId, event: one })),',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
@@ -65,8 +65,8 @@ export const STORAGE = [
   {
     name: 'removes what is younger than an hour',
     file: 'lib/server/retention/remove-history.ts',
-    find: 'const LEAST_AGE_MS = 60 * 60_000;',
-    replace: 'const LEAST_AGE_MS = 0;',
+    find: 'const MIN_AGE_MS = 60 * 60_000;',
+    replace: 'const MIN_AGE_MS = 0;',
     test: 'tests/unit/retention/by-size.test.ts',
   },
   {
@@ -135,8 +135,8 @@ export const STORAGE = [
   {
     name: 'commits although somebody came in between',
     file: 'db/optimistic-transaction.ts',
-    find: 'if (this.#moment !== null) {\n      const { sql, args } = this.#between();',
-    replace: 'if (this.#moment === undefined) {\n      const { sql, args } = this.#between();',
+    find: 'if (this.#moment !== null) {\n      const { sql, args } = this.#touchedSince();',
+    replace: 'if (this.#moment === undefined) {\n      const { sql, args } = this.#touchedSince();',
     test: 'tests/unit/db/optimistic-writes.test.ts',
   },
   {

@@ -9,65 +9,65 @@ import { events } from '@/db/schema';
 import { agentsIn, listedSessionsIn, positionIn, sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
 
-/** What a reader listens to. */
+/** The rows that a reader subscribes to. */
 export interface TopicFilter {
   fleet: boolean;
   sessionIds: readonly string[];
   agentIds: readonly string[];
-  /** The part of the fleet whose rows are read. Whoever asks for sessions and logs has looked that they are in it. */
+  /** Limits the fleet rows. The caller has checked the sessions and logs. */
   scope: Scope;
 }
 
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /** Everything wanted in (after, upTo] is in `rows`; of tasks, obligations and inbox items, what replayedRows selects. */
+  /** `rows` holds everything in (after, upTo]; of tasks, obligations and inbox items, what `replayedRows` selects. */
   upTo: number;
-  /** Nothing wanted lies between `upTo` and `newest`. */
+  /** Nothing is left between `upTo` and `newest`. */
   complete: boolean;
   /** The newest commit that this read saw. */
   newest: number;
-  /** The newest change of a row of the fleet that had been removed by then. */
+  /** Last change of the fleet rows that retention had removed by then. */
   removedUpTo: number;
 }
 
 /**
- * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up; of the
- * fleet's tasks, obligations and inbox items, only those that a resuming reader must hear of.
+ * `tail`: one range over everything after a position, for the tailer. A replay, for catching up: one seek per topic; of
+ * tasks, obligations and inbox items, only those that a resuming reader needs.
  */
-export type ReadMode = 'near' | Replay;
+export type ReadMode = 'tail' | Replay;
 
 /** The replay of a reader that resumes after a position, before its first page. */
 export function replayFrom(after: number): Replay {
   return { from: after, openSince: Number.MAX_SAFE_INTEGER };
 }
 
-/** The same after a page: what was open when the page was read may have been told as open. */
-export function replayBehind({ from, openSince }: Replay, { newest }: RowPage): Replay {
+/** The replay after a page, which may have sent items as open that have closed since. */
+export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage): Replay {
   return { from, openSince: Math.min(openSince, newest) };
 }
 
-/** With less than this per topic, a page of many topics could be nearly empty. */
+/** With a smaller share per topic, a page of many topics could be nearly empty. */
 const MIN_TOPIC_BYTES = 64 * 1024;
 
 /**
- * Reads what is wanted after a position, over all kinds of rows, in one read transaction.
+ * Reads the wanted rows of all kinds after a position, in one read transaction.
  *
  * Ordering: by position. If a limit cuts off one statement's rows, the page ends there for all statements.
- * Failure: throws what the database throws; nothing is remembered, so the same call can be made again.
+ * Failure: throws what the database throws. It keeps no state, so the call can be repeated.
  *
- * A reader that goes on from `upTo` misses nothing even if rows it has passed change meanwhile: deltas fold into the row
- * of the last one and fleet rows move to a greater position, so it meets both again further on, complete.
+ * A reader that continues from `upTo` misses nothing, even if rows behind it change meanwhile: deltas fold into the row of
+ * the last one, and fleet rows move to a greater position, so the reader meets both again, complete.
  */
 export async function readAfter(
   database: Database,
-  wanted: TopicFilter,
+  filter: TopicFilter,
   after: number,
-  reach: ReadMode,
+  mode: ReadMode,
   limits: RowLimits,
 ): Promise<RowPage> {
-  const statements = statementsFor(wanted, after, reach, limits);
-  const [counter, ...results] = await (reach === 'near' ? database.tail : database.reader).batch(
+  const statements = statementsFor(filter, after, mode, limits);
+  const [counter, ...results] = await (mode === 'tail' ? database.tail : database.reader).batch(
     ['SELECT position, removed_up_to FROM counter', ...statements.map(({ sql, args }) => ({ sql, args }))],
     'read',
   );
@@ -85,19 +85,19 @@ export async function readAfter(
   return { rows: page, upTo, complete: upTo === newest, newest, removedUpTo };
 }
 
-/** The positions between which a stream can be resumed. */
+/** The range of positions from which a stream can resume. */
 export interface Bounds {
-  /** Whoever has what came up to here misses nothing. Retention has removed some of what came before, unless it is 0. */
+  /** A reader that has everything up to here misses nothing. 0 if retention has removed nothing. */
   oldest: number;
-  /** The newest position that the reader may know of, 0 when nothing was ever written. */
+  /** The newest position that the reader may know, 0 for an empty database. */
   latest: number;
-  /** The newest there is. */
+  /** The newest position of all. */
   newest: number;
-  /** The newest change of a row of the fleet that has been removed; 0 where none is asked for. */
+  /** Last change of removed fleet rows; 0 without the fleet topic. */
   removedUpTo: number;
 }
 
-/** @param wanted retention removes the events of each session by itself, and rows of the fleet from all of it */
+/** Retention removes events per session, and fleet rows across all sessions. */
 export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: TopicFilter): Promise<Bounds> {
   const removed = {
     sql: `SELECT max(removed_up_to) AS position FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value`,
@@ -109,32 +109,30 @@ export async function readBounds({ reader }: Database, { scope, sessionIds, flee
   const [newest = 0, cut = 0, removedUpTo = 0, latest = newest] = found.map(({ rows }) =>
     Number(rows[0]?.position ?? 0),
   );
-  // what was removed may be of others: whoever has all of their own misses nothing
+  // The removed rows may belong to others: a reader with all of its own rows misses nothing.
   const oldest = Math.max(cut, Math.min(removedUpTo, latest));
   return { oldest, latest, newest, removedUpTo };
 }
 
-function statementsFor(wanted: TopicFilter, after: number, reach: ReadMode, limits: RowLimits): RowStatement[] {
-  const { sessionIds, agentIds, scope } = wanted;
+function statementsFor(filter: TopicFilter, after: number, mode: ReadMode, limits: RowLimits): RowStatement[] {
+  const { sessionIds, agentIds, scope } = filter;
   const topics = sessionIds.length + agentIds.length;
   const each = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, Math.floor(limits.bytes / Math.max(1, topics))) };
   const statements: RowStatement[] = [];
   for (const [topic, ids] of [['session', sessionIds] as const, ['logs', agentIds] as const]) {
-    if (reach !== 'near') for (const id of ids) statements.push(topicRows(topic, id, after, each));
+    if (mode !== 'tail') for (const id of ids) statements.push(topicRows(topic, id, after, each));
     else if (ids.length > 0) statements.push(rowsOfTopics(topic, ids, after, limits));
   }
-  if (wanted.fleet) {
+  if (filter.fleet) {
     const fleet = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, limits.bytes) };
     for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, scope, after, fleet));
     for (const kind of ['task', 'obligation', 'inbox'] as const) {
-      if (reach === 'near') statements.push(changedRows(kind, scope, after, fleet));
-      else statements.push(...replayedRows(kind, scope, after, reach, sessionIds, fleet));
+      if (mode === 'tail') statements.push(changedRows(kind, scope, after, fleet));
+      else statements.push(...replayedRows(kind, scope, after, mode, sessionIds, fleet));
     }
   }
   return statements;
 }
-
-/** Rows as they are in the database, and the statements that read them after a position. */
 
 export interface EventRow extends ReturnType<typeof EVENT.read> {
   kind: 'event';
@@ -149,7 +147,7 @@ interface LogRow {
   line: LogLine;
 }
 
-/** A row of the fleet: its newest version, at the position of its last change. */
+/** The newest version of a fleet row, at the position of its last change. */
 interface FleetRow {
   kind: 'session' | 'agent' | 'task' | 'obligation' | 'inbox';
   position: number;
@@ -161,16 +159,16 @@ export type Row = EventRow | LogRow | FleetRow;
 export interface RowLimits {
   /** Most rows of one statement. */
   rows: number;
-  /** Most bytes of text of one statement, give or take one row: a record may have a megabyte. */
+  /** Most text bytes of one statement, plus one row: a record may hold a megabyte. */
   bytes: number;
 }
 
 interface RowStatement {
   sql: string;
   args: InValue[];
-  /** Null if the statement finds no rows, but how far another one has searched. */
+  /** Null for a statement that only finds how far another one has searched. */
   toRow: ((columns: Columns) => Row) | null;
-  /** The position up to which everything was found; null if that is all there is. */
+  /** Position up to which the rows are complete; null if there are no more. */
   endOf: (found: readonly Columns[]) => number | null;
 }
 
@@ -199,13 +197,12 @@ const TOPICS = {
   },
 };
 
-/** The events of one session, or the lines of one agent's log. */
 function topicRows(topic: keyof typeof TOPICS, id: string, after: number, limits: RowLimits): RowStatement {
   const { source, key, toRow } = TOPICS[topic];
   return bounded(source, `${key} = ? AND position > ?`, [columnText(id), after], limits, toRow);
 }
 
-/** One range for all of them. `+` keeps SQLite from seeking each one and sorting the results. */
+/** One range over all ids. `+` keeps SQLite from seeking each id and sorting the results. */
 function rowsOfTopics(
   topic: keyof typeof TOPICS,
   ids: readonly string[],
@@ -217,7 +214,7 @@ function rowsOfTopics(
   return bounded(source, which, [after, JSON.stringify(ids)], limits, toRow);
 }
 
-/** Without what the projections remember of a session, which readers don't need. */
+/** Leaves out the projection state, which readers don't need. */
 const FLEET = {
   session: { table: 'sessions', columns: SESSION_ROW.columns() },
   agent: { table: 'agents', columns: AGENT_ROW.columns() },
@@ -228,15 +225,15 @@ const FLEET = {
 
 const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
 
-/** What has changed since, as it is now: for readers that know everything up to that position. */
+/** Rows changed after a position, in their newest version. */
 function changedRows(kind: FleetRow['kind'], scope: Scope, after: number, limits: RowLimits): RowStatement {
   const which = `updated_position > ? AND ${inScope(kind, scope)}`;
   return bounded(source(kind), which, [after], limits, fleetRow(kind));
 }
 
-/** How many changed rows one statement searches for those to send: the index alone tells which they are. */
+/** Changed rows that one statement searches, by the index alone. */
 const SPAN = 4096;
-/** How many of the tasks that ended last are sent to everybody. */
+/** Most recently ended tasks are sent to every reader. */
 const RECENT_TASKS = 500;
 const REPLAYED = {
   task: {
@@ -255,18 +252,18 @@ const REPLAYED = {
 
 /** What a reader that catches up page by page may believe to be open. */
 interface Replay {
-  /** Where it resumed: it knew what was open there. */
+  /** Where the reader resumed, knowing what was open there. */
   from: number;
-  /** The oldest position at which a page was read: it may have told as open what was open there. */
+  /** The oldest position at which a page was read: the page may have sent items as open. */
   openSince: number;
 }
 
 /**
- * The changed tasks, obligations or inbox items that a resuming reader must hear of: what is open, what has ended since and existed
- * where it resumed, what has changed since an earlier page may have told of it, what is recent, and everything in some
- * sessions. What both began and ended in between is left out: no reader waits for it.
+ * Selects the changed tasks, obligations or inbox items that a resuming reader needs: open ones, ones that ended since and
+ * existed where it resumed, ones changed since an earlier page may have sent them, recent ones, and all of some sessions.
+ * Items that both started and ended in between are left out.
  *
- * @param sessionIds the sessions of which all rows are sent, because somebody is looking at them
+ * @param sessionIds sessions of the reader's topics, whose rows are all sent
  */
 function replayedRows(
   kind: keyof typeof REPLAYED,
@@ -295,7 +292,7 @@ function replayedRows(
   ];
 }
 
-/** As SQL; `isInScope` in the fan-out says the same of rows that were read for several readers. */
+/** Must agree with `isInScope` in the fan-out, which filters rows read for several readers. */
 function inScope(kind: FleetRow['kind'], scope: Scope): string {
   if (kind === 'agent') return agentsIn(scope, 'id');
   return kind === 'session' ? listedSessionsIn(scope) : sessionsIn(scope, 'session_id');
@@ -305,7 +302,7 @@ function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {
   return (columns) => ({ kind, position: Number(columns.updated_position), columns });
 }
 
-/** A table, the order in which its rows are read, and the column that holds their text. */
+/** A table, its reading order, and the column with the text to measure. */
 interface RowSource {
   table: string;
   columns: string;
@@ -314,10 +311,7 @@ interface RowSource {
   index?: string;
 }
 
-/**
- * Cuts a statement's rows off where their text exceeds the limit; the first row always comes. The other columns are read
- * only for rows that come.
- */
+/** Cuts rows off where their text exceeds the limit, after at least one row. Other columns are read only for kept rows. */
 function bounded(
   { table, columns, text, order, index }: RowSource,
   which: string,
@@ -345,7 +339,7 @@ function bounded(
 
 function toEvent(row: Columns): EventRow {
   const event = EVENT.read(row);
-  // the server numbers what it says itself through for all agents: that would tell how much it does for others
+  // The server's seq numbers run across all agents, which would reveal how busy others are.
   const seq = event.producerId === SERVER_PRODUCER_ID ? 0 : event.seq;
   return { kind: 'event', ...event, seq, payload: String(row.payload) };
 }

@@ -15,7 +15,7 @@ import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { EventRow, Row } from '@/lib/server/event-log/read-after';
 
-/** The topic that carries a row. */
+/** The topic that a row belongs to. */
 export function topicOf(row: Row): string {
   if (row.kind === 'event') return formatTopic({ kind: 'session', sessionId: row.sessionId });
   if (row.kind === 'log') return formatTopic({ kind: 'logs', agentId: row.agentId });
@@ -24,20 +24,15 @@ export function topicOf(row: Row): string {
 
 type RowFrame = Extract<Frame, { id?: Position }> & { event: Exclude<Row['kind'], 'event'> };
 
-/**
- * A row as the text of its frame.
- *
- * @param told what to tell in place of a row of the fleet
- */
-export function rowFrame(row: Row, told?: RowFrame): string {
+/** @param body replaces the body of a row that is not an event */
+export function rowFrame(row: Row, body?: RowFrame): string {
   const id = positionFromNumber(row.position);
   if (row.kind === 'event') return eventFrame(id, row);
-  return encodeFrame({ id, ...(told ?? frameOf(row)) });
+  return encodeFrame({ id, ...(body ?? frameOf(row)) });
 }
 
-/** The text of a row's frame with the digests that its readers may see. */
+/** Masks the request digests that a reader may not see. Log lines are free text. */
 export function withDigests(frame: string, { kind }: Row, digests: ShownDigests): string {
-  // an agent's log lines are free text
   if (digests === PLAIN_DIGESTS || kind === 'log' || !mayHaveDigest(frame)) return frame;
   const from = frame.indexOf(DATA) + DATA.length;
   const data = frame.slice(from, -FRAME_END.length);
@@ -47,8 +42,7 @@ export function withDigests(frame: string, { kind }: Row, digests: ShownDigests)
 const DATA = '\ndata: ';
 const FRAME_END = '\n\n';
 
-/** A frame without its id. */
-export function frameOf(row: Exclude<Row, EventRow>): RowFrame {
+function frameOf(row: Exclude<Row, EventRow>): RowFrame {
   switch (row.kind) {
     case 'log': {
       const { position: _, ...line } = row.line;
@@ -68,8 +62,8 @@ export function frameOf(row: Exclude<Row, EventRow>): RowFrame {
 }
 
 /**
- * The hot path: the event is JSON already and goes into the frame as it stands, unparsed. A line break between its
- * tokens would end the frame's data line, so such a payload (ingest writes none) is serialised again.
+ * The hot path: copies the event's JSON into the frame unparsed. A line break between tokens would end the `data` line, so
+ * such a payload (ingest writes none) is serialized again.
  */
 function eventFrame(id: string, row: EventRow): string {
   const payload = /[\r\n]/.test(row.payload) ? JSON.stringify(JSON.parse(row.payload)) : row.payload;
@@ -78,10 +72,7 @@ function eventFrame(id: string, row: EventRow): string {
   return `id: ${id}\nevent: session-event\ndata: {${names},${numbers},"event":${payload}}\n\n`;
 }
 
-/**
- * Whether a row of the fleet is in a scope. Events and log lines are, because nobody listens to a session or a log that
- * is not in his.
- */
+/** Filters fleet rows. Readers of events and logs have been authorized when they subscribed. */
 export function isInScope(row: Row, scope: Scope): boolean {
   if (scope.kind === 'everything' || row.kind === 'event' || row.kind === 'log') return true;
   const { columns } = row;
@@ -93,49 +84,48 @@ export function isInScope(row: Row, scope: Scope): boolean {
 }
 
 /**
- * Whether a row tells that turns were removed which a reader may have been told in part: it has everything up to `whole`,
- * and what it has read since was read while they went. It has to resume, which is then a gap.
+ * The row records a removal of turns after `completeTo`. A reader that has everything up to there may have received part
+ * of them, and must resume with a gap.
  */
-export function isRemovedAfter(row: Row, whole: number): boolean {
+export function isRemovedAfter(row: Row, completeTo: number): boolean {
   if (row.kind !== 'event' || row.name !== CUSTOM.removed) return false;
   const { removed } = (JSON.parse(row.payload) as AgUiEvent).metadata?.interlude ?? {};
-  return removed !== undefined && positionToNumber(removed.upTo) > whole;
+  return removed !== undefined && positionToNumber(removed.upTo) > completeTo;
 }
 
-/** Most turns of a session that are followed at a time. */
-const MOST_TURNS = 64;
+/** Most turns of a session whose streamed text is tracked. */
+const MAX_TURNS = 64;
 
 /**
- * Frames without secrets, for readers who are told none.
+ * Builds frames without secrets.
  *
- * Ordering: a session's rows come in order and without a hole, as long as it is not forgotten. A text that is met in its
- * middle is read from its beginning first, so that nobody is told the second half of a secret.
- * Failure: throws what the database throws; whoever waits for the frame has to resume.
+ * Ordering: a session's rows arrive in order and without holes until the session is forgotten. Text first seen in its
+ * middle is read from its start, so that the second half of a secret is never sent.
+ * Failure: throws what the database throws. Readers that wait for the frame must resume.
  */
 export class RowRedactor {
   readonly #reader: Pick<Reader, 'execute'>;
-  /** By session, and in it by turn: a message is shown where its turn is, and another turn may use its id again. */
+  /** By session and turn: another turn may reuse a message id. */
   readonly #sessions = new Map<string, Map<string | null, EventRedactor>>();
-
   #hasMissed = false;
 
   constructor(reader: Pick<Reader, 'execute'>) {
     this.#reader = reader;
   }
 
-  /** Nobody listens to it any more, so that its rows do not come. */
+  /** Drops the state of a session without readers, whose rows no longer arrive. */
   forget(sessionId: string): void {
     this.#sessions.delete(sessionId);
   }
 
-  /** Whether, since the last call, a row was folded into a later one before it was framed: that one has its text. */
+  /** Returns whether a row was folded into a later one before it was framed, and resets the flag. */
   takeMissed(): boolean {
     const hasMissed = this.#hasMissed;
     this.#hasMissed = false;
     return hasMissed;
   }
 
-  /** A promise only where something has to be read first. */
+  /** Returns a promise only if text must be read first. */
   frame(row: Row): string | Promise<string> {
     const tally: Tally = { redacted: 0 };
     if (row.kind === 'log') return rowFrame({ ...row, line: redactLine(row.line) });
@@ -146,37 +136,35 @@ export class RowRedactor {
 
   #eventFrame(row: EventRow, tally: Tally): string | Promise<string> {
     const event: AgUiEvent = JSON.parse(row.payload);
-    const known = this.#of(row);
+    const redactor = this.#redactorOf(row);
     const step = stepOf(event);
-    const takesTurns = row.payload.length >= LONG_TEXT || (step !== null && (known.lacks(step) || isOutput(step)));
-    return takesTurns ? this.#inTurns(row, event, step, known) : framed(row, known.redact(event, tally));
+    const isSlow = row.payload.length >= LONG_TEXT || (step !== null && (redactor.lacks(step) || isOutput(step)));
+    return isSlow ? this.#slowFrame(row, event, step, redactor) : framed(row, redactor.redact(event, tally));
   }
 
-  #of({ sessionId, turnId }: EventRow): EventRedactor {
+  #redactorOf({ sessionId, turnId }: EventRow): EventRedactor {
     const turns = this.#sessions.get(sessionId) ?? new Map<string | null, EventRedactor>();
     this.#sessions.set(sessionId, turns);
-    const known = turns.get(turnId) ?? new EventRedactor(false);
+    const redactor = turns.get(turnId) ?? new EventRedactor(false);
     turns.delete(turnId);
-    turns.set(turnId, known);
-    // what is forgotten is read again
+    turns.set(turnId, redactor);
+    // A dropped turn is read again.
     const [oldest] = turns.keys();
-    if (turns.size > MOST_TURNS && oldest !== undefined) turns.delete(oldest);
-    return known;
+    if (turns.size > MAX_TURNS && oldest !== undefined) turns.delete(oldest);
+    return redactor;
   }
 
-  async #inTurns(row: EventRow, event: AgUiEvent, step: Step | null, known: EventRedactor): Promise<string> {
+  async #slowFrame(row: EventRow, event: AgUiEvent, step: Step | null, redactor: EventRedactor): Promise<string> {
     const tally: Tally = { redacted: 0 };
-    const yielder = new Yielder();
-    const soFar = step !== null && known.lacks(step) ? await readStreamed(this.#reader, row, step) : undefined;
+    const { restIfDue } = new Yielder();
+    const soFar = step !== null && redactor.lacks(step) ? await readStreamed(this.#reader, row, step) : undefined;
     if (soFar === null) this.#hasMissed = true;
     if (step !== null && isOutput(step)) {
-      return framed(
-        row,
-        await known.redactOutput({ event, occurredAt: row.occurredAt }, step, tally, yielder.restIfDue, soFar),
-      );
+      const output = { event, occurredAt: row.occurredAt };
+      return framed(row, await redactor.redactOutput(output, step, tally, restIfDue, soFar));
     }
-    await prepareTexts([event, soFar?.text], yielder.restIfDue);
-    return framed(row, known.redact(event, tally, soFar));
+    await prepareTexts([event, soFar?.text], restIfDue);
+    return framed(row, redactor.redact(event, tally, soFar));
   }
 }
 
@@ -184,13 +172,12 @@ function framed(row: EventRow, event: AgUiEvent): string {
   return rowFrame({ ...row, payload: JSON.stringify(event) });
 }
 
-/** How much is read at once. */
 const PAGE = 500;
 
 /**
- * What has come of something that streams, up to and with an event of it.
+ * Reads the text streamed up to and including an event.
  *
- * @returns null if that event is not there any more: it was folded into a later one, which has all of it
+ * @returns null if the event no longer exists: it was folded into a later one, which holds all of the text
  */
 async function readStreamed(
   reader: Pick<Reader, 'execute'>,

@@ -2,31 +2,27 @@ import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-sta
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
 import type { Reader } from '@/db/reader';
-import type { RowSweep } from '@/db/row-sweep';
-import { withinBytes } from '@/db/row-sweep';
+import { type RowSweep, withinBytes } from '@/db/row-sweep';
 import { columnText } from '@/db/table-rows';
 import { usedBytes } from '@/db/used-bytes';
 import type { WriteTransaction } from '@/db/writes';
 import { batchingReader, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
 
-/** What may go: of the turns by the state of their session, and up to which position of what belongs to no turn. */
+/** What may be removed: turns by the state of their session; `elsewhere`: position for rows of no turn. */
 export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
 
 const NOTHING: Limit = { position: 0, before: 0 };
 
-/** Where a slice of work gets its turn, and others theirs. */
+/** Runs a slice of work, then pauses. */
 export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 
-/** Sessions that are looked at together. */
 const SESSIONS_AT_ONCE = 500;
-/** Whatever the size: an operator may still be reading it. */
-const LEAST_AGE_MS = 60 * 60_000;
-/** Of a database that is too large, this part of all events goes at once, of many no more than this. */
+/** Younger history stays whatever the size: an operator may be reading it. */
+const MIN_AGE_MS = 60 * 60_000;
+/** A database that is too large loses this fraction of its events per step, but no more than EVENTS_AT_ONCE. */
 const PARTS = 20;
 const EVENTS_AT_ONCE = 20_000;
-
-/** What is too old by a time. */
 export async function limitsByAge(
   { reader }: Pick<Database, 'reader'>,
   retention: HistoryRetention,
@@ -53,10 +49,10 @@ function everywhere(limit: Limit, elsewhere: number): Record<SessionState, Limit
 }
 
 /**
- * Removes the oldest of everything, and step by step more of it, while the database is too large without its logs, which
- * have a limit of their own. Steps are counted in events that are there: what has to stay may be far older than the rest.
+ * Removes the oldest history step by step until the database, without its logs, fits the size limit. Steps count existing
+ * events, since open history may be far older than the rest.
  *
- * @returns false if it is too large still, and nothing more can go
+ * @returns false if it is still too large and nothing more can be removed
  */
 export async function removeBySize(
   { reader }: Pick<Database, 'reader'>,
@@ -67,8 +63,8 @@ export async function removeBySize(
   if (maxBytes === Number.POSITIVE_INFINITY) return true;
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
-  const most = await olderThan(reader, now - LEAST_AGE_MS);
-  // a server answers within seconds, however many there are
+  const most = await olderThan(reader, now - MIN_AGE_MS);
+  // Bounded, so that a server answers within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );
@@ -88,9 +84,9 @@ export async function removeBySize(
 }
 
 /**
- * Removes, session by session, what stands in front of the limit of its state.
+ * Removes each session's history up to the limit of its state.
  *
- * Failure: a session that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
+ * Failure: a session that fails is skipped, see RowSweep. The next call continues.
  */
 export async function removeHistory(
   database: Database,
@@ -126,13 +122,13 @@ async function removeOf(
   paced: RunSlice,
 ): Promise<void> {
   await rows.run({
-    kind: 'the old turns of the session',
+    kind: 'old turns of session',
     due: { table: 'sessions', key: 'id', where: 'id = ?1', args: [sessionId] },
     work: async ({ except }) => {
       if (except.includes(sessionId)) return 0;
       let removed = 0;
       await paced(async () => {
-        // nobody waits for a look that finds nothing
+        // Looks for a cut outside of a write first.
         if ((await findCut(batchingReader(reader), sessionId, limit)) === null) return;
         if (await writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, now))) removed = 1;
       });
@@ -140,7 +136,7 @@ async function removeOf(
       const { rows: gone } = await reader.execute(goneEvents(sessionId, 0, 1));
       for (let after: number | null = gone.length === 0 ? null : 0; after !== null; ) {
         const from: number = after;
-        // a slice that is not done any more was the last
+        // If the slice does not run any more, this was the last.
         after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
@@ -152,11 +148,11 @@ async function removeOf(
 }
 
 /**
- * The newest position up to which everything was received before a time, in about forty small reads: positions follow
- * the server's clock, which no index has to repeat.
+ * Finds the newest position up to which everything was received before a time, by binary search: positions follow the
+ * server's clock.
  *
- * @param before epoch milliseconds, on the server's clock
- * @returns 0 if nothing was
+ * @param before epoch milliseconds on the server's clock
+ * @returns 0 if there is none
  */
 export async function positionAt(reader: Pick<Reader, 'execute'>, before: number): Promise<number> {
   const { rows } = await reader.execute('SELECT max(position) AS position FROM events');
@@ -174,17 +170,16 @@ export async function positionAt(reader: Pick<Reader, 'execute'>, before: number
   return low;
 }
 
-/** Most events of one transaction, for which ingest may have to wait. */
+/** Most events and bytes of one transaction, for which ingest may have to wait. */
 const EVENTS_PER_SLICE = 500;
-/** And most bytes of them, after the first. */
 const EVENT_BYTES_PER_SLICE = 8 * 1024 * 1024;
 
 /**
- * Removes events in front of a session's cut, some at a time. What a later turn shows stays (a message that waited for
- * it), and so does what is said and written by tasks that are still there.
+ * Removes a slice of events before a session's cut. Events that a later turn shows stay, such as a message that waited for
+ * it, and so do those of tasks that still exist.
  *
- * @param after where the last call has come to; 0 at first
- * @returns how far it came; null once there is nothing more
+ * @param after result of the last call; 0 at first
+ * @returns how far it got; null once nothing is left
  */
 export async function removeOldEvents(
   transaction: WriteTransaction,

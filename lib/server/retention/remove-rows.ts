@@ -6,34 +6,34 @@ import type { AgentFact } from '@/lib/server/ingest/facts';
 import type { RunSlice } from './remove-history';
 import { recordRemoval } from './remove-turns';
 
-/** Rows of one kind, of which each goes by itself. */
+/** A kind of rows that are removed one by one. */
 interface OldRows {
-  /** What they are, for the log. */
+  /** Name for the log. */
   kind: string;
   table: string;
   key: string;
-  /** The column that says where one stands in the server's order. */
+  /** Column with the row's position. */
   at: string;
-  /** Which of them may go. */
+  /** Condition for rows that may be removed. */
   where: string;
-  /** The key under which one lies, see WriteKey. */
+  /** WriteKey of a row, as SQL. */
   under: string;
-  /** Statements that remove them, with what goes with them, by their keys as JSON. */
+  /** Statements that remove rows and what belongs to them, by their keys as JSON. */
   removal: readonly string[];
-  /** Most of one transaction. */
+  /** Most rows of one transaction. */
   atOnce: number;
 }
 
 const KEYS = '(SELECT value FROM json_each(?1))';
 const ROWS_AT_ONCE = 200;
 
-/** The newest counts: it says what holds, however long ago it was asked. */
+/** The newest command of these types stays: it remains in force, however old it is. */
 const newest = (of: 'agent_id' | 'session_id', type: string, index: string) =>
   `WHEN '${type}' THEN position < (SELECT max(position) FROM commands AS newer INDEXED BY ${index}
     WHERE newer.${of} = commands.${of} AND newer.type = '${type}')`;
 
 const COMMANDS: OldRows = {
-  kind: 'the old command',
+  kind: 'old command',
   table: 'commands INDEXED BY commands_ended',
   key: 'id',
   at: 'position',
@@ -45,9 +45,9 @@ const COMMANDS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** What asked nothing of a runner. */
+/** Requests that asked nothing of a runner. */
 const ASKS: OldRows = {
-  kind: 'what was asked at',
+  kind: 'old request',
   table: 'asks INDEXED BY asks_by_command',
   key: 'rowid',
   at: 'asked_position',
@@ -57,9 +57,9 @@ const ASKS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** A failure that nobody has seen marks its session until somebody does. */
+/** An unseen failure stays, since it marks its session. */
 const INSIGHTS: OldRows = {
-  kind: 'the insight at',
+  kind: 'insight',
   table: 'insights',
   key: 'position',
   at: 'position',
@@ -69,9 +69,9 @@ const INSIGHTS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** Of what comes up once only. The others are one for each session or agent, and come up again. */
+/** Items that come up only once. Others exist once per session or agent, and come up again. */
 const ITEMS: OldRows = {
-  kind: 'the inbox item',
+  kind: 'inbox item',
   table: 'inbox INDEXED BY inbox_done',
   key: 'id',
   at: 'updated_position',
@@ -83,13 +83,13 @@ const ITEMS: OldRows = {
 
 const RESULTS: OldRows = {
   ...ITEMS,
-  kind: 'the inbox item of a task',
+  kind: 'inbox item of task',
   table: 'inbox INDEXED BY inbox_delivered',
   where: `done_at IS NOT NULL AND kind = 'undelivered'`,
 };
 
 const DELIVERIES: OldRows = {
-  kind: 'the webhook delivery at',
+  kind: 'webhook delivery',
   table: 'webhook_deliveries',
   key: 'position',
   at: 'position',
@@ -101,12 +101,9 @@ const DELIVERIES: OldRows = {
 
 const REMOVED_UP_TO = '(SELECT removed_up_to FROM sessions WHERE id = attachments.session_id)';
 
-/**
- * Those of messages that were removed with their turns. Few events are left in front of what was removed: a message that
- * a later turn shows may name it.
- */
+/** Attachments of removed messages. A message that a later turn shows may name one; few events are left before the cut. */
 const ATTACHMENTS: OldRows = {
-  kind: 'the attachment of old turns',
+  kind: 'attachment of old turns',
   table: 'attachments',
   key: 'rowid',
   at: 'rowid',
@@ -124,11 +121,11 @@ const ATTACHMENTS: OldRows = {
 };
 
 /**
- * Removes what has ended of what belongs to no turn, by its own age, and what belonged to turns that are gone.
+ * Removes rows of no turn by their own age, once they have ended, and rows of removed turns.
  *
- * Failure: a row that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
+ * Failure: a row that fails is skipped, see RowSweep. The next call continues.
  *
- * @param limit the newest position that may go
+ * @param limit the newest position that may be removed
  */
 export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: RunSlice): Promise<void> {
   for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, ITEMS, RESULTS, DELIVERIES] : []) {
@@ -149,7 +146,7 @@ async function removeKind(
     const args = [after, limit];
     return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
   };
-  // what is left in front of it stays
+  // Rows left before this position stay.
   let after = 0;
   await rows.run({
     kind,
@@ -183,15 +180,14 @@ async function removeSlice(
   return rows.length;
 }
 
-/** Most records of one transaction: each may be of a session of its own, which is read and written. */
+/** Most records and bytes of one transaction: each record may belong to another session, which is read and written. */
 const RECORDS_AT_ONCE = 50;
-/** And most bytes of them, after the first. */
 const RECORD_BYTES_AT_ONCE = 8 * 1024 * 1024;
 
-/** Whoever has just settled a record sees what became of it, and may ask for the same again. */
+/** A settled record stays for a while, so that repeating the decision gives the same answer. */
 const SETTLED_FOR_MS = 24 * 60 * 60_000;
 
-/** What waits for nobody: it was settled, or can only be looked at. */
+/** Records that are settled, or can't be. */
 function oldRecords(limit: number, now: number): DueRows {
   const where = `ifnull(parked, '') <> 'parked' AND position <= ?1 AND ifnull(settled_at, 0) <= ?2`;
   const table = 'quarantine INDEXED BY quarantine_settled';
@@ -199,13 +195,13 @@ function oldRecords(limit: number, now: number): DueRows {
 }
 
 /**
- * Removes old records from quarantine. What can be settled still stays.
+ * Removes old quarantined records. Those that can still be settled stay.
  *
  * Ordering: oldest first.
- * Failure: what is removed is no longer counted, of its agent and its session, from the same commit on. A record that
- * can't be worked on is left alone, see RowSweep.
+ * Failure: the same transaction takes a record off the counts of its agent and session. A record that fails is skipped,
+ * see RowSweep.
  *
- * @param limit the newest position that may go
+ * @param limit the newest position that may be removed
  */
 export async function removeQuarantined(
   { reader, writes }: Database,
@@ -216,7 +212,7 @@ export async function removeQuarantined(
 ): Promise<void> {
   const due = oldRecords(limit, now);
   await rows.run({
-    kind: 'the record in quarantine at',
+    kind: 'quarantined record',
     due,
     work: async (choice) => {
       const { rows: found } = await reader.execute(selectDue(due, choice, due.key, 1));
@@ -246,7 +242,7 @@ async function removeRecords(
     if (agent_id === null) continue;
     const agentId = String(agent_id);
     transaction.touch(`agent:${agentId}`);
-    // what was settled is counted no more
+    // Settled records are no longer counted.
     if (parked !== null) continue;
     const sessionId = session_id === null ? null : String(session_id);
     const counts = uncounted.get(agentId) ?? new Map<string | null, number>();

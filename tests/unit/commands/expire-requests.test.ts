@@ -127,7 +127,7 @@ describe('a request whose time is over, and of which its agent says nothing', ()
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
     await hub.sweep();
     expect(await outcomes()).toEqual(['expired']);
-    for (const [line] of logged.mock.calls) expect(line).toMatch(/"s2" is left alone: it can't be worked on/);
+    for (const [line] of logged.mock.calls) expect(line).toMatch(/"s2" is skipped: processing failed/);
     expect(logged).toHaveBeenCalled();
   });
 

@@ -65,8 +65,8 @@ describe('openDatabase', () => {
       async () => {},
     );
     expect(() => file.committed()).not.toThrow();
-    expect(await file.changed()).toMatch(/^its files can't be looked at \(EISDIR/);
-    expect(await file.trouble()).toMatch(/^its files can't be looked at/);
+    expect(await file.changed()).toMatch(/^its files can't be checked \(EISDIR/);
+    expect(await file.trouble()).toMatch(/^its files can't be checked/);
   });
 
   it('writes through a log that is flushed at every commit', async () => {
@@ -134,13 +134,13 @@ describe('openDatabase', () => {
     ['ENOSPC', /the disk of \S+ is full\. Free some space there, or set INTERLUDE_DATA_DIR/],
     ['EDQUOT', /this user's quota on the disk of \S+ is used up\. Free some space there, or set INTERLUDE_DATA_DIR/],
     ['SQLITE_FULL', /the disk of \S+ is full\. Free some space/],
-    ['SQLITE_IOERR', /the disk of \S+ fails to read or write it\. Look at that disk/],
-    ['EIO', /the disk of \S+ fails to read or write it\. Look at that disk/],
+    ['SQLITE_IOERR', /the disk of \S+ fails to read or write it\. Check that disk/],
+    ['EIO', /the disk of \S+ fails to read or write it\. Check that disk/],
     ['EROFS', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
     ['EACCES', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
     ['EMFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
     ['ENFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
-    ['TRANSACTION_TIMEOUT', /x\.db was not brought up to date, and is as it was: .* Stop every Interlude that uses it/],
+    ['TRANSACTION_TIMEOUT', /x\.db could not be migrated and is unchanged: .* Stop every Interlude that uses it/],
     ['SQLITE_CANTOPEN', /may write there, and that it may open more files/],
   ])('says of %s in one line where it was met and what to do', (code, words) => {
     const cause = /^(SQLITE|TRANSACTION)/.test(code)
@@ -178,7 +178,7 @@ describe('openDatabase', () => {
     for (const migrates of [true, false]) {
       await expect(openDatabase({ url, migrates })).rejects.toMatchObject({
         code: 'unavailable',
-        message: expect.stringMatching(/was written by an earlier Interlude, .*Move it away to begin anew.*\.$/),
+        message: expect.stringMatching(/was written by an earlier Interlude .*Move it away to start with an empty one.*\.$/),
       });
     }
   });

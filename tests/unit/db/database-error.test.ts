@@ -107,16 +107,16 @@ describe('a damaged database', () => {
     for (let time = 0; time < 2; time += 1) {
       await expect(database.reader.execute('SELECT * FROM producers')).rejects.toMatchObject({
         code: 'unavailable',
-        message: expect.stringContaining('looked through'),
+        message: expect.stringContaining('is checked'),
       });
     }
     expect(database.damage.code).toBe('SQLITE_CORRUPT');
     const write = database.writes.run((transaction) => transaction.execute('SELECT 1'));
     await expect(write).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringContaining('looked through'),
+      message: expect.stringContaining('is checked'),
     });
-    expect(lines(said)).toEqual([expect.stringContaining('wrong, or that its disk failed to read')]);
+    expect(lines(said)).toEqual([expect.stringContaining('corrupt page, or its disk failed to read')]);
     await database.dispose();
   });
 
@@ -132,7 +132,7 @@ describe('a damaged database', () => {
     await database.writes.run((transaction) => transaction.execute('SELECT * FROM producers'));
     expect(lines(said)).toEqual([
       expect.anything(),
-      expect.stringMatching(/is whole: its disk had failed .* look after/),
+      expect.stringMatching(/is intact: its disk had failed .* check the disk/),
     ]);
     await database.dispose();
   });

@@ -81,9 +81,9 @@ describe('a log that another file has left behind is set aside, whole, and said:
     for (let count = 0; count < 10; count += 1) await insertRows(killed, deltas(10));
     await killed.reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     truncateSync(`${path}-wal`, statSync(`${path}-wal`).size / 2);
-    expect(await killed.trouble()).toContain('cut short');
+    expect(await killed.trouble()).toContain('truncated');
     expect(await started()).toEqual({ events: 125, check: 'ok' });
-    expect(lines()).toEqual([expect.stringContaining('was cut short by another program')]);
+    expect(lines()).toEqual([expect.stringContaining('was truncated by another program')]);
   });
 });
 

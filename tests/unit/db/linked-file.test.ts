@@ -40,7 +40,7 @@ describe('a database behind a link', () => {
     const database = await open();
     await insertRows(database, deltas(20));
     truncateSync(`${real}-wal`, 0);
-    expect(await database.trouble()).toContain(`its log ${real}-wal was cut short`);
+    expect(await database.trouble()).toContain(`its log ${real}-wal was truncated`);
     await expect(insertRows(database, deltas(1))).rejects.toThrow();
   });
 
@@ -53,7 +53,7 @@ describe('a database behind a link', () => {
     renameSync(backup, real);
     expect(await count(await open())).toBe(5);
     expect(readdirSync(folder).filter((name) => name.includes('-wal-set-aside-'))).toHaveLength(1);
-    expect(said.mock.calls.flat()).toEqual([expect.stringContaining(`${real}-wal belongs to that one`)]);
+    expect(said.mock.calls.flat()).toEqual([expect.stringContaining(`${real}-wal belongs to the previous file`)]);
   });
 
   it.each([

@@ -83,7 +83,7 @@ describe('by index, in the order of an index', () => {
 
   test('catching up seeks each topic, the tailer one range for all', async () => {
     const far = await plansOf(() => readAfter(database, wanted, 10, replayFrom(10), limits));
-    const near = await plansOf(() => readAfter(database, wanted, 10, 'near', limits));
+    const near = await plansOf(() => readAfter(database, wanted, 10, 'tail', limits));
     // what is sorted there is the page that was found: at most `rows` of it
     expect(far.filter((detail) => TABLES.test(detail))).toEqual([]);
     expect(near.filter((detail) => TABLES.test(detail))).toEqual([]);

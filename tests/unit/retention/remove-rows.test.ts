@@ -239,7 +239,7 @@ test('leaves a row alone that can’t be removed, says so, and removes the other
   await server.retain();
   expect(await ids('webhook_deliveries', 'item_id')).toEqual(['i250', 'i7']);
   const lines = said.mock.calls.map(([line]) => String(line));
-  expect(lines.map((line) => /^\[interlude\] the webhook delivery at "(\d+)" is left alone/.exec(line)?.[1])).toEqual([
+  expect(lines.map((line) => /^\[interlude\] webhook delivery "(\d+)" is skipped/.exec(line)?.[1])).toEqual([
     '51',
     '294',
   ]);
