@@ -8,7 +8,7 @@ import {
   wholeTransaction,
 } from '@/db/commit-batcher';
 
-/** A train whose requests are answered by hand. */
+/** A batcher whose requests are answered by hand. */
 function train(limits: Partial<BatcherLimits> = {}) {
   const sent: { texts: string[]; answer(outcomes: TransactionOutcome[]): void; die(error: unknown): void }[] = [];
   const send = (load: readonly WholeTransaction[]) =>
@@ -19,7 +19,7 @@ function train(limits: Partial<BatcherLimits> = {}) {
   return {
     sent,
     run: (...statements: string[]) => commits.run(statements, 'COMMIT'),
-    /** Waits for the next request, and answers it. */
+    /** Waits for the next request and answers it. */
     async answered(outcome: TransactionOutcome = { rows: [] }): Promise<string[]> {
       await expect.poll(() => sent.length).toBeGreaterThan(0);
       const { texts, answer } = sent.shift() as (typeof sent)[number];
@@ -32,7 +32,7 @@ function train(limits: Partial<BatcherLimits> = {}) {
 const DEAD = new TypeError('fetch failed');
 const BUSY: TransactionOutcome = { error: new LibsqlError('database is locked', 'SQLITE_BUSY'), hasBegun: false };
 
-test('what is too large for a request goes alone, before those that came after it', async () => {
+test('a transaction that is too large to share a request is sent alone, in order', async () => {
   const { run, answered } = train({ maxBytes: 100 });
   const heavy = `heavy ${'.'.repeat(200)}`;
   const all = Promise.all([run('a'), run(heavy), run('b'), run('c')]);
@@ -40,14 +40,14 @@ test('what is too large for a request goes alone, before those that came after i
   await all;
 });
 
-test('a request holds no more statements than it may', async () => {
+test('a request stays within its limit of statements', async () => {
   const { run, answered } = train({ maxStatements: 4 });
   const all = Promise.all([run('a', '-'), run('b', '-'), run('c', '-'), run('d', '-', '-', '-', '-')]);
   expect([await answered(), await answered(), await answered()]).toEqual([['a', 'b'], ['c'], ['d']]);
   await all;
 });
 
-test('one request is under way at a time, unless its answer is late', async () => {
+test('one request is in flight at a time, unless its response is late', async () => {
   const { sent, run, answered } = train({ lateMs: 50 });
   const first = run('a');
   await expect.poll(() => sent.length).toBe(1);
@@ -59,7 +59,7 @@ test('one request is under way at a time, unless its answer is late', async () =
   await second;
 });
 
-test('those that others kept out go again, before those that came after them', async () => {
+test('transactions with conflicts are sent again, before later ones', async () => {
   const { sent, run, answered } = train();
   const first = [run('a'), run('b')];
   await expect.poll(() => sent.length).toBe(1);
@@ -69,7 +69,7 @@ test('those that others kept out go again, before those that came after them', a
   await Promise.all([...first, later]);
 });
 
-test('one that others have kept out for too long is given up', async () => {
+test('a transaction with conflicts is given up after a time limit', async () => {
   const { run, answered } = train({ busyMs: 0 });
   const given = run('a');
   const refused = expect(given).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
@@ -77,7 +77,7 @@ test('one that others have kept out for too long is given up', async () => {
   await refused;
 });
 
-test('those whose request died go one by one, so that the one at fault takes no other with it again', async () => {
+test('transactions of a failed request are sent one by one, so that the failing one affects no other', async () => {
   const { sent, run, answered } = train();
   const first = Promise.allSettled(['a', 'poison', 'b'].map((text) => run(text)));
   await expect.poll(() => sent.length).toBe(1);
@@ -90,7 +90,7 @@ test('those whose request died go one by one, so that the one at fault takes no 
   await again;
 });
 
-test('bytes count as they are sent', () => {
+test('bytes count as encoded', () => {
   const { bytes } = wholeTransaction([{ sql: '', args: [new Uint8Array(3_000)] }], 'COMMIT');
   expect(bytes).toBe(4_000);
 });

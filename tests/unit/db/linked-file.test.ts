@@ -7,7 +7,7 @@ import { temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
-/** A database whose file is a link: SQLite keeps its log beside where that leads. */
+/** A database whose file is a link. SQLite keeps the log beside the target. */
 let link: string;
 let folder: string;
 let real: string;
@@ -36,7 +36,7 @@ async function count(database: Database): Promise<unknown> {
 }
 
 describe('a database behind a link', () => {
-  it('is found to have lost its log', async () => {
+  it('detects that its log was lost', async () => {
     const database = await open();
     await insertRows(database, deltas(20));
     truncateSync(`${real}-wal`, 0);
@@ -44,7 +44,7 @@ describe('a database behind a link', () => {
     await expect(insertRows(database, deltas(1))).rejects.toThrow();
   });
 
-  it('has the log set aside that another file has left there', async () => {
+  it('gets the log of another file set aside', async () => {
     const killed = await open();
     const backup = join(folder, 'backup.db');
     await killed.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -59,7 +59,7 @@ describe('a database behind a link', () => {
   it.each([
     ['is deleted', () => rmSync(link), 'was deleted'],
     ['is replaced by a file', () => replaceLink((path) => copyFileSync(real, path)), 'was replaced by another'],
-    ['leads elsewhere', () => replaceLink((path) => symlinkSync(copyOfReal(), path)), 'was replaced by another'],
+    ['points elsewhere', () => replaceLink((path) => symlinkSync(copyOfReal(), path)), 'was replaced by another'],
   ])('is not written to when the link %s', async (_how, change, trouble) => {
     const database = await open();
     await insertRows(database, deltas(1));
@@ -67,7 +67,7 @@ describe('a database behind a link', () => {
     expect(await database.trouble()).toBe(`its file ${link} ${trouble}`);
   });
 
-  it('is refused in one line when nothing stands where it leads', async () => {
+  it('is refused in one line when its target does not exist', async () => {
     rmSync(real);
     await expect(open()).rejects.toThrow(/^The database .*link\.db can't be written here\. .*$/);
     expect(existsSync(real)).toBe(false);

@@ -9,26 +9,29 @@ const look = async () => {
   return mine;
 };
 
-test.each([true, false])('is looked up once while it is fresh, and anew after that (shared: %s)', async (isShared) => {
-  [now, looks] = [1_000, 0];
-  const kept = new TtlCache<number>(isShared);
-  const ask = () =>
-    kept.get(
-      () => now,
-      look,
-      () => 500,
-    );
-  expect(await ask()).toBe(1);
-  now = 1_499;
-  expect(await ask()).toBe(1);
-  now = 1_500;
-  expect(await ask()).toBe(2);
-});
+test.each([true, false])(
+  'a value is looked up once while it is fresh, and again after that (shared: %s)',
+  async (isShared) => {
+    [now, looks] = [1_000, 0];
+    const kept = new TtlCache<number>(isShared);
+    const ask = () =>
+      kept.get(
+        () => now,
+        look,
+        () => 500,
+      );
+    expect(await ask()).toBe(1);
+    now = 1_499;
+    expect(await ask()).toBe(1);
+    now = 1_500;
+    expect(await ask()).toBe(2);
+  },
+);
 
 test.each([
   [true, [1, 1, 1]],
   [false, [1, 2, 3]],
-])('who asks meanwhile waits for the same look, or for nobody (shared: %s)', async (isShared, answers) => {
+])('concurrent callers wait for the same look-up, or for none (shared: %s)', async (isShared, answers) => {
   looks = 0;
   const kept = new TtlCache<number>(isShared);
   expect(
@@ -44,7 +47,7 @@ test.each([
   ).toEqual(answers);
 });
 
-test('a look that fails is not kept', async () => {
+test('a failed look-up is not cached', async () => {
   const kept = new TtlCache<string>();
   const fail = () =>
     kept.get(

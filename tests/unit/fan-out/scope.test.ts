@@ -32,15 +32,15 @@ async function caughtUp(scope: Scope, after: number | null): Promise<FrameReader
   return reader;
 }
 
-/** The kinds of fleet rows that a reader has received for the agent whose ids end in a letter. */
+/** Kinds of read models that a reader received about agents, by the last letter of their id. */
 function told(reader: FrameReader, letter: string): string[] {
   const about = new RegExp(`-${letter}\\b`);
   const kinds = reader.frames.flatMap(({ event, data }) => (about.test(JSON.stringify(data)) ? event : []));
   return KINDS.filter((kind) => kinds.includes(kind));
 }
 
-describe('a stream of the fleet', () => {
-  test('replays only rows that are in the scope', async () => {
+describe('a fleet stream', () => {
+  test('replays only rows in its scope', async () => {
     const all = await caughtUp(EVERYTHING, 0);
     expect([told(all, 'a'), told(all, 'b')]).toEqual([KINDS, KINDS]);
     const agent = await caughtUp(ofAgent(), 0);
@@ -49,14 +49,14 @@ describe('a stream of the fleet', () => {
     expect([told(session, 'a'), told(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
   });
 
-  test('replays the rows of the list alone to a reader of the list', async () => {
+  test('replays only list rows to a reader of the list', async () => {
     const all = await caughtUp(listOf(EVERYTHING), 0);
     expect([told(all, 'a'), told(all, 'b')]).toEqual([['session'], ['session']]);
     const agent = await caughtUp(listOf(ofAgent()), 0);
     expect([told(agent, 'a'), told(agent, 'b')]).toEqual([['session'], []]);
   });
 
-  test('is up to date at the newest position in the scope, whatever others write behind it', async () => {
+  test('is caught up at the newest position in its scope, whatever others write after it', async () => {
     for (const scope of [ofAgent(), ofSession(), listOf(ofAgent()), listOf(EVERYTHING)]) {
       const reader = await caughtUp(scope, 0);
       const { position } = (await reader.frame('up-to-date')).data as { position: string };
@@ -64,7 +64,7 @@ describe('a stream of the fleet', () => {
     }
   });
 
-  test('goes on with rows that are in the scope, and no others', async () => {
+  test('sends only live rows in its scope', async () => {
     const all = await caughtUp(EVERYTHING, null);
     const agent = await caughtUp(ofAgent(), null);
     const session = await caughtUp(ofSession(), null);

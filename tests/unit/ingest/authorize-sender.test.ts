@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 let epochs = 0;
-/** Sends records with an outbox of its own. */
+/** Sends records with its own outbox. */
 async function send(records: object[], { as = mine, id = 'mine/outbox', epoch = ++epochs } = {}) {
   const body = { producer: { id, epoch }, records };
   const answer = await stage.send('/api/v1/events', { method: 'POST', as, body });
@@ -27,21 +27,21 @@ const rows = async (sql: string) =>
   (await stage.parts.database.reader.execute(sql)).rows.map((row) => Object.values(row));
 
 describe('a runner with a token for one agent', () => {
-  test('writes with outboxes of that agent only', async () => {
+  test('writes only with outboxes of that agent', async () => {
     expect(await send([own(1, { type: 'CUSTOM', name: 'marker' })])).toMatchObject({ status: 200, accepted: 1 });
     for (const id of ['other', 'mine-2', 'mine2/outbox']) {
       expect(await send([marker(1)], { id })).toMatchObject({ status: 403, error: { code: 'forbidden' } });
     }
   });
 
-  test('writes with no outbox that another agent has used', async () => {
+  test('cannot write with an outbox that another agent used', async () => {
     await send([marker(1, { agentId: 'other' })], { as: stage.owner, id: 'mine/borrowed' });
     expect(await send([own(1, { type: 'CUSTOM', name: 'marker' })], { id: 'mine/borrowed' })).toMatchObject({
       ...{ status: 403, error: { code: 'forbidden' } },
     });
   });
 
-  test('has records about another agent quarantined under its own', async () => {
+  test('gets records about another agent quarantined under its own', async () => {
     const foreign = marker(1, { agentId: 'other', sessionId: 's-other' });
     expect(await send([foreign])).toMatchObject({
       accepted: 0,
@@ -53,13 +53,13 @@ describe('a runner with a token for one agent', () => {
     expect(await rows(`SELECT 1 FROM sessions WHERE id = 's-other'`)).toEqual([]);
   });
 
-  test('has events quarantined that only the server writes', async () => {
+  test('gets events quarantined that only the server may write', async () => {
     const said = [CUSTOM.commandDone, CUSTOM.obligationWaived, CUSTOM.removed];
     const { rejected } = await send(said.map((name, at) => own(at + 1, { type: 'CUSTOM', name, value: {} })));
     expect(rejected.map(({ code }) => code)).toEqual(said.map(() => 'reserved_name'));
   });
 
-  test('is told no position that it has not moved', async () => {
+  test('gets no position of a foreign outbox', async () => {
     const { position } = await send([own(1, { type: 'CUSTOM', name: 'marker' })], { id: 'mine/again', epoch: 1 });
     await send([marker(1, { agentId: 'other' })], { as: stage.owner, id: 'busy' });
     const again = await send([own(1, { type: 'CUSTOM', name: 'marker' })], { id: 'mine/again', epoch: 1 });
@@ -68,7 +68,7 @@ describe('a runner with a token for one agent', () => {
 });
 
 describe('a record', () => {
-  test('is quarantined where a session of another agent is named, and the next one is taken', async () => {
+  test('is quarantined when it names a session of another agent, and the next one is accepted', async () => {
     await send([marker(1, { agentId: 'first', sessionId: 's-first' })], { as: stage.owner, id: 'p-first' });
     const records = [
       marker(1, { agentId: 'second', sessionId: 's-first' }),
@@ -85,7 +85,7 @@ describe('a record', () => {
     ]);
   });
 
-  test('is quarantined whole where it is too large, and the next one is taken', async () => {
+  test('is quarantined whole when it is too large, and the next one is accepted', async () => {
     const large = own(1, { type: 'CUSTOM', name: 'large', value: 'x'.repeat(MAX_RECORD_BYTES) });
     const answer = await send([large, own(2, { type: 'CUSTOM', name: 'marker' })]);
     expect(answer).toMatchObject({ ackedSeq: 2, accepted: 1, rejected: [{ seq: 1, code: 'record_too_large' }] });
@@ -96,7 +96,7 @@ describe('a record', () => {
   });
 });
 
-test('a new outbox whose epoch is more than a minute ahead is refused, and told the server’s time', async () => {
+test('a new outbox whose epoch is over a minute ahead is refused with the server’s time', async () => {
   const ahead = async (ms: number) => send([marker(1)], { as: stage.owner, id: `ahead ${ms}`, epoch: Date.now() + ms });
   expect((await ahead(50_000)).status).toBe(200);
   for (const ms of [90_000, 23 * 3_600_000]) {

@@ -9,7 +9,7 @@ import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What becomes of work that its runner does not list any more, because the record of its end was lost. */
+/** Work that its runner no longer lists because the record of its end was lost. */
 const T0 = 1_795_170_000_000;
 
 let target: InProcessTarget;
@@ -52,8 +52,8 @@ const items = async () => {
 const runningTasks = async () =>
   (await readAgents(wholeSight(target.database), { after: null, limit: 1, words: [] })).agents[0]?.runningTaskCount;
 
-describe('what a runner does not list any more', () => {
-  it('does not hold its session for ever: the task is lost, the request resolved as unknown', async () => {
+describe('unlisted work', () => {
+  it('is ended: the task is lost, the request resolved as unknown', async () => {
     await send(event('RUN_STARTED', { runId: 'r1' }), task('b1'), asks('q1'), lost());
     expect(await session()).toMatchObject({ state: 'needs-input', runningTaskCount: 1 });
     now += 10_000;
@@ -67,7 +67,7 @@ describe('what a runner does not list any more', () => {
     expect(await items()).toContainEqual(expect.objectContaining({ kind: 'request', outcome: 'unknown' }));
   });
 
-  it('stays where it is listed, and where no list is given', async () => {
+  it('stays open when it is listed, and when there is no list', async () => {
     await send(task('b1'), asks('q1'));
     await send(status({}), status({ tasks: listed('b1'), requests: ['q1'] }), status({ tasks: 'none', requests: 7 }));
     expect(await session()).toMatchObject({ state: 'needs-input', runningTaskCount: 1, pendingRequestCount: 1 });
@@ -75,7 +75,7 @@ describe('what a runner does not list any more', () => {
     expect(await session()).toMatchObject({ pendingRequestCount: 1 });
   });
 
-  it('gives way to the end that is told later, and runs again once it is listed', async () => {
+  it('takes the end that is reported later, and runs again once it is listed', async () => {
     await send(task('b1'), task('b2'), task('b3'));
     await send(status({ tasks: listed('b3') }));
     expect(await statuses()).toEqual(['lost', 'lost', 'running']);
@@ -90,19 +90,19 @@ describe('what a runner does not list any more', () => {
     expect(await session()).toMatchObject({ runningTaskCount: 2 });
   });
 
-  it('is looked at again when something has begun since, though the record repeats the one before it', async () => {
+  it('is checked again when work started since, even if the record repeats the previous one', async () => {
     await send(status({ tasks: [], requests: [] }), task('b1'), asks('q1'));
     await send(status({ tasks: [], requests: [] }));
     expect(await session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0 });
   });
 
-  it('is told by nobody else: not of what began behind the record, and not of another session', async () => {
+  it('excludes work that started after the record, and work of another session', async () => {
     await send(task('b1'), status({ tasks: [], requests: [] }, 's2'));
     await send(status({ tasks: listed('b1'), requests: [] }), task('b2'), asks('q1'));
     expect(await session()).toMatchObject({ runningTaskCount: 2, pendingRequestCount: 1 });
   });
 
-  it('leaves a request that only follows from what the agent says', async () => {
+  it('excludes a request that is derived from the agent’s events', async () => {
     const interrupts = [{ id: 'i1', reason: 'confirm', message: 'Sure?' }];
     await send(event('RUN_STARTED', { runId: 'r1' }));
     await send(event('RUN_FINISHED', { runId: 'r1', outcome: { type: 'interrupt', interrupts } }));
@@ -110,14 +110,14 @@ describe('what a runner does not list any more', () => {
     expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
   });
 
-  it('leaves a task of which another session has told', async () => {
+  it('excludes a task that another session reported', async () => {
     await send(task('b1'), custom('task:progress', { task_id: 'b1' }, 's2'));
     await send(custom('task:completed', { task_id: 'b1', status: 'completed' }, 's2'));
     await send(status({ tasks: [], requests: [] }));
     expect(await statuses()).toEqual(['completed']);
   });
 
-  it('is not told by a record that an outbox sends ahead of what it still holds', async () => {
+  it('is not ended by a record that overtakes others in its outbox', async () => {
     await send(task('b1'), asks('q1'));
     const outbox = { depth: 9, oldestAgeMs: 60_000, poisoned: 0, lost: 0 };
     await send(status({ tasks: [], requests: [], outbox }));
@@ -126,14 +126,14 @@ describe('what a runner does not list any more', () => {
     expect(await session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0 });
   });
 
-  it('can be asked anew by its agent', async () => {
+  it('can be requested again by its agent', async () => {
     await send(asks('q1'), status({ requests: [] }));
     expect(await session()).toMatchObject({ pendingRequestCount: 0 });
     await send(asks('q1'));
     expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
   });
 
-  it('becomes the same however the records are split over requests', async () => {
+  it('is ended the same way however requests split the records', async () => {
     const days = [
       () => [event('RUN_STARTED', { runId: 'r1' }), task('b1'), task('b2', { run_id: 'x' }), asks('q1')],
       () => [status({ tasks: listed('b2'), requests: [] }), task('b3'), status({ tasks: listed('b1', 'b3') })],
@@ -154,7 +154,7 @@ describe('what a runner does not list any more', () => {
     expect(results[2]).toEqual(results[0]);
   });
 
-  it('is open again with the next record that lists it, however the records fall into requests', async () => {
+  it('is reopened by the next record that lists it, however requests split the records', async () => {
     for (const size of [1, 3]) {
       await target.close();
       seq = 0;
@@ -165,13 +165,13 @@ describe('what a runner does not list any more', () => {
     }
   });
 
-  it('leaves the earlier run of an id that is used again as it ended', async () => {
+  it('leaves the end of an earlier run unchanged when its id is used again', async () => {
     await send(task('b1', { run_id: 'x' }), status({ tasks: [] }), task('b1', { run_id: 'y' }));
     await send(status({ tasks: listed('b1') }));
     expect(await statuses()).toEqual(['lost', 'running']);
   });
 
-  it('stays lost where a silent session speaks again and has it no more', async () => {
+  it('stays lost when a silent session sends records again without it', async () => {
     await send(task('b1'), status({ tasks: listed('b1') }));
     now += SILENT_MS + 1_000;
     await new CommandHub({ database: target.database, now: () => now, steady: () => now }).sweep();
@@ -180,7 +180,7 @@ describe('what a runner does not list any more', () => {
     expect(await session()).toMatchObject({ runningTaskCount: 0 });
   });
 
-  it('is marked by the server only', async () => {
+  it('can be marked by the server only', async () => {
     const forged = { type: 'CUSTOM', name: 'task:completed', value: { task_id: 'b1', status: 'lost' } };
     await send(task('b1'), record(++seq, { event: { ...forged, metadata: { interlude: { presumed: true } } } }));
     expect((await tasks())[0]).not.toHaveProperty('presumed');

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { gunzip, gunzipStream } from '@/lib/server/ingest/read-body';
 
-/** Both ways to unpack: in one step, and streamed where there is no Node. */
+/** Both ways to decompress: synchronously, and streamed where there is no Node. */
 const MIB = 1024 * 1024;
 const text = '{"records":[]}';
 const packed = gzipSync(text);
@@ -14,56 +14,64 @@ const join = (...parts: Uint8Array[]) => new Uint8Array(Buffer.concat(parts));
 const changed = (at: number) => packed.map((byte, index) => (index === packed.length + at ? byte ^ 1 : byte));
 
 describe.each([
-  ['in one step', gunzip],
+  ['synchronous', gunzip],
   ['streamed', gunzipStream],
-])('a packed body, %s', (_how, way) => {
+])('a compressed body, %s', (_how, way) => {
   const textOf = async (bytes: Uint8Array<ArrayBuffer>) => {
     const outcome = await way(bytes, MIB);
     return outcome.kind === 'unpacked' ? new TextDecoder().decode(outcome.bytes) : outcome.kind;
   };
 
   test.each([
-    ['as it is', join(packed), text],
-    ['of two members', join(packed, packed), text + text],
-    ['padded with zeros', join(packed, new Uint8Array(3)), text],
+    ['is complete', join(packed), text],
+    ['of two members is complete', join(packed, packed), text + text],
+    ['padded with zeros is complete', join(packed, new Uint8Array(3)), text],
     [
       'of two members, padded with more zeros than it has bytes',
       join(packed, packed, new Uint8Array(999)),
       text + text,
     ],
-    ['of nothing', join(gzipSync('')), ''],
-    ['of so much that it is unpacked on a thread', join(large, packed), noise + text],
-    ['of so much, with text behind it', join(large, Buffer.from('x')), 'damaged'],
-    ['of so much, cut off in its data', join(large.subarray(0, -12)), 'damaged'],
-    ['cut off in its data', join(packed.subarray(0, -12)), 'damaged'],
-    ['cut off in its trailer', join(packed.subarray(0, -3)), 'damaged'],
-    ['with another sum', join(changed(-6)), 'damaged'],
-    ['with another length', join(changed(-1)), 'damaged'],
-    ['with text behind it', join(packed, Buffer.from('x')), 'damaged'],
-    ['with the beginning of a second member', join(packed, packed.subarray(0, 5)), 'damaged'],
-    ['with a second member cut off in its data', join(packed, packed.subarray(0, -12)), 'damaged'],
-    ['with a second member cut off in its trailer', join(packed, packed.subarray(0, -3)), 'damaged'],
-    ['that is no gzip', join(Buffer.from(text)), 'damaged'],
-    ['that is empty', new Uint8Array(0), 'damaged'],
+    ['of zero bytes is complete', join(gzipSync('')), ''],
+    ['so large that a thread decompresses it is complete', join(large, packed), noise + text],
+    [
+      'so large that a thread decompresses it, with trailing text, is damaged',
+      join(large, Buffer.from('x')),
+      'damaged',
+    ],
+    [
+      'so large that a thread decompresses it, truncated in its data, is damaged',
+      join(large.subarray(0, -12)),
+      'damaged',
+    ],
+    ['truncated in its data is damaged', join(packed.subarray(0, -12)), 'damaged'],
+    ['truncated in its trailer is damaged', join(packed.subarray(0, -3)), 'damaged'],
+    ['with another checksum is damaged', join(changed(-6)), 'damaged'],
+    ['with another length is damaged', join(changed(-1)), 'damaged'],
+    ['with trailing text is damaged', join(packed, Buffer.from('x')), 'damaged'],
+    ['with the start of a second member is damaged', join(packed, packed.subarray(0, 5)), 'damaged'],
+    ['with a second member truncated in its data is damaged', join(packed, packed.subarray(0, -12)), 'damaged'],
+    ['with a second member truncated in its trailer is damaged', join(packed, packed.subarray(0, -3)), 'damaged'],
+    ['that is not gzip is damaged', join(Buffer.from(text)), 'damaged'],
+    ['that is empty is damaged', new Uint8Array(0), 'damaged'],
   ])('%s', async (_what, bytes, expected) => {
     expect(await textOf(bytes)).toBe(expected);
   });
 
   test.each([
-    ['its limit', MIB, 'unpacked'],
-    ['a byte more', MIB + 1, 'too-large'],
-  ])('that unpacks to %s', async (_what, size, kind) => {
+    ['the limit', MIB, 'unpacked'],
+    ['one byte more than the limit', MIB + 1, 'too-large'],
+  ])('that decompresses to %s', async (_what, size, kind) => {
     expect((await way(join(gzipSync(new Uint8Array(size))), MIB)).kind).toBe(kind);
   });
 
-  test('that unpacks to much more takes no more memory than the limit', async () => {
+  test('that decompresses to far more than the limit uses no more memory than the limit', async () => {
     const before = process.memoryUsage().arrayBuffers;
     expect((await way(bomb, MIB)).kind).toBe('too-large');
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(32 * MIB);
   });
 });
 
-test('a large packed body is unpacked beside the event loop: what is in it may be made to be slow', async () => {
+test('a large compressed body is decompressed on a thread', async () => {
   let turns = 0;
   setImmediate(() => {
     turns += 1;
@@ -72,18 +80,18 @@ test('a large packed body is unpacked beside the event loop: what is in it may b
   expect(turns).toBe(1);
 });
 
-/** Node's own stream says nothing of what stands behind zeros; where there is no Node, streams refuse anything there. */
+/** Node's own stream ignores what follows zeros. Where there is no Node, streams refuse it. */
 test.each([
   ['text', Buffer.from('x')],
   ['another member', packed],
-  ['the beginning of one', packed.subarray(0, 5)],
-])('a packed body with zeros and then %s behind it is damaged, not read in part', async (_what, more) => {
+  ['the start of one', packed.subarray(0, 5)],
+])('a compressed body with zeros and then %s is damaged, not read in part', async (_what, more) => {
   for (const body of [packed, large]) {
     expect((await gunzip(join(body, new Uint8Array(3), more), MIB)).kind).toBe('damaged');
   }
 });
 
-test('in one step means: no turn of the event loop', async () => {
+test('synchronous decompression takes no turn of the event loop', async () => {
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;

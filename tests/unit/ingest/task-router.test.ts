@@ -15,26 +15,26 @@ describe('the owner of a task', () => {
   const of = (sessionId: string, id: string, runId: string | null = null, agentId = 'a1') =>
     owners.of(agentId, sessionId, { id, runId });
 
-  test('is the session that started it, whichever reports it', () => {
+  test('is the session that started it, whichever session reports it', () => {
     expect(of('s1', 'alone')).toEqual({ kind: 'own' });
     expect(of('s2', 'alone')).toEqual({ kind: 'other', sessionId: 's1', byRun: false });
   });
 
-  test('is the reporting session where several have started it', () => {
+  test('is the reporting session when several started it', () => {
     expect(of('s2', 'shared')).toEqual({ kind: 'own' });
   });
 
-  test('is not guessed where several have started it and another reports it', () => {
+  test('is unknown when several started it and another session reports it', () => {
     expect(of('s3', 'shared')).toEqual({ kind: 'ambiguous', sessionIds: ['s1', 's2'] });
   });
 
-  test('is the session that started the run which is named', () => {
+  test('is the session that started the named run', () => {
     expect(of('s3', 'runs', 'run-2')).toEqual({ kind: 'other', sessionId: 's2', byRun: true });
     expect(of('s1', 'runs', 'run-2')).toEqual({ kind: 'other', sessionId: 's2', byRun: true });
     expect(of('s3', 'runs', 'run-9')).toEqual({ kind: 'ambiguous', sessionIds: ['s1', 's2'] });
   });
 
-  test('is nobody where no session has started it, nor one of another agent', () => {
+  test('is unknown when no session of the agent started it', () => {
     expect(of('s1', 'never')).toEqual({ kind: 'unknown' });
     expect(of('s1', 'alone', null, 'a2')).toEqual({ kind: 'unknown' });
   });
@@ -54,7 +54,7 @@ describe('records about tasks', () => {
     return (await target.database.reader.execute(sql)).rows.map(taskFromRow);
   };
 
-  test('are parked where nothing proves whose task it is, and change none', async () => {
+  test('are parked when the owner is unknown, and change no session', async () => {
     const answer = await ingest(target, [
       ...['s1', 's2'].map((sessionId, at) => task(at + 1, sessionId, 'task:started', { task_id: 't' })),
       record(3, { sessionId: 's3', event: { type: 'CUSTOM', name: 'marker', value: 3 } }),
@@ -71,7 +71,7 @@ describe('records about tasks', () => {
     ]);
   });
 
-  test('of another session go to the session that started it', async () => {
+  test('in another session go to the session that started it', async () => {
     await ingest(target, [
       task(1, 's1', 'task:started', { task_id: 't' }),
       task(2, 's2', 'task:completed', { task_id: 't', status: 'failed' }),
@@ -79,7 +79,7 @@ describe('records about tasks', () => {
     expect(await tasks()).toMatchObject([{ sessionId: 's1', status: 'failed', reportedBy: 's2' }]);
   });
 
-  test('can not say who reported or assigned a task', async () => {
+  test('cannot set who reported or assigned a task', async () => {
     const claims = { interlude: { reportedBy: 's9', assignedBy: 'Ada' } };
     await ingest(target, [
       task(1, 's1', 'task:started', { task_id: 't' }, claims),
