@@ -12,15 +12,6 @@ import { databaseErrorCode } from './database-error';
 import type { ResultRows } from './reader';
 import { pause, yieldToLoop } from './yield-to-loop';
 
-/**
- * Sends the transactions of this process to a libSQL server. The server has one write lock and is far away, so transactions
- * that become ready while a request is in flight wait, and share the next request. On their own they would meet at the
- * lock, and each refusal costs a round trip.
- *
- * Ordering: transactions are sent in the order they became ready, and are committed in that order.
- * Failure: each transaction has its own outcome. If a request fails, the outcome of its transactions is unknown. A late
- * response holds up the next request for `lateMs` at most.
- */
 export interface BatcherLimits {
   /** Most bytes and statements of a request. A larger transaction is sent alone. */
   maxBytes: number;
@@ -43,6 +34,15 @@ interface Waiting {
   settle(outcome: TransactionOutcome): void;
 }
 
+/**
+ * Sends the transactions of this process to a libSQL server. The server has one write lock and is far away, so transactions
+ * that become ready while a request is in flight wait, and share the next request. On their own they would meet at the
+ * lock, and each refusal costs a round trip.
+ *
+ * Ordering: transactions are sent in the order they became ready, and are committed in that order.
+ * Failure: each transaction has its own outcome. If a request fails, the outcome of its transactions is unknown. A late
+ * response holds up the next request for `lateMs` at most.
+ */
 export class CommitBatcher {
   readonly #requests: Pick<TransactionRequests, 'send'>;
   readonly #limits: BatcherLimits;

@@ -266,14 +266,16 @@ const MARK_MS = 5 * 60_000;
 const SAVEPOINT = /^\s*(SAVEPOINT|RELEASE|ROLLBACK TO)\s+(\w+)\s*;?\s*$/i;
 const COUNTER = /\bcounter\b/;
 
-/** Selects an unstorable row if a key was touched after a moment. `forgotten` stands for all pruned keys. */
+/** Stands for all pruned keys. */
+const FORGOTTEN_KEY = 'forgotten';
+/** Selects an unstorable row if a key was touched after a moment. */
 const TOUCHED_SINCE = `SELECT 0, NULL FROM touched WHERE position > ?2
-  AND (key = 'forgotten' OR key IN (SELECT value FROM json_each(?1))) LIMIT 1`;
+  AND (key = '${FORGOTTEN_KEY}' OR key IN (SELECT value FROM json_each(?1))) LIMIT 1`;
 export const TOUCH = `INSERT INTO touched (key, position)
   SELECT value, (SELECT position FROM counter) FROM json_each(?1) WHERE true
   ON CONFLICT (key) DO UPDATE SET position = excluded.position`;
 export const NOTE = 'INSERT INTO commits (mark, position) VALUES (?, ifnull((SELECT position FROM counter), 0))';
-const FORGOTTEN = `SELECT position FROM touched WHERE key = 'forgotten'`;
+const FORGOTTEN = `SELECT position FROM touched WHERE key = '${FORGOTTEN_KEY}'`;
 const NOTE_AT = 'INSERT INTO commits (mark, position) VALUES (?, ?)';
 export const COMMITTED = 'SELECT position FROM commits WHERE mark = ?';
 
@@ -307,18 +309,18 @@ function tablesOf(sql: string): Set<string> {
   );
 }
 
+/** The newest commits to keep: about a quarter of an hour of a busy server. */
+const KEPT_COMMITS = 100_000;
+const AT_ONCE = 5_000;
+
 /**
  * Prunes keys touched long ago, and old marks, which no running transaction can meet any more.
  *
  * Failure: a process that froze within a transaction may wake up any time later. Pruned keys count as touched at the
  * newest of them, so its transaction runs again.
+ *
+ * @returns whether there is more to prune
  */
-const FORGOTTEN_KEY = 'forgotten';
-/** The newest commits to keep: what a busy server takes in a quarter of an hour. */
-const KEPT_COMMITS = 100_000;
-const AT_ONCE = 5_000;
-
-/** @returns whether there is more to prune */
 export async function pruneCommits(
   reader: Pick<Reader, 'execute'>,
   writes: Writes,

@@ -292,8 +292,8 @@ function inboxRow({ attention, agentId, sessionId, at, position }: Change<'open'
 const quoted = (kinds: readonly InboxKind[]) => kinds.map((kind) => `'${kind}'`).join(', ');
 const COUNTED = quoted(COUNTED_KINDS);
 /**
- * The item comes up again, unseen. An item that was only hidden, as for an archived session, comes back as it was. So does
- * a failure whose session had another state meanwhile, and a counted item whose count has not grown.
+ * The item reopens, unseen. An item that was only hidden, as for an archived session, returns unchanged. So does a failure
+ * whose session had another state meanwhile, and a counted item whose count has not grown.
  */
 const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
 /** A seen gap stays done even if as much is missing as before. */
@@ -316,11 +316,11 @@ const OPEN = `INSERT INTO inbox
     words = excluded.words, updated_position = excluded.updated_position`;
 
 /** A counted item starts again from zero, unless it is only hidden. */
-const ANEW = `kind IN (${COUNTED}) AND NOT value->>3`;
+const RESTARTS = `kind IN (${COUNTED}) AND NOT value->>3`;
 const DONE = `UPDATE inbox SET done_at = ifnull(done_at, value->>1), updated_position = value->>2,
-    version = iif(${ANEW}, 0, version)
+    version = iif(${RESTARTS}, 0, version)
   FROM json_each(?1)
-  WHERE inbox.id = value->>0 AND (done_at IS NULL OR (${ANEW} AND version > 0))`;
+  WHERE inbox.id = value->>0 AND (done_at IS NULL OR (${RESTARTS} AND version > 0))`;
 
 const MARK = `UPDATE inbox SET seen_at = value->>1, snoozed_until = value->>2, claim = value->>3, done_at = value->>4,
   updated_position = value->>5 FROM json_each(?1) WHERE inbox.id = value->>0`;

@@ -33,7 +33,7 @@ async function caughtUp(scope: Scope, after: number | null): Promise<FrameReader
 }
 
 /** Kinds of read models that a reader received about agents, by the last letter of their id. */
-function told(reader: FrameReader, letter: string): string[] {
+function received(reader: FrameReader, letter: string): string[] {
   const about = new RegExp(`-${letter}\\b`);
   const kinds = reader.frames.flatMap(({ event, data }) => (about.test(JSON.stringify(data)) ? event : []));
   return KINDS.filter((kind) => kinds.includes(kind));
@@ -42,18 +42,18 @@ function told(reader: FrameReader, letter: string): string[] {
 describe('a fleet stream', () => {
   test('replays only rows in its scope', async () => {
     const all = await caughtUp(EVERYTHING, 0);
-    expect([told(all, 'a'), told(all, 'b')]).toEqual([KINDS, KINDS]);
+    expect([received(all, 'a'), received(all, 'b')]).toEqual([KINDS, KINDS]);
     const agent = await caughtUp(ofAgent(), 0);
-    expect([told(agent, 'a'), told(agent, 'b')]).toEqual([KINDS, []]);
+    expect([received(agent, 'a'), received(agent, 'b')]).toEqual([KINDS, []]);
     const session = await caughtUp(ofSession(), 0);
-    expect([told(session, 'a'), told(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
+    expect([received(session, 'a'), received(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
   });
 
   test('replays only list rows to a reader of the list', async () => {
     const all = await caughtUp(listOf(EVERYTHING), 0);
-    expect([told(all, 'a'), told(all, 'b')]).toEqual([['session'], ['session']]);
+    expect([received(all, 'a'), received(all, 'b')]).toEqual([['session'], ['session']]);
     const agent = await caughtUp(listOf(ofAgent()), 0);
-    expect([told(agent, 'a'), told(agent, 'b')]).toEqual([['session'], []]);
+    expect([received(agent, 'a'), received(agent, 'b')]).toEqual([['session'], []]);
   });
 
   test('is caught up at the newest position in its scope, whatever others write after it', async () => {
@@ -91,7 +91,7 @@ describe('a fleet stream', () => {
     for (const reader of [all, agent, session]) {
       await reader.until((frames) => frames.some(({ data }) => JSON.stringify(data).includes('live-a')));
     }
-    expect(told(all, 'b')).toContain('task');
-    expect([told(agent, 'b'), told(session, 'b')]).toEqual([[], []]);
+    expect(received(all, 'b')).toContain('task');
+    expect([received(agent, 'b'), received(session, 'b')]).toEqual([[], []]);
   });
 });

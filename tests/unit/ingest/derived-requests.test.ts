@@ -9,14 +9,14 @@ import { DerivedRequests, type RequestMemory } from '@/lib/server/ingest/derived
 import { interruptsOf, resumptionsOf } from '@/lib/server/ingest/interrupts';
 
 /** A session with one event per batch, so that nothing survives outside its stored memory. */
-class Told {
+class Replay {
   memory: RequestMemory = {};
   readonly derived: AgUiEvent[] = [];
   last: AgUiEvent | null = null;
   #places: TurnPlaces = NO_PLACES;
   #position = 0;
 
-  tell(...events: AgUiEvent[]): this {
+  append(...events: AgUiEvent[]): this {
     for (const event of events) {
       const requests = new DerivedRequests(JSON.parse(JSON.stringify(this.memory)), this.#places);
       this.#position += 1;
@@ -44,7 +44,7 @@ class Told {
   }
 }
 
-const told = (...events: AgUiEvent[]) => new Told().tell(...events);
+const replay = (...events: AgUiEvent[]) => new Replay().append(...events);
 const starts = (runId: string, more: object = {}): AgUiEvent => ({
   type: 'RUN_STARTED',
   threadId: 's',
@@ -86,7 +86,7 @@ const resolves = (request_id: string) => custom('request:resolved', { request_id
 
 describe('an interrupt', () => {
   it('opens a request in the run that ended with it', () => {
-    const { derived } = told(starts('r'), interrupts({ id: 'i', reason: 'input_required', message: 'How many?' }));
+    const { derived } = replay(starts('r'), interrupts({ id: 'i', reason: 'input_required', message: 'How many?' }));
     expect(derived).toEqual([
       {
         type: 'CUSTOM',
@@ -98,7 +98,7 @@ describe('an interrupt', () => {
   });
 
   it('about a tool call requests permission, with the arguments of the call', () => {
-    const { opened } = told(
+    const { opened } = replay(
       starts('r'),
       ...calls('c', 'Bash', { command: 'ls' }),
       interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c', expiresAt: '2030-01-01T00:00:00Z' }),
@@ -116,7 +116,7 @@ describe('an interrupt', () => {
   });
 
   it('about an AskUserQuestion call opens one request, with its questions', () => {
-    const { opened } = told(starts('r'), ...asks(), interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c' }));
+    const { opened } = replay(starts('r'), ...asks(), interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c' }));
     expect(opened).toMatchObject([
       { request_id: 'i', kind: 'question', tool_use_id: 'c', title: 'Which colour?', input: QUESTIONS },
     ]);
@@ -138,13 +138,13 @@ describe('an interrupt', () => {
 
   it('is resolved by the resume that names it: allowed, denied, answered or cancelled', () => {
     const asked = () =>
-      told(
+      replay(
         starts('r'),
         interrupts({ id: 'p', toolCallId: 'c' }, { id: 'q' }, { id: 'd', toolCallId: 'e' }, { id: 'x' }),
       );
     const { derived } = asked();
     expect(derived).toHaveLength(4);
-    const session = asked().tell(
+    const session = asked().append(
       resumes(
         'r2',
         { interruptId: 'p', status: 'resolved', payload: { approved: true } },
@@ -159,7 +159,7 @@ describe('an interrupt', () => {
   });
 
   it('that no resume names stays open until the next message or the end of the continued run', () => {
-    const session = told(
+    const session = replay(
       starts('r', { input: { messages: [{ id: 'm1', role: 'user', content: 'Go' }] } }),
       interrupts({ id: 'i' }, { id: 'j' }),
       // the continued run repeats the conversation
@@ -173,9 +173,9 @@ describe('an interrupt', () => {
     );
     expect(session.said).toEqual(['+i', '+j', '-i answered']);
     const before = structuredClone(session.memory);
-    expect(session.tell(user('m2')).said.slice(3)).toEqual(['-j answered']);
+    expect(session.append(user('m2')).said.slice(3)).toEqual(['-j answered']);
     session.memory = before;
-    expect(session.tell(finishes()).said.slice(4)).toEqual(['-j unknown']);
+    expect(session.append(finishes()).said.slice(4)).toEqual(['-j unknown']);
   });
 
   it.each([
@@ -194,13 +194,13 @@ describe('an interrupt', () => {
       ],
     ],
   ] as [string, AgUiEvent[]][])('is answered by the next message %s', (_, events) => {
-    const session = told(starts('r'), user('m1'), interrupts({ id: 'i' }, { id: 'p', toolCallId: 'c' }));
-    expect(session.tell(...events.slice(0, -1)).said).toEqual(['+i', '+p']);
-    expect(session.tell(...events.slice(-1)).said).toEqual(['+i', '+p', '-i answered', '-p answered']);
+    const session = replay(starts('r'), user('m1'), interrupts({ id: 'i' }, { id: 'p', toolCallId: 'c' }));
+    expect(session.append(...events.slice(0, -1)).said).toEqual(['+i', '+p']);
+    expect(session.append(...events.slice(-1)).said).toEqual(['+i', '+p', '-i answered', '-p answered']);
   });
 
   it('stays open after a repeated message and a turn that the agent started itself', () => {
-    const session = told(
+    const session = replay(
       user('m1'),
       starts('r'),
       interrupts({ id: 'i' }),
@@ -216,12 +216,17 @@ describe('an interrupt', () => {
   });
 
   it('is resolved when the agent continues in a turn without a known trigger', () => {
-    const session = told(starts('r'), interrupts({ id: 'i' }), starts('r2'));
+    const session = replay(starts('r'), interrupts({ id: 'i' }), starts('r2'));
     expect(session.said).toEqual(['+i']);
-    expect(session.tell(assistant).said).toEqual(['+i', '-i unknown']);
-    const answered = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), user('m2'), assistant, finishes());
+    expect(session.append(assistant).said).toEqual(['+i', '-i unknown']);
+    const answered = replay(starts('r'), interrupts({ id: 'i' }), starts('r2'), user('m2'), assistant, finishes());
     expect(answered.said).toEqual(['+i', '-i answered']);
-    const again = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), interrupts({ id: 'i', message: 'Again?' }));
+    const again = replay(
+      starts('r'),
+      interrupts({ id: 'i' }),
+      starts('r2'),
+      interrupts({ id: 'i', message: 'Again?' }),
+    );
     expect(again.said).toEqual(['+i', '+i']);
     expect(again.memory.open).toHaveLength(1);
   });
@@ -236,18 +241,18 @@ describe('an interrupt', () => {
     ['names no message', { metadata: { interlude: { turn: 'user', userMessageIds: [] } } }],
     ['names a known message', { metadata: { interlude: { turn: 'user', userMessageIds: ['m1'] } } }],
   ])('is resolved when the agent continues in a person’s turn that %s', (_, begins) => {
-    const asking = () => told(user('m1'), starts('r'), ...asks(), interrupts({ id: 'i' }), starts('r2', begins));
+    const asking = () => replay(user('m1'), starts('r'), ...asks(), interrupts({ id: 'i' }), starts('r2', begins));
     expect(asking().said).toEqual(['+i', '+c']);
-    expect(asking().tell(assistant).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
-    expect(asking().tell(finishes()).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
-    const again = asking().tell(interrupts({ id: 'i' }, { id: 'k', toolCallId: 'c', message: 'Which?' }));
+    expect(asking().append(assistant).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
+    expect(asking().append(finishes()).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
+    const again = asking().append(interrupts({ id: 'i' }, { id: 'k', toolCallId: 'c', message: 'Which?' }));
     expect(again.said.slice(2)).toEqual(['+i', '-c cancelled', '+k']);
     expect(again.opened.at(-1)).toMatchObject({ kind: 'question', title: 'Which?' });
   });
 
   it('stays open through turns that the agent started itself, however they end', () => {
     const own = { metadata: { interlude: { turn: 'between-run', userMessageIds: [] } } };
-    const session = told(starts('r'), interrupts({ id: 'i' }), starts('r2', own), assistant, finishes());
+    const session = replay(starts('r'), interrupts({ id: 'i' }), starts('r2', own), assistant, finishes());
     expect(session.said).toEqual(['+i']);
     expect(session.memory.isUserTurn).toBeUndefined();
   });
@@ -258,38 +263,38 @@ describe('an interrupt', () => {
     ['a run that another interrupts', [starts('r2'), starts('r3')]],
     ['the end of the session', [custom('session:ended', {})]],
   ] as [string, AgUiEvent[]][])('is cancelled by %s', (_, events) => {
-    const session = told(starts('r'), interrupts({ id: 'i' })).tell(...events);
+    const session = replay(starts('r'), interrupts({ id: 'i' })).append(...events);
     expect(session.said).toEqual(['+i', '-i cancelled']);
     expect(session.memory.open).toBeUndefined();
   });
 
   it('is not derived when the agent reports the request itself, before or after', () => {
-    const before = told(starts('r'), opens('q', 'c'), interrupts({ id: 'i', toolCallId: 'c' }));
+    const before = replay(starts('r'), opens('q', 'c'), interrupts({ id: 'i', toolCallId: 'c' }));
     expect(before.said).toEqual([]);
-    const after = told(starts('r'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
+    const after = replay(starts('r'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
     expect(after.last?.metadata?.interlude).toEqual({ replaces: 'i' });
-    expect(after.tell(user('m')).said).toEqual(['+i']);
-    const asked = told(
+    expect(after.append(user('m')).said).toEqual(['+i']);
+    const asked = replay(
       starts('r'),
       interrupts({ id: 'i', toolCallId: 'c' }, { id: 'j', toolCallId: 'c' }),
       opens('q', 'c'),
     );
     expect(asked.said).toEqual(['+i', '+j', '-j cancelled']);
     // A part that already has a place stays there.
-    const again = told(starts('r'), opens('q', 'b'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
+    const again = replay(starts('r'), opens('q', 'b'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
     expect(again.said).toEqual(['+i', '-i cancelled']);
     expect(again.last?.metadata).toBeUndefined();
   });
 
   it('belongs to the run it ends, not to an unknown run while another runs', () => {
-    expect(told(starts('r'), { ...interrupts({ id: 'i' }), runId: 'old' }).said).toEqual([]);
-    const late = told(interrupts({ id: 'i' }));
+    expect(replay(starts('r'), { ...interrupts({ id: 'i' }), runId: 'old' }).said).toEqual([]);
+    const late = replay(interrupts({ id: 'i' }));
     expect(late.derived).toMatchObject([{ metadata: { interlude: { derived: { turnId: null } } } }]);
   });
 
   it('gets a generated id when its own is missing or unstorable, and opens one request per id', () => {
     const long = 'i'.repeat(300);
-    const { said } = told(
+    const { said } = replay(
       starts('r'),
       interrupts({}, null, 5, { id: long }, { id: 'i' }, { id: 'i' }, { id: '' }, [], 'i'),
     );
@@ -299,12 +304,12 @@ describe('an interrupt', () => {
   it('is bounded in number and over time', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => ({ id: `i${at}`, message: 'x' }));
     expect(interruptsOf(interrupts(...many))).toHaveLength(MAX_NAMED);
-    const session = told(starts('r'), interrupts(...many), starts('r2'), interrupts(...many.toReversed()));
+    const session = replay(starts('r'), interrupts(...many), starts('r2'), interrupts(...many.toReversed()));
     expect(session.memory.open).toHaveLength(MAX_PENDING_REQUESTS);
     expect(session.derived.length).toBeLessThan(4 * MAX_PENDING_REQUESTS);
     const named = many.map(({ id }) => ({ interruptId: id, status: 'resolved' }));
     expect(resumptionsOf(resumes('r3', ...named))).toHaveLength(MAX_NAMED);
-    session.tell(user('m'));
+    session.append(user('m'));
     expect(session.memory.open).toBeUndefined();
   });
 
@@ -326,9 +331,9 @@ describe('an interrupt', () => {
 
 describe('an AskUserQuestion call', () => {
   it('opens a request when its run finished without a result', () => {
-    const session = told(starts('r'), ...asks());
+    const session = replay(starts('r'), ...asks());
     expect(session.said).toEqual([]);
-    session.tell(finishes());
+    session.append(finishes());
     expect(session.derived).toEqual([
       {
         type: 'CUSTOM',
@@ -351,7 +356,7 @@ describe('an AskUserQuestion call', () => {
     const start = { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' };
     const args = (delta: string, more: object = {}) => ({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta, ...more });
     const chunk = (delta: string, more: object = {}) => ({ type: 'TOOL_CALL_CHUNK', delta, ...more });
-    const wanted = told(starts('r'), ...asks(), finishes()).opened;
+    const wanted = replay(starts('r'), ...asks(), finishes()).opened;
     for (const events of [
       [start, ...[...whole].map((letter) => args(letter))],
       [start, args('{"half'), args(whole, { metadata: { interlude: { whole: true } } })],
@@ -374,14 +379,14 @@ describe('an AskUserQuestion call', () => {
         },
       ],
     ] as AgUiEvent[][]) {
-      expect(told(starts('r'), ...events, finishes()).opened).toEqual(wanted);
+      expect(replay(starts('r'), ...events, finishes()).opened).toEqual(wanted);
     }
   });
 
   it('requests free text when its arguments are not JSON or too long to store', () => {
     const start = { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' };
     for (const delta of ['', '{"questions":', JSON.stringify({ questions: ['x'.repeat(50_000)] })]) {
-      const { opened, memory } = told(
+      const { opened, memory } = replay(
         starts('r'),
         start,
         { type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta },
@@ -402,27 +407,27 @@ describe('an AskUserQuestion call', () => {
     ['was reported as a request by its agent under another id', [opens('c', 'c')]],
     ['was reported as a request and answered', [opens('q', 'c'), resolves('q')]],
   ] as [string, AgUiEvent[]][])('asks nothing if it %s', (_, events) => {
-    expect(told(starts('r'), ...asks(), ...events, finishes()).said).toEqual([]);
+    expect(replay(starts('r'), ...asks(), ...events, finishes()).said).toEqual([]);
   });
 
   it('opens no request when its agent reported the request before the call', () => {
-    expect(told(starts('r'), opens('q', 'c'), resolves('q'), ...asks(), finishes()).said).toEqual([]);
+    expect(replay(starts('r'), opens('q', 'c'), resolves('q'), ...asks(), finishes()).said).toEqual([]);
   });
 
   it('opens no request when the run failed or was stopped, or a subagent made the call', () => {
-    expect(told(starts('r'), ...asks(), { type: 'RUN_ERROR', message: 'x' }, starts('r2'), finishes()).said).toEqual(
+    expect(replay(starts('r'), ...asks(), { type: 'RUN_ERROR', message: 'x' }, starts('r2'), finishes()).said).toEqual(
       [],
     );
     const cancelled = finishes({ outcome: { type: 'cancelled' } });
-    expect(told(starts('r'), ...asks(), cancelled, starts('r2'), finishes()).said).toEqual([]);
+    expect(replay(starts('r'), ...asks(), cancelled, starts('r2'), finishes()).said).toEqual([]);
     const ofSubagent = asks().map((event) => ({ ...event, subagentRunId: 't' }));
-    expect(told(starts('r'), ...ofSubagent, finishes()).said).toEqual([]);
+    expect(replay(starts('r'), ...ofSubagent, finishes()).said).toEqual([]);
   });
 
   it('yields to the request that its agent reports later', () => {
-    const session = told(starts('r'), ...asks(), finishes(), opens('q', 'c'));
+    const session = replay(starts('r'), ...asks(), finishes(), opens('q', 'c'));
     expect(session.last?.metadata?.interlude).toEqual({ replaces: 'c' });
-    expect(session.tell(user('m2'), gives('c')).said).toEqual(['+c']);
+    expect(session.append(user('m2'), gives('c')).said).toEqual(['+c']);
   });
 
   it.each([
@@ -447,13 +452,13 @@ describe('an AskUserQuestion call', () => {
     ],
     ['the next message', [user('m2')]],
   ] as [string, AgUiEvent[]][])('is answered by %s', (_, events) => {
-    const session = told(starts('r'), user('m1'), ...asks(), finishes()).tell(...events);
+    const session = replay(starts('r'), user('m1'), ...asks(), finishes()).append(...events);
     expect(session.said).toEqual(['+c', '-c answered']);
   });
 
   it('yields to an interrupt about the same call', () => {
-    const session = told(starts('r'), ...asks(), finishes(), starts('r2', { input: {} }));
-    session.tell(interrupts({ id: 'i', toolCallId: 'c', message: 'Which?' }));
+    const session = replay(starts('r'), ...asks(), finishes(), starts('r2', { input: {} }));
+    session.append(interrupts({ id: 'i', toolCallId: 'c', message: 'Which?' }));
     expect(session.said).toEqual(['+c', '-c cancelled', '+i']);
     expect(session.opened.at(-1)).toMatchObject({ kind: 'question', title: 'Which?' });
   });
@@ -468,18 +473,18 @@ describe('an AskUserQuestion call', () => {
       { id: 'm1', role: 'user', content: 'Paint it' },
       { id: 'a', role: 'assistant', toolCalls: [call] },
     ];
-    const session = told(starts('r'), user('m1'), ...asks(), finishes(), user('m2'), starts('r2'));
-    session.tell({ type: 'MESSAGES_SNAPSHOT', messages }, finishes());
+    const session = replay(starts('r'), user('m1'), ...asks(), finishes(), user('m2'), starts('r2'));
+    session.append({ type: 'MESSAGES_SNAPSHOT', messages }, finishes());
     expect(session.said).toEqual(['+c', '-c answered']);
     const answered = [...messages, { id: 'm2', role: 'user', content: 'red' }];
-    expect(told(starts('r'), { type: 'MESSAGES_SNAPSHOT', messages: answered }, finishes()).said).toEqual([]);
+    expect(replay(starts('r'), { type: 'MESSAGES_SNAPSHOT', messages: answered }, finishes()).said).toEqual([]);
   });
 
   it('is found among many others in bounded memory', () => {
     const others = Array.from({ length: 300 }, (_, at) => calls(`b${at}`, 'Bash', { command: 'x'.repeat(9_000) }));
-    const session = told(starts('r'), ...asks(), ...others.flat());
+    const session = replay(starts('r'), ...asks(), ...others.flat());
     expect(JSON.stringify(session.memory).length).toBeLessThan(200_000);
-    expect(session.tell(finishes()).opened).toMatchObject([{ request_id: 'c', input: QUESTIONS }]);
+    expect(session.append(finishes()).opened).toMatchObject([{ request_id: 'c', input: QUESTIONS }]);
     expect(session.memory.calls).toBeUndefined();
   });
 });

@@ -151,9 +151,9 @@ describe('a session', () => {
     now += 1_000;
     const { position } = await ingest(target, [delta(4)]);
     expect(await session()).toMatchObject({ updatedPosition: String(Number(position) - 1), lastText: '2 3 4 ' });
-    const told = (await session())?.updatedPosition;
+    const published = (await session())?.updatedPosition;
     await ingest(target, [delta(5), record(6, { event: { type: 'RUN_FINISHED', runId: 'r' } })]);
-    expect((await session())?.updatedPosition).not.toBe(told);
+    expect((await session())?.updatedPosition).not.toBe(published);
     expect(await session()).toMatchObject({ state: 'idle' });
   });
 });

@@ -130,7 +130,7 @@ describe('deltas', () => {
 
 it('many deltas fold into one event unless their text is too long', async () => {
   let seq = 0;
-  const tell = (events: AgUiEvent[]) =>
+  const send = (events: AgUiEvent[]) =>
     ingest(
       target,
       events.map((event) => record(++seq, { event })),
@@ -139,11 +139,11 @@ it('many deltas fold into one event unless their text is too long', async () => 
   const deltas = (messageId: string, count: number, text: string) =>
     Array.from({ length: count }, (): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text }));
   const end = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
-  await tell([begin('many'), begin('long')]);
+  await send([begin('many'), begin('long')]);
   for (let batch = 0; batch < 3; batch += 1) {
-    await tell([...deltas('many', 3_001, 'ab'), ...deltas('long', 600, 'x'.repeat(600))]);
+    await send([...deltas('many', 3_001, 'ab'), ...deltas('long', 600, 'x'.repeat(600))]);
   }
-  await tell([end('many'), end('long')]);
+  await send([end('many'), end('long')]);
   const { rows } = await target.database.reader.execute(
     `SELECT entity_id, count(*) AS count, max(payload ->> 'delta') AS text FROM events
      WHERE type = 'TEXT_MESSAGE_CONTENT' GROUP BY entity_id ORDER BY entity_id`,

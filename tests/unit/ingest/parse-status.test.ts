@@ -159,8 +159,13 @@ describe('unlisted work', () => {
       await target.close();
       seq = 0;
       target = await inProcessTarget(() => now);
-      const told = [asks('q1'), status({ requests: [] }), status({ requests: ['q1'] }), status({ requests: ['q1'] })];
-      for (let at = 0; at < told.length; at += size) await send(...told.slice(at, at + size));
+      const records = [
+        asks('q1'),
+        status({ requests: [] }),
+        status({ requests: ['q1'] }),
+        status({ requests: ['q1'] }),
+      ];
+      for (let at = 0; at < records.length; at += size) await send(...records.slice(at, at + size));
       expect(await session()).toMatchObject({ state: 'needs-input', pendingRequestCount: 1 });
     }
   });

@@ -61,7 +61,7 @@ describe('a status record that reports the end of the process', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['failure']);
   });
 
-  it.each(['before', 'after'])('is one line in the transcript with the end that is told %s', async (when) => {
+  it.each(['before', 'after'])('is one transcript line together with an end reported %s', async (when) => {
     await works();
     if (when === 'before') await ends();
     await reports(KILLED);

@@ -54,8 +54,8 @@ it('a report about a task finds its run, however many runs of the session share 
   await ingest(target, [task('s1', 'task:progress', { summary: 'the newest' })]);
   expect(largest.rows).toBeLessThan(100);
   const tasks = (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
-  const told = tasks.filter(({ summary }) => summary !== null).map(({ runId, summary }) => [runId, summary]);
-  expect(told).toEqual([
+  const reported = tasks.filter(({ summary }) => summary !== null).map(({ runId, summary }) => [runId, summary]);
+  expect(reported).toEqual([
     ['r3', 'the fourth'],
     ['last', 'the newest'],
   ]);

@@ -433,10 +433,10 @@ describe('a state change caused by time', () => {
     await reports({ kind: 'claude' });
     now += 60_000;
     await Promise.all([hub().sweep(), hub().sweep()]);
-    const told = (await session())?.updatedPosition;
+    const published = (await session())?.updatedPosition;
     expect(await stands()).toEqual(['unknown', 15]);
     await passes(3_600);
-    expect((await session())?.updatedPosition).toBe(told);
+    expect((await session())?.updatedPosition).toBe(published);
   });
 
   it('is late by its full term after the clock was set back by a day', async () => {
