@@ -297,7 +297,6 @@ class LockedTransaction implements WriteTransaction {
     }
   }
 
-  /** Rolls back an uncommitted transaction. */
   async close(): Promise<void> {
     await this.#source.close();
   }

@@ -37,7 +37,6 @@ export async function runInOrder(
  * Failure: a full queue refuses (`unavailable`, with Retry-After). An aborted read passes its turn on.
  */
 interface ReadQueueLimits {
-  /** Most reads that run at once. */
   atOnce: number;
   /** Most waiting reads, in total and per client. */
   maxWaiting: number;
@@ -65,7 +64,6 @@ export class ReadQueue {
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  /** Number of waiting reads. */
   get waiting(): number {
     return this.#waiting;
   }

@@ -18,7 +18,6 @@ export interface BatchRows {
   /** New extents of the logs that were written to. */
   agentLogs: { agentId: string; log: AgentLog }[];
   insights: InsightRow[];
-  /** Lines per component. */
   logComponents: { agentId: string; component: string; lines: number }[];
   quarantine: QuarantineRow[];
   turns: { sessionId: string; header: TurnHeader }[];

@@ -33,7 +33,6 @@ export class BatchScope {
   readonly agentIds = new Set<string>();
   /** Agents with a failure or loss that may concern all of their open sessions. */
   readonly openSessionAgentIds = new Set<string>();
-  /** Agents whose log is written to. */
   readonly logAgentIds = new Set<string>();
   /** Sessions in which any owed reply may be given. */
   readonly obligationSessionIds = new Set<string>();
@@ -69,7 +68,6 @@ export class BatchScope {
     this.sessionIds.add(name);
     addToSet(this.#names, name, agentId);
   }
-  /** Adds a message that may await a reply. */
   addMessage(sessionId: string, messageId: string): void {
     this.#messages.set(`${sessionId}\0${messageId}`, [sessionId, messageId]);
   }

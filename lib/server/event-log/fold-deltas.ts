@@ -30,7 +30,6 @@ export function wholeEvent(event: AgUiEvent, text: string): AgUiEvent {
   return { ...withInterlude(event, { whole: true }), delta: text };
 }
 
-/** The text after this delta. */
 export function appendDelta(text: string, event: AgUiEvent): string {
   const delta = typeof event.delta === 'string' ? event.delta : '';
   return fieldsOf(event.metadata?.interlude).whole === true ? delta : text + delta;

@@ -9,7 +9,6 @@ import { events } from '@/db/schema';
 import { agentsIn, listedSessionsIn, positionIn, sessionsIn } from '@/db/scope-sql';
 import { columnText, shapeOf } from '@/db/table-rows';
 
-/** The rows that a reader subscribes to. */
 export interface TopicFilter {
   fleet: boolean;
   sessionIds: readonly string[];
@@ -91,7 +90,6 @@ export interface Bounds {
   oldest: number;
   /** The newest position that the reader may know, 0 for an empty database. */
   latest: number;
-  /** The newest position of all. */
   newest: number;
   /** Last change of removed fleet rows; 0 without the fleet topic. */
   removedUpTo: number;
@@ -157,7 +155,6 @@ interface FleetRow {
 export type Row = EventRow | LogRow | FleetRow;
 
 export interface RowLimits {
-  /** Most rows of one statement. */
   rows: number;
   /** Most text bytes of one statement, plus one row: a record may hold a megabyte. */
   bytes: number;

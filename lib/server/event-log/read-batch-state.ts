@@ -33,7 +33,6 @@ import { aliasKey, type BatchScope, type MentionedPart, type MentionedTask, part
 
 /** The stored state that a batch may touch. */
 export interface BatchState {
-  /** The counter. */
   position: number;
   producer: ProducerSummary | null;
   sessions: Map<string, SessionChange>;

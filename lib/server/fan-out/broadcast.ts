@@ -59,7 +59,6 @@ export class Broadcast {
     };
   }
 
-  /** The topics of all subscribers. */
   filter(): TopicFilter {
     this.#filter ??= topicFilter(
       [...this.#audiences.values()].flatMap(({ topics }) => topics),

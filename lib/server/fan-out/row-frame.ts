@@ -15,7 +15,6 @@ import { Yielder } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
 import type { EventRow, Row } from '@/lib/server/event-log/read-after';
 
-/** The topic that a row belongs to. */
 export function topicOf(row: Row): string {
   if (row.kind === 'event') return formatTopic({ kind: 'session', sessionId: row.sessionId });
   if (row.kind === 'log') return formatTopic({ kind: 'logs', agentId: row.agentId });

@@ -117,7 +117,6 @@ export class Subscriber {
     this.#ended();
   }
 
-  /** The reader disconnected. */
   abandon(): void {
     clearTimeout(this.#linger);
     if (this.#phase === 'ended') return;

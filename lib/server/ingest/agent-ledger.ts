@@ -13,8 +13,6 @@ const SEEN_STORE_MS = 5_000;
 const UNPUBLISHED: ReadonlySet<keyof AgentSummary> = new Set(['statusAt']);
 
 /** The agents a batch touches, as mutable copies. */
-
-/** The agents that a batch speaks of, each as a copy that may be changed. */
 export class AgentLedger {
   readonly #stored: ReadonlyMap<string, AgentSummary>;
   readonly #touched = new Map<string, AgentSummary>();

@@ -31,7 +31,6 @@ export class BatchLog {
     return [...this.#logs].map(([agentId, log]) => ({ agentId, log }));
   }
 
-  /** Lines per component. */
   components(): BatchRows['logComponents'] {
     const counts = new Map<string, BatchRows['logComponents'][number]>();
     for (const { agentId, component } of this.lines) {

@@ -42,7 +42,6 @@ interface Open {
   isDerived: boolean;
 }
 
-/** A request to derive. */
 interface DerivedRequest extends Pick<Open, 'id' | 'callId' | 'kind'> {
   call: OpenCall | undefined;
   title: string | null;

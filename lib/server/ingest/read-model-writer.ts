@@ -42,7 +42,6 @@ export class ReadModelWriter {
   readonly #state: BatchState;
   readonly #receivedAt: number;
   readonly #unassignedFailures = new UnassignedFailures();
-  /** The newest failure by agent. */
   readonly #failures = new Map<string, InsightRow>();
   readonly #marks = new Map<string, InboxMarks>();
 
