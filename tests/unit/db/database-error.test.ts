@@ -66,7 +66,7 @@ describe('the input', () => {
     [false, 'the database is away', new AppError('unavailable', 'away')],
     [false, 'its answer is none', new LibsqlError('Expected array', 'HRANA_PROTO_ERROR')],
     [false, 'the database is damaged', new LibsqlError('malformed', 'SQLITE_CORRUPT')],
-    [false, 'somebody came in between', new Conflict()],
+    [false, 'another transaction touched the same keys', new Conflict()],
     [false, 'positions are to be fixed', new NeedsFixedPositions()],
     [false, 'the machine has run out of something', new Error('read', { cause: ofTheMachine })],
     [false, 'memory is short', new RangeError('Array buffer allocation failed')],
