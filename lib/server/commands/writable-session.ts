@@ -1,10 +1,9 @@
-import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import { type Sending, sendingTo } from '@interlude/protocol/sending';
 import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { type AnswerableRequest, storedFold } from '@/lib/server/ingest/project-session';
+import { type AnswerableRequest, sessionNow, storedFold } from '@/lib/server/ingest/project-session';
 import { conflict, missing } from './refusals';
 
 export interface WritableSession {
@@ -38,7 +37,7 @@ export async function writableSession(
   ]);
   const row = found?.rows[0];
   if (row === undefined) throw missing('session', sessionId, 'GET /api/v1/sessions lists them.');
-  const session = stateAt(sessionFromRow(row), now);
+  const session = sessionNow(sessionFromRow(row), now);
   const agent = agents?.rows[0] ? agentFromRow(agents.rows[0]) : null;
   const sending = sendingTo(session, agent);
   if (sending.kind === 'refused') throw conflict('session_ended', sending.reason);

@@ -292,6 +292,11 @@ class RowFolder {
   }
 }
 
+/** The session with its current state, which time may have changed since its row was written. */
+export function sessionNow(session: SessionSummary, now: number): SessionSummary {
+  return stateAt(session, now);
+}
+
 /** Reads the session projection out of a session's `memory`; empty for a new session. */
 export function storedFold(memory: { fold?: unknown } | undefined): Partial<SessionFold> {
   return (memory?.fold as Partial<SessionFold> | undefined) ?? {};
