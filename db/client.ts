@@ -1,78 +1,72 @@
 import { AppError } from '@interlude/protocol/errors';
 import type { Position } from '@interlude/protocol/position';
 import { defaultUrl, fileUrl, openFile, pathOf, readMigration } from '#open-file';
-import { Damage } from './damage';
-import { databaseErrorCode } from './database-error';
-import { forgetCommits } from './forget-commits';
-import { guardedReader } from './guarded-reader';
+import { Damage, guardedReader } from './damage';
+import { databaseErrorCode, firstLine, openError } from './database-error';
 import type { Lease } from './lease';
 import { migrate, type SchemaState, schemaState } from './migrate';
-import { firstLine, openError } from './open-error';
 import { openServer } from './open-server';
-import { ReadQueue } from './read-queue';
-import type { Reader } from './reader';
+import { pruneCommits } from './optimistic-transaction';
+import { type Reader, ReadQueue } from './reader';
 import { WriteQueue } from './write-queue';
 import type { Writes } from './writes';
 
 export interface Database {
-  /** For reading only. */
   reader: Reader;
-  /** For small reads that a caller waits for: on a local file they run on the event loop. */
+  /** For small, urgent reads. On a local file they run on the event loop. */
   tail: Reader;
-  /** Where reads of many rows wait for their turn. */
+  /** Queues reads of many rows. */
   reads: ReadQueue;
-  /** The one way to write. */
+  /** The only way to write. */
   writes: Writes;
-  /** Whether the database was found damaged. */
   damage: Damage;
-  /** Calls back after each commit of this process that moved the counter. @returns the way to stop. */
+  /** Calls back after each commit of this process that moved the counter. @returns how to stop that */
   onCommit(listener: (position: Position) => void): () => void;
   /**
-   * Calls back after what other processes commit, also when there was nothing: soon on a server, every `pollMs` on a file. On
-   * a server it is called once after it has begun, and however many follow, the server is asked once for all of them, and
-   * nothing while nobody does.
+   * Calls back after commits of other processes, sometimes without any: soon on a server, every `pollMs` on a file. On a
+   * server it also calls back once at the start. All followers share one request.
    *
-   * @returns the way to stop
+   * @returns how to stop that
    */
   follow(onMove: () => void, pollMs: number): () => void;
-  /** @returns one of its own for each who asks */
+  /** Each call returns a new lease. */
   lease(work: string): Lease;
-  /** Removes what the writing itself leaves behind. */
+  /** Removes bookkeeping of old commits. */
   tidy(): Promise<void>;
   /**
-   * Whether it can be written to. It is tried, by a write that changes no row.
-   * @returns what is wrong, as the end of a sentence about it; null when nothing is
+   * Tries to write, without changing a row.
+   * @returns what is wrong, as the end of a sentence about the database; null if nothing is
    */
   trouble(): Promise<string | null>;
-  /** Finishes the waiting writes, moves them from the log into the file itself, and closes it. */
+  /** Finishes waiting writes, moves them from the write-ahead log into the file, and closes it. */
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
-  /** `file:///…` for a database of our own, `libsql://…` or `https://…` for a libSQL server. */
+  /** `file:///…`, or `libsql://…` or `https://…` for a libSQL server. */
   url: string;
   authToken?: string;
-  /** Whether to bring the schema up to date first. By default yes for a file and no for a server. */
+  /** Migrates the schema first. By default true for a file, false for a server. */
   migrates?: boolean;
-  /** Whether this process has seen already that the schema is this version's. */
+  /** This process has already checked the schema. */
   isKnown?: boolean;
-  /** Whether it serves one request, which waits for nobody else's writes. */
+  /** Serves a single request, which must not wait for other requests' writes. */
   isAlone?: boolean;
 }
 
 /**
- * Opens a database, checks that it is ours and that its schema is this version's.
+ * Opens a database and checks its schema.
  * @throws AppError `unavailable` with one line that says what is wrong and what to do
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const isFile = options.url.startsWith('file:');
   const name = nameOf(options.url);
-  let letGo = () => {};
+  let release = () => {};
   try {
     const opened = await (isFile ? openFile(name) : openServer(options));
-    const { reader, tail, transactions, writesTo, file, path, checkpoint, isWhole, close } = opened;
-    letGo = close;
-    const damage = new Damage(path ?? name, isWhole);
+    const { reader, tail, transactions, writesTo, file, path, checkpoint, isIntact, close } = opened;
+    release = close;
+    const damage = new Damage(path ?? name, isIntact);
     if (options.migrates ?? isFile) await migrateUnlessNewer(reader, new WriteQueue(transactions, {}, damage), name);
     const writes = writesTo(damage);
     if (options.isKnown !== true) await requireSchema(reader, name);
@@ -81,46 +75,46 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       reader: guardedReader(reader, damage),
       tail: guardedReader(tail, damage),
       damage,
-      reads: new ReadQueue(isFile ? {} : AT_A_SERVER),
+      reads: new ReadQueue(isFile ? {} : SERVER_READS),
       writes,
       onCommit: (listener) => writes.onCommit(listener),
       follow: opened.follow,
       lease: opened.lease,
       tidy: async () => {
-        while (!isFile && (await forgetCommits(reader, writes)));
+        while (!isFile && (await pruneCommits(reader, writes)));
       },
       trouble: async () => (await file?.trouble()) ?? (await writeTrouble(writes)),
       close: async () => {
         await writes.close();
         damage.close();
-        // nothing more is written to a file that is damaged or was replaced
+        // Leaves a damaged or replaced file alone.
         if (damage.code === null && (await file?.changed()) === null) await checkpoint();
-        // SQLite would copy what is left of the log into the file, and part of a log is worse than none
+        // On close, SQLite would copy the rest of a truncated log into the file, which is worse than losing it.
         if (file?.isPartGone !== true) close();
       },
     };
   } catch (error) {
-    letGo();
+    release();
     throw openError(error, name);
   }
 }
 
-/** Reads from a server do not block this process. */
-const AT_A_SERVER = { atOnce: 16 };
+/** Reads from a server don't block this process. */
+const SERVER_READS = { atOnce: 16 };
 
-/** A write that leaves nothing behind. SQLite would write no page for an UPDATE that changes nothing. */
-const NOTHING = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];
+/** Writes without leaving anything behind. An UPDATE without changes would write no page. */
+const PROBE = ['INSERT INTO counter (id, position) VALUES (0, 0)', 'DELETE FROM counter WHERE id = 0'];
 
 async function writeTrouble(writes: Writes): Promise<string | null> {
   try {
-    await writes.run((transaction) => transaction.batch(NOTHING));
+    await writes.run((transaction) => transaction.batch(PROBE));
     return null;
   } catch (error) {
     return firstLine(error);
   }
 }
 
-/** Where the environment says the database is; by default, a file in `.interlude`. */
+/** Reads the environment; by default, a file in `.interlude`. */
 export function databaseOptions(env: Record<string, string | undefined>): DatabaseOptions {
   const url = env.INTERLUDE_DATABASE_URL;
   if (url)
@@ -128,7 +122,7 @@ export function databaseOptions(env: Record<string, string | undefined>): Databa
   return { url: defaultUrl(env.INTERLUDE_DATA_DIR) };
 }
 
-/** What to call the database in a message: never the whole address, which may hold a secret. */
+/** Names the database in messages. The whole address may hold a secret. */
 function nameOf(url: string): string {
   try {
     return url.startsWith('file:') ? pathOf(url) : new URL(url).host;
@@ -151,11 +145,10 @@ async function migrateUnlessNewer(reader: Reader, writes: Writes, name: string):
 }
 
 const SCHEMA_REFUSALS: Record<Exclude<SchemaState, 'current' | 'ahead'>, string> = {
-  newer: 'was written by a newer Interlude. Update this one, or point it at another database.',
+  newer: 'was written by a newer Interlude. Update this one, or use another database.',
   foreign:
-    'was written by an earlier Interlude, whose tables this one can’t take over. Move it away to begin anew, or point this one at another database.',
-  unfinished:
-    'holds a copy that was cut off. Copy to it again (“interlude db copy” begins anew), or point this one at another database.',
+    'was written by an earlier Interlude whose tables this one can’t migrate. Move it away to start with an empty one, or use another database.',
+  unfinished: 'holds an incomplete copy. Run “interlude db copy” again, or use another database.',
   behind: "lacks this version's tables. Run: npm run db:migrate",
 };
 
@@ -163,6 +156,37 @@ async function requireSchema(reader: Reader, name: string): Promise<void> {
   const state = await schemaState(reader);
   if (state === 'current' || state === 'ahead') return;
   const message = `The database ${name} ${SCHEMA_REFUSALS[state]}`;
-  // it may be migrated, or copied to its end
+  // Another process may migrate it, or complete the copy.
   throw new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
+}
+
+/**
+ * What a server may rely on, chosen once at the start.
+ *
+ * `shared`: the process lives until it is stopped. Requests share connections, and timers do background work.
+ * `perRequest`: the process may freeze after any response and never wake up. Each request has its own connection, does the
+ * due background work before showing it, and leaves nothing running.
+ */
+export type ContextKind = 'shared' | 'perRequest';
+
+const KINDS: Record<string, ContextKind> = { shared: 'shared', 'per-request': 'perRequest' };
+
+/** The kind that the environment names, else that of the platform. */
+export function contextKind(env: Record<string, string | undefined>): ContextKind {
+  const named = env.INTERLUDE_CONTEXT;
+  if (named) return KINDS[named] ?? 'shared';
+  return env.VERCEL === '1' ? 'perRequest' : 'shared';
+}
+
+/** @throws AppError `unavailable` for an unknown kind, or a file that would not survive a request */
+export function checkContext(env: Record<string, string | undefined>, kind: ContextKind): void {
+  const named = env.INTERLUDE_CONTEXT;
+  if (named && KINDS[named] === undefined) {
+    throw new AppError('unavailable', `INTERLUDE_CONTEXT is ${JSON.stringify(named)}. Use shared or per-request.`);
+  }
+  if (kind === 'shared' || /^(libsql|https?|wss?):/.test(env.INTERLUDE_DATABASE_URL ?? '')) return;
+  throw new AppError(
+    'unavailable',
+    'Files do not survive a request on this platform. Set INTERLUDE_DATABASE_URL to a libSQL server, for example libsql://<host>.',
+  );
 }

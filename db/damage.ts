@@ -1,107 +1,155 @@
 import { AppError } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { damaged, databaseErrorCode, databaseFailure, databaseFault, isReadFailure } from './database-error';
-import { pauseIdly } from './next-turn';
+import type { Reader } from './reader';
+import { pauseUnref } from './yield-to-loop';
 
-/** The wait before each check whether the database is whole after all: a disk that recovers does so in seconds. */
+/** Delays before each integrity check: a disk that recovers does so within seconds. */
 const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 
 /**
- * Remembers that the database was found damaged. Whatever a damaged file answers afterwards proves nothing, so the mark
- * stays until the file is opened anew.
+ * Remembers that the database is damaged. A damaged file proves nothing by later answers, so the mark stays until the file
+ * is opened again.
  *
- * But SQLite has the same code for a bad page and for one that the disk failed to read (EIO). When it may have been the
- * disk, the whole file is checked, and trusted again if all of it is sound. Until then nothing is stored.
+ * SQLite has the same code for a corrupt page and for a failed read (EIO). If it may have been the disk, the whole file is
+ * checked, and trusted again if it is intact. Nothing is stored until then.
  */
 export class Damage {
   readonly #name: string;
-  readonly #isWhole: (() => Promise<boolean>) | null;
+  readonly #isIntact: (() => Promise<boolean>) | null;
   readonly #pausesMs: readonly number[];
   #code: string | null = null;
-  #looking: Promise<void> | null = null;
+  #checking: Promise<void> | null = null;
   #isClosed = false;
 
   /**
-   * @param name what to call the database in the log
-   * @param isWhole checks the whole file, on a connection of its own; null if there is no file
+   * @param name of the database, for the log
+   * @param isIntact checks the whole file on a new connection; null without a file
    */
-  constructor(name: string, isWhole: (() => Promise<boolean>) | null = null, pausesMs = PAUSES_MS) {
+  constructor(name: string, isIntact: (() => Promise<boolean>) | null = null, pausesMs = PAUSES_MS) {
     this.#name = name;
-    this.#isWhole = isWhole;
+    this.#isIntact = isIntact;
     this.#pausesMs = pausesMs;
   }
 
-  /** The first error code seen (`SQLITE_CORRUPT`, …); null while the database is sound. */
+  /** The first error code (`SQLITE_CORRUPT`, …); null while the database is sound. */
   get code(): string | null {
     return this.#code;
   }
 
-  /** Starts no further check. */
+  /** Starts no further checks. */
   close(): void {
     this.#isClosed = true;
   }
 
   /** Resolves once no check is running. */
   async idle(): Promise<void> {
-    await this.#looking;
+    await this.#checking;
   }
 
-  /** What a writer is told; null while it is sound. */
+  /** The error for writers; null while the database is sound. */
   refusal(cause?: unknown): AppError | null {
     if (this.#code === null) return null;
-    return this.#looking === null ? damaged(cause) : inDoubt(cause);
+    return this.#checking === null ? damaged(cause) : inDoubt(cause);
   }
 
-  /** The error for a caller whose statement failed. Notes the failure as `see` does. */
+  /** Notes an error like `see`, and returns the error for the caller. */
   failure(error: unknown): unknown {
     this.see(error);
     const isDamage = databaseFault(error) === 'damaged';
     return (isDamage ? this.refusal(error) : null) ?? databaseFailure(error);
   }
 
-  /** Looks at an error from the database, and says in the log that it is damaged, once. */
+  /** Notes an error from the database. Logs damage once. */
   see(error: unknown): void {
     if (this.#code !== null || databaseFault(error) !== 'damaged') return;
     this.#code = databaseErrorCode(error);
-    if (this.#isWhole === null || !isReadFailure(error)) {
+    if (this.#isIntact === null || !isReadFailure(error)) {
       this.#condemn();
       return;
     }
-    this.#say(
-      'has a page that is wrong, or that its disk failed to read: nothing is stored until all of it is looked through',
-    );
-    this.#looking = this.#look(this.#isWhole).finally(() => {
-      this.#looking = null;
+    this.#log('has a corrupt page, or its disk failed to read one: nothing is stored until the whole file is checked');
+    this.#checking = this.#check(this.#isIntact).finally(() => {
+      this.#checking = null;
     });
   }
 
   /** Never rejects. */
-  async #look(isWhole: () => Promise<boolean>): Promise<void> {
+  async #check(isIntact: () => Promise<boolean>): Promise<void> {
     for (const pauseMs of this.#pausesMs) {
-      await pauseIdly(pauseMs);
+      await pauseUnref(pauseMs);
       if (this.#isClosed) return;
-      if (!(await isWhole().catch(() => false))) continue;
+      if (!(await isIntact().catch(() => false))) continue;
       this.#code = null;
-      this.#say('is whole: its disk had failed to read a page of it. It is written to again; look after the disk');
+      this.#log('is intact: its disk had failed to read a page. Writing continues; check the disk');
       return;
     }
     this.#condemn();
   }
 
   #condemn(): void {
-    const what = `is damaged (${this.#code}): nothing more is stored`;
-    const next =
-      'Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place';
-    this.#say(`${what}. ${next}`);
+    this.#log(
+      `is damaged (${this.#code}): nothing more is stored. Stop Interlude, move the file away together with the -wal and -shm files beside it, and put a copy in its place`,
+    );
   }
 
-  #say(what: string): void {
+  #log(what: string): void {
     serverLog('error', `the database ${this.#name} ${what}.`);
   }
 }
 
 function inDoubt(cause: unknown): AppError {
   const message =
-    'A page of the database could not be read, and nothing is stored until all of it is looked through. Send this again in a moment.';
+    'A page of the database could not be read, and nothing is stored until the whole file is checked. Send this again in a moment.';
   return new AppError('unavailable', message, { cause, headers: { 'retry-after': '5' } });
+}
+
+/** A socket closed while idle fails only the first request sent through it. */
+const DEAD_SOCKET = /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UNREACHABLE|HRANA_CLOSED_ERROR|HRANA_WEBSOCKET_ERROR)$/;
+
+/**
+ * Reports database failures as `unavailable`, and retries once after a dead socket. For reads only: a write that failed
+ * this way may have happened.
+ */
+export function guardedReader(reader: Reader, damage: Damage): Reader {
+  const guard = async <Result>(read: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await read();
+    } catch (error) {
+      throw damage.failure(error);
+    }
+  };
+  const retried = <Result>(read: () => Promise<Result>): Promise<Result> =>
+    guard(() => read().catch(retryOnDeadSocket(read)));
+  return {
+    execute: (statement) => retried(() => reader.execute(statement)),
+    batch: (statements, mode) => retried(() => reader.batch(statements, mode)),
+    transaction: async (mode) => {
+      let snapshot = await retried(() => reader.transaction(mode));
+      let isStarted = false;
+      // A server's snapshot starts with its first statement: until that succeeds, a new snapshot is equivalent.
+      const read = async <Result>(query: () => Promise<Result>): Promise<Result> => {
+        if (isStarted) return await guard(query);
+        isStarted = true;
+        const restart = async () => {
+          snapshot.close();
+          snapshot = await reader.transaction(mode);
+          return await query();
+        };
+        return await guard(() => query().catch(retryOnDeadSocket(restart)));
+      };
+      return {
+        execute: (statement) => read(() => snapshot.execute(statement)),
+        batch: (statements) => read(() => snapshot.batch(statements)),
+        close: () => snapshot.close(),
+      };
+    },
+  };
+}
+
+function retryOnDeadSocket<Result>(read: () => Promise<Result>): (error: unknown) => Promise<Result> {
+  return (error) => {
+    if (DEAD_SOCKET.test(databaseErrorCode(error) ?? '')) return read();
+    throw error;
+  };
 }

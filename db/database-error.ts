@@ -1,27 +1,26 @@
 import { AppError } from '@interlude/protocol/errors';
 import { LibsqlError } from '@libsql/client';
-import { RunAgain } from './writes';
+import { RetryTransaction } from './writes';
 
 /**
- * What a database failure means. Only this file tells them apart.
+ * Classifies database failures. Only this file tells them apart.
  *
- * `soon`: the database, and not the request, is at fault (locked, full, unreachable, restarted under us): 503, and the
- * same request succeeds when it is back. `refused`: it will never take this statement, however often it is repeated, so
- * whatever caused it must be set aside. `damaged`: its file can't be trusted any more.
+ * `soon`: the database is at fault, not the request (locked, full, unreachable, restarted): 503, and the same request
+ * succeeds later. `refused`: the database will never accept this statement, so its cause must be set aside. `damaged`: the
+ * file can't be trusted any more.
  */
 export type DatabaseFault = 'soon' | 'refused' | 'damaged';
 
 /**
- * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep: drizzle wraps what the
- * client throws and leaves the code in `cause`. A libSQL server that can't be reached has the code of the network
- * (`ECONNREFUSED`, …) or `UNREACHABLE`: what `fetch` throws is no error of the client's.
+ * The libSQL code (`SQLITE_BUSY`, `HRANA_WEBSOCKET_ERROR`, …) behind an error, however deep in `cause`. An unreachable
+ * libSQL server has the network's code (`ECONNREFUSED`, …) or `UNREACHABLE`, since `fetch` throws no error of the client.
  *
- * @returns null when the error did not come from the database.
+ * @returns null if the error did not come from the database
  */
 export function databaseErrorCode(error: unknown): string | null {
   let isNetwork = false;
   for (let link = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
-    // Next may load two copies of the client, and then `instanceof` does not know the other one's errors.
+    // Next may load two copies of the client, and `instanceof` knows only one.
     const isClients = link instanceof LibsqlError || /^Libsql(Batch)?Error$/.test(link.name);
     const code = 'code' in link && typeof link.code === 'string' ? link.code : null;
     if (isClients && code !== null) return code;
@@ -34,23 +33,23 @@ export function databaseErrorCode(error: unknown): string | null {
 const REFUSED = /^(SQLITE_(ERROR|TOOBIG|CONSTRAINT|MISMATCH|RANGE)|SQL_|ARGS_|RESPONSE_TOO_LARGE)/;
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 
-/** @returns null when the error did not come from the database; an unknown code counts as temporary */
+/** @returns null if the error did not come from the database; an unknown code counts as temporary */
 export function databaseFault(error: unknown): DatabaseFault | null {
   const code = databaseErrorCode(error);
-  // a stored number that JavaScript can't hold: the row is at fault, and will stay so
+  // A stored integer too large for JavaScript: the row will always fail.
   if (code === null) return error instanceof RangeError && /\binteger\b/.test(error.message) ? 'refused' : null;
   if (DAMAGED.test(code)) return 'damaged';
   return REFUSED.test(code) ? 'refused' : 'soon';
 }
 
 /**
- * Whether what was worked on is at fault: the database refuses a statement made of it, or our own code fails on it. Then it
- * would fail every time. What the database, the machine or somebody else causes is over sooner or later.
+ * The input is at fault: the database refuses a statement made from it, or our own code fails on it, every time. Failures
+ * caused by the database, the machine or another process are temporary.
  */
 export function isInputsFault(error: unknown): boolean {
   const fault = databaseFault(error);
   if (fault !== null) return fault === 'refused';
-  if (!(error instanceof Error) || error instanceof RunAgain) return false;
+  if (!(error instanceof Error) || error instanceof RetryTransaction) return false;
   if ('code' in error && error.code === 'unavailable') return false;
   for (let link: unknown = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
     if ('syscall' in link || OF_THE_MACHINE.test(`${link.name}: ${link.message}`)) return false;
@@ -58,13 +57,13 @@ export function isInputsFault(error: unknown): boolean {
   return true;
 }
 
-/** Somebody gave it up, or memory is short. */
+/** Aborted work, or short memory. */
 const OF_THE_MACHINE = /^(Abort|Timeout)Error: |\ballocation failed$/;
 
-/** What SQLite reports both for a bad page and for one that the disk failed to read. A bad index has its own code. */
+/** SQLite reports these for a corrupt page and for a failed read. A corrupt index has its own code. */
 const READ_FAILURES: readonly unknown[] = [11, 26];
 
-/** Whether a `damaged` error may be a failed read, which would not happen again. */
+/** A `damaged` error may be a failed read, which would not repeat. */
 export function isReadFailure(error: unknown): boolean {
   for (let link = error, depth = 0; link instanceof Error && depth < 8; link = link.cause, depth += 1) {
     if ('rawCode' in link && link.rawCode !== undefined) return READ_FAILURES.includes(link.rawCode);
@@ -72,7 +71,7 @@ export function isReadFailure(error: unknown): boolean {
   return false;
 }
 
-/** What the caller gets: `unavailable` if the database is at fault, else the error itself. */
+/** The error for the caller: `unavailable` if the database is at fault, else the error itself. */
 export function databaseFailure(error: unknown): unknown {
   if (error instanceof AppError) return error;
   const fault = databaseFault(error);
@@ -96,7 +95,101 @@ function messageOf(code: string): string {
     return 'The disk that holds the database is full. Free some space, then send this again.';
   }
   if (code.startsWith('SQLITE_')) {
-    return `The database can't be used (${code}). Look at its disk, then send this again.`;
+    return `The database can't be used (${code}). Check its disk, then send this again.`;
   }
   return `The database can't be reached (${code}). Send this again in a moment.`;
+}
+
+/**
+ * The error for people who start a server: one line with the place of the database and the next step.
+ *
+ * @param name path of a file, host of a server
+ */
+export function openError(error: unknown, name: string): AppError {
+  // Errors for API clients don't name the place.
+  const code = databaseErrorCode(error) ?? (error instanceof Error && 'code' in error ? String(error.code) : '');
+  const known = OPEN_ERRORS[code];
+  if (known === undefined && error instanceof AppError) return error;
+  const message = known?.(name) ?? `The database ${name} can't be opened: ${firstLine(error)}`;
+  return new AppError('unavailable', message, { cause: error, headers: { 'retry-after': '5' } });
+}
+
+/** Of a path in this machine's notation. */
+function folderOf(path: string): string {
+  return path.replace(/[/\\][^/\\]*$/, '') || '/';
+}
+
+export function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+}
+
+/** The files beside a database belong to it alone and would corrupt another. */
+const RESTORE =
+  'Stop Interlude, move it away together with the -wal and -shm files beside it, and put a copy in its place or begin anew.';
+
+const OPEN_ERRORS: Record<string, (name: string) => string> = {
+  SQLITE_NOTADB: (name) =>
+    `${name} is not a database. Move that file away, or set INTERLUDE_DATA_DIR to another folder.`,
+  SQLITE_CORRUPT: (name) => `The database ${name} is damaged. ${RESTORE}`,
+  SQLITE_READONLY: readOnly,
+  SQLITE_CANTOPEN: (name) =>
+    `The database ${name} can't be opened. Check that its folder exists, that this user may write there, and that it may open more files ("ulimit -n").`,
+  SQLITE_BUSY: (name) => `Another process holds the database ${name} locked. Stop it, then start again.`,
+  // A libSQL server limits a transaction to five seconds while another waits. At a start, only a migration takes longer.
+  TRANSACTION_TIMEOUT: (name) =>
+    `The database ${name} could not be migrated and is unchanged: the migration takes longer than the 5 s that its server allows while others write. Stop every Interlude that uses it, then run: npm run db:migrate`,
+  SQLITE_FULL: diskFull,
+  ENOSPC: diskFull,
+  EDQUOT: (name) =>
+    `The database ${name} can't be opened: this user's quota on the disk of ${folderOf(name)} is used up. ${ROOM}`,
+  // SQLite also reports an exceeded quota like this.
+  SQLITE_IOERR: failing,
+  EIO: failing,
+  EMFILE: tooManyFiles,
+  ENFILE: tooManyFiles,
+  // Creating a folder on a read-only disk fails like this.
+  ENOENT: readOnly,
+  EROFS: readOnly,
+  EACCES: readOnly,
+  EPERM: readOnly,
+  ENOTDIR: (name) => `The database ${name} can't be opened: a part of its path is a file. Set INTERLUDE_DATA_DIR.`,
+  EISDIR: (name) => `The database ${name} can't be opened: it is a folder. Set INTERLUDE_DATA_DIR to another place.`,
+  EEXIST: (name) => `The database ${name} can't be opened: its folder is a file. Set INTERLUDE_DATA_DIR.`,
+};
+
+const ROOM = 'Free some space there, or set INTERLUDE_DATA_DIR to a folder on another disk; then start again.';
+
+function readOnly(name: string): string {
+  return `The database ${name} can't be written here. Set INTERLUDE_DATA_DIR to a folder that can, or INTERLUDE_DATABASE_URL to a libSQL server.`;
+}
+
+function diskFull(name: string): string {
+  return `The database ${name} can't be opened: the disk of ${folderOf(name)} is full. ${ROOM}`;
+}
+
+function failing(name: string): string {
+  return `The database ${name} can't be opened: the disk of ${folderOf(name)} fails to read or write it. Check that disk and this user's quota on it, then start again.`;
+}
+
+function tooManyFiles(name: string): string {
+  return `The database ${name} can't be opened: too many files are open. Raise the limit ("ulimit -n") or end other programs, then start again.`;
+}
+
+/**
+ * Retries while another process has locked the database. Waits here and not in SQLite's busy handler, which would block
+ * the event loop.
+ *
+ * @throws the last error, after `timeoutMs` or if it is any other error
+ */
+export async function retryWhileBusy<T>(attempt: () => Promise<T>, timeoutMs: number): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (let delayMs = 2; ; delayMs = Math.min(delayMs * 2, 100)) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (databaseErrorCode(error) !== 'SQLITE_BUSY' || performance.now() + delayMs > deadline) throw error;
+      // Jitter keeps two processes from retrying in step.
+      await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random() / 2)));
+    }
+  }
 }

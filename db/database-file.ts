@@ -1,42 +1,44 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { type BigIntStats, closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { LibsqlError } from '@libsql/client';
 
 /**
- * The file that was opened as the database. SQLite goes on writing to a file that was deleted or replaced, and past the
- * end of a log that was cut short, and all of that is gone when the process ends. Only looking at the path shows it.
+ * Watches the file that was opened as the database. SQLite continues to write to a deleted or replaced file, and past the
+ * end of a truncated log, and all of that is lost when the process ends. Only checking the path reveals it.
  */
 export class DatabaseFile {
   readonly #path: string;
   readonly #log: string;
-  /** The paths that must still lead to the files they first led to. */
+  /** Paths that must keep leading to the same files. */
   readonly #watched: ReadonlySet<string>;
-  readonly #knowsFrames: () => Promise<boolean>;
-  readonly #onCut: () => Promise<void>;
-  /** By path, the file that was first seen there: the database, and the log that SQLite keeps beside it. */
+  readonly #hasLogFrames: () => Promise<boolean>;
+  readonly #onTruncated: () => Promise<void>;
+  /** By path: the identity of the file first seen there. */
   readonly #known = new Map<string, string>();
   #lastLog: LogState = { header: '', bytes: 0 };
-  #isLogCut = false;
-  /** The database has had its first page written. */
-  #isBegun = false;
+  #isLogTruncated = false;
+  /** The first page has been written. */
+  #hasContent = false;
   #isEmptied = false;
 
   /**
-   * @param knowsFrames whether SQLite thinks that something is in the log; asked only while the log is empty
-   * @param onCut is told once that the log was cut short
-   * @param name the path at which the next start looks for it, which may be a link
+   * @param hasLogFrames whether SQLite believes the log has content; called only while the log is empty
+   * @param onTruncated called once
+   * @param name path at which the next start looks for the database, which may be a link
    */
-  constructor(path: string, knowsFrames: () => Promise<boolean>, onCut: () => Promise<void>, name = path) {
+  constructor(path: string, hasLogFrames: () => Promise<boolean>, onTruncated: () => Promise<void>, name = path) {
     this.#path = path;
     this.#log = `${path}-wal`;
     this.#watched = new Set([name, path, this.#log]);
-    this.#knowsFrames = knowsFrames;
-    this.#onCut = onCut;
+    this.#hasLogFrames = hasLogFrames;
+    this.#onTruncated = onTruncated;
   }
 
-  /** @returns what is wrong, as the end of a sentence about the database; null when nothing is */
+  /** @returns what is wrong, as the end of a sentence about the database; null if nothing is */
   async trouble(): Promise<string | null> {
     const changed = await this.changed();
     if (changed !== null) return changed;
@@ -44,12 +46,12 @@ export class DatabaseFile {
     return bavail * bsize < MAX_RECORD_BYTES ? 'its disk is full' : null;
   }
 
-  /** Copying the log into the file now would spoil what is left of either. */
+  /** Checkpointing now would corrupt the rest of the file or the log. */
   get isPartGone(): boolean {
-    return this.#isLogCut || this.#isEmptied;
+    return this.#isLogTruncated || this.#isEmptied;
   }
 
-  /** The file is still the same and only its log is gone: this process can still read what that held. */
+  /** Only the log was deleted. This process can still read its content. */
   lacksOnlyItsLog(): boolean {
     const known = this.#known.get(this.#path);
     try {
@@ -59,19 +61,19 @@ export class DatabaseFile {
     }
   }
 
-  /** @throws LibsqlError if the file was emptied: SQLite deletes the log of an empty file that it opens */
+  /** @throws LibsqlError if the file was emptied: opening it again would delete its log */
   requireContent(): void {
-    const found = this.#isBegun ? statSync(this.#path, { throwIfNoEntry: false }) : undefined;
+    const found = this.#hasContent ? statSync(this.#path, { throwIfNoEntry: false }) : undefined;
     if (found?.size === 0) throw new LibsqlError('the file was emptied', 'SQLITE_IOERR');
   }
 
-  /** Like `trouble`, but only for what others did to the files. Takes microseconds, so it runs before every commit. */
+  /** Like `trouble`, but only for changes by other programs. Takes microseconds, so it runs before every commit. */
   async changed(): Promise<string | null> {
     try {
       return await this.#changed();
     } catch (error) {
-      // too many open files, a failing disk: a path that can't be checked may lead to another file by now
-      return `its files can't be looked at (${error instanceof Error ? error.message : error})`;
+      // Too many open files, or a failing disk: the path may lead to another file by now.
+      return `its files can't be checked (${error instanceof Error ? error.message : error})`;
     }
   }
 
@@ -84,14 +86,16 @@ export class DatabaseFile {
       if (known !== undefined && now !== known) return `its file ${path} was replaced by another`;
     }
     const { size } = statSync(this.#path);
-    this.#isEmptied = this.#isBegun && size === 0;
-    this.#isBegun ||= size > 0;
+    this.#isEmptied = this.#hasContent && size === 0;
+    this.#hasContent ||= size > 0;
     if (this.#isEmptied) return `its file ${this.#path} was emptied by another program`;
-    if (!this.#isLogCut && (await this.#findsLogCut())) {
-      this.#isLogCut = true;
-      await this.#onCut().catch(() => undefined);
+    if (!this.#isLogTruncated && (await this.#findsTruncatedLog())) {
+      this.#isLogTruncated = true;
+      await this.#onTruncated().catch(() => undefined);
     }
-    return this.#isLogCut ? `its log ${this.#log} was cut short by another program, and what it held is lost` : null;
+    return this.#isLogTruncated
+      ? `its log ${this.#log} was truncated by another program, and its content is lost`
+      : null;
   }
 
   /** Call after each commit: what it added to the log must still be there at the next check. Never throws. */
@@ -100,21 +104,20 @@ export class DatabaseFile {
       const now = logState(this.#log);
       if (LOG_HEADER.test(now.header)) this.#lastLog = now;
     } catch {
-      // The commit stands even if the file can't be checked. The next check says what is wrong.
+      // The commit stands even if the file can't be checked. The next check reports it.
     }
   }
 
   /**
-   * What SQLite itself does to a log: it restarts it with a new header, shortens a long one only after that, and
-   * empties one once it no longer needs the content. A log without a header, as after a power cut, does not count as a
-   * log.
+   * Tells truncation from SQLite's own changes: SQLite restarts a log with a new header, shortens a long one only after
+   * that, and empties one whose content it no longer needs. A log without a header, as after a power loss, does not count.
    */
-  async #findsLogCut(): Promise<boolean> {
+  async #findsTruncatedLog(): Promise<boolean> {
     const last = this.#lastLog;
     const now = logState(this.#log);
     if (now.bytes === 0) {
-      if (!this.#known.has(this.#log) || !(await this.#knowsFrames())) return false;
-      // what was written since the check says nothing
+      if (!this.#known.has(this.#log) || !(await this.#hasLogFrames())) return false;
+      // Something may have been written since the check.
       return logState(this.#log).bytes === 0;
     }
     if (!LOG_HEADER.test(now.header)) return last.header !== '';
@@ -123,11 +126,11 @@ export class DatabaseFile {
   }
 }
 
-/** A longer log is cut down to this: a few of the largest transactions, so that it seldom happens. */
+/** SQLite shortens a longer log to this size: a few of the largest transactions, so that it seldom happens. */
 export const MAX_IDLE_LOG_BYTES = 32 * 1024 * 1024;
 
 interface LogState {
-  /** In hexadecimal; empty if the log is empty or missing. */
+  /** Hexadecimal; empty for an empty or missing log. */
   header: string;
   bytes: number;
 }
@@ -136,9 +139,7 @@ interface LogState {
 const LOG_HEADER_BYTES = 32;
 const LOG_HEADER = /^377f068[23][0-9a-f]{56}$/;
 
-/**
- * Both at one moment. Closing this file drops no lock: SQLite holds locks on the other two files, but not on this one.
- */
+/** Reads header and size consistently. Closing this file drops no lock: SQLite has none on the log. */
 function logState(path: string): LogState {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return { header: '', bytes: 0 };
   const file = openSync(path, 'r');
@@ -162,4 +163,132 @@ function headerOf(file: number): string {
 function identityOf(path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev} ${found.ino}`;
+}
+
+/**
+ * SQLite keeps the newest commits in a log beside the database (`-wal`), and applies any log it finds at the next start. If
+ * the file was replaced by a backup meanwhile, that corrupts the backup. So a note records which files belong together, and
+ * a log left behind by another database is set aside before opening.
+ *
+ * Ordering: the note is written before the first commit, so an outdated note never describes a log with commits.
+ * Failure: nothing is deleted. If the note does not apply (none yet, a copied or remounted folder, a file system that
+ * renumbers files), the log counts as the database's own, as for SQLite. A backup copied into the same file (`cp`) can't be
+ * distinguished from the original.
+ *
+ * @see https://sqlite.org/howtocorrupt.html 1.4
+ */
+interface Note {
+  folder: Identity;
+  database: Identity;
+  /** Null if there was none. */
+  log: Identity | null;
+  /** Another program truncated the log: the rest is older than what the database has taken from it. */
+  isLogCut: boolean;
+}
+
+const STALE_DRAFT_MS = 60_000;
+
+/** Identifies a file across restarts. Name, content and device number may change. */
+interface Identity {
+  inode: string;
+  bornAt: string;
+}
+
+/** Sets aside a log that does not belong to the database, and logs that. Call before opening. */
+export async function setAsideForeignLog(path: string): Promise<void> {
+  // In this order: a log has no content before the database has its first page.
+  const log = await statIfPresent(`${path}-wal`);
+  if (log === null || log.size === 0n) return;
+  const database = await statIfPresent(path);
+  const reason = database === null || database.size === 0n ? 'gone' : await reasonOf(path, database, log);
+  if (reason === null) return;
+  const mark = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const aside = `${path}-wal-set-aside-${mark}`;
+  await rename(`${path}-wal`, aside);
+  await rename(`${path}-shm`, `${path}-shm-set-aside-${mark}`).catch(ignoreMissing);
+  serverLog('warn', `${REASONS[reason](path)} and was set aside as ${aside}. ${NEXT_STEP}`);
+}
+
+/** Records that the present files belong together. Call before writing to them. */
+export async function noteFiles(path: string, isLogCut = false): Promise<void> {
+  const [folder, database, log] = await Promise.all([
+    statIfPresent(dirname(path)),
+    statIfPresent(path),
+    statIfPresent(`${path}-wal`),
+  ]);
+  if (folder === null || database === null) return;
+  const identified = { folder: fileIdentity(folder), database: fileIdentity(database), log: log && fileIdentity(log) };
+  const text = `${JSON.stringify({ ...identified, isLogCut } satisfies Note)}\n`;
+  const name = noteOf(path);
+  if ((await readFile(name, 'utf8').catch(() => null)) === text) return;
+  // Atomic: writes a draft, then renames it.
+  await removeStaleDrafts(name);
+  const draft = `${name}.${randomUUID()}`;
+  try {
+    await writeFile(draft, text, { mode: 0o600 });
+    await rename(draft, name);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Removes drafts of a writer that was killed. */
+async function removeStaleDrafts(note: string): Promise<void> {
+  for (const name of await readdir(dirname(note))) {
+    if (!name.startsWith(`${basename(note)}.`)) continue;
+    const draft = join(dirname(note), name);
+    const found = await stat(draft).catch(() => null);
+    if (found !== null && Date.now() - found.mtimeMs > STALE_DRAFT_MS) await rm(draft, { force: true });
+  }
+}
+
+type Reason = 'gone' | 'replaced' | 'cut';
+
+const REASONS: Record<Reason, (path: string) => string> = {
+  gone: (path) => `${path} is missing; its log ${path}-wal would be deleted`,
+  replaced: (path) => `${path} was replaced; the log ${path}-wal belongs to the previous file, would corrupt this one,`,
+  cut: (path) => `the log ${path}-wal was truncated by another program, would corrupt the database`,
+};
+
+const NEXT_STEP =
+  'It holds the last commits that are not in the previous file yet. Remove it once you are sure that nothing is missing.';
+
+async function reasonOf(path: string, database: BigIntStats, log: BigIntStats): Promise<Reason | null> {
+  const [note, folder] = await Promise.all([readNote(path), statIfPresent(dirname(path))]);
+  if (note?.log == null || folder === null) return null;
+  if (!isSame(note.folder, folder) || !isSame(note.log, log)) return null;
+  if (!isSame(note.database, database)) return 'replaced';
+  return note.isLogCut ? 'cut' : null;
+}
+
+const noteOf = (path: string) => `${path}-opened`;
+
+async function readNote(path: string): Promise<Note | null> {
+  try {
+    const { folder, database, log, isLogCut } = JSON.parse(await readFile(noteOf(path), 'utf8')) as Partial<Note>;
+    return folder && database ? { folder, database, log: log ?? null, isLogCut: isLogCut === true } : null;
+  } catch {
+    return null;
+  }
+}
+
+function fileIdentity({ ino, birthtimeNs }: BigIntStats): Identity {
+  return { inode: String(ino), bornAt: String(birthtimeNs) };
+}
+
+/** An inode may be reused, so the birth time counts, too, if the system knows it. */
+function isSame(known: Identity, found: BigIntStats): boolean {
+  const { inode, bornAt } = fileIdentity(found);
+  const isBirthKnown = found.birthtimeNs !== found.ctimeNs;
+  return inode === known.inode && (bornAt === known.bornAt || !isBirthKnown);
+}
+
+async function statIfPresent(path: string): Promise<BigIntStats | null> {
+  return stat(path, { bigint: true }).catch(ignoreMissing);
+}
+
+function ignoreMissing(error: { code?: string }): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
 }

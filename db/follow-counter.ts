@@ -1,18 +1,18 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { pauseIdly } from './next-turn';
+import { pauseUnref } from './yield-to-loop';
 
 /**
- * Hears of what other processes commit to a libSQL server: by its feed of changes where it has one, and by a look at the
- * counter, four times a second, where it has none.
+ * Detects commits of other processes to a libSQL server: through its change feed if it has one, otherwise by polling the
+ * counter four times a second.
  *
- * Ordering: a call says that the counter may have moved; whoever is called reads how far.
- * Failure: a feed that ends is opened again, and so is one that tells nothing while the counter moves. Meanwhile, and beside
- * it, the counter is looked at.
+ * Ordering: a call means that the counter may have moved. The callee reads how far.
+ * Failure: a feed that ends, or stays silent while the counter moves, is reopened. The counter is also polled meanwhile, and
+ * beside an open feed.
  *
  * @see https://github.com/tursodatabase/libsql/blob/main/docs/HTTP_V2_SPEC.md and sqld's `GET /beta/listen`
  */
 export interface FollowedServer {
-  /** Where the feed is. */
+  /** URL of the feed. */
   listenUrl: string;
   authToken: string | undefined;
   /** Reads the counter. */
@@ -20,58 +20,58 @@ export interface FollowedServer {
 }
 
 const POLL_MS = 250;
-/** Beside a feed that is open. */
+/** Beside an open feed. */
 const SELDOM_MS = 1_000;
 const OPEN_AGAIN_MS = 1_000;
-/** A move that the feed will tell in a moment may be seen before. */
+/** Silent moves after which the feed counts as dead. Polling may see a few moves first. */
 const DEAD_AT = 3;
 
-/** @returns the way to stop */
+/** @returns how to stop following */
 export function followCounter(
   { listenUrl, authToken, counter }: FollowedServer,
   onMove: () => void,
   { pollMs = POLL_MS, seldomMs = SELDOM_MS, openAgainMs = OPEN_AGAIN_MS } = {},
 ): () => void {
-  const over = new AbortController();
-  const { signal } = over;
+  const stop = new AbortController();
+  const { signal } = stop;
   let isFed = false;
-  /** Moves that the counter has made while the feed, which is open, told none. */
+  /** Moves of the counter that the open feed did not report. */
   let missed = 0;
   let feed = new AbortController();
   void listen();
-  void look();
-  return () => over.abort();
+  void poll();
+  return () => stop.abort();
 
   async function listen(): Promise<void> {
     const headers: Record<string, string> = authToken === undefined ? {} : { authorization: `Bearer ${authToken}` };
     while (!signal.aborted) {
       try {
         feed = new AbortController();
-        const answer = await fetch(listenUrl, { headers, signal: AbortSignal.any([signal, feed.signal]) });
-        const isFeed = answer.ok && answer.headers.get('content-type')?.startsWith('text/event-stream') === true;
-        if (!isFeed || answer.body === null) {
-          await answer.body?.cancel();
-          // a server without one says so for good; one that is not well may have one later
-          if (answer.status < 500) return;
+        const response = await fetch(listenUrl, { headers, signal: AbortSignal.any([signal, feed.signal]) });
+        const isFeed = response.ok && response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+        if (!isFeed || response.body === null) {
+          await response.body?.cancel();
+          // A server without a feed refuses for good. A failing one may have a feed later.
+          if (response.status < 500) return;
         } else {
           isFed = true;
-          // what came before it was open
+          // Covers commits from before the feed was open.
           onMove();
-          for await (const _ of answer.body) {
+          for await (const _ of response.body) {
             missed = 0;
             if (!signal.aborted) onMove();
           }
         }
       } catch {
-        // it is opened again
+        // Reopened below.
       }
       isFed = false;
       missed = 0;
-      await pauseIdly(openAgainMs);
+      await pauseUnref(openAgainMs);
     }
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     let known: number | null = null;
     while (!signal.aborted) {
       const newest: number | null = await counter().catch(() => null);
@@ -81,46 +81,46 @@ export function followCounter(
         if (isFed) missed += 1;
         if (missed === DEAD_AT) feed.abort();
       }
-      await pauseIdly(isFed ? seldomMs : pollMs);
+      await pauseUnref(isFed ? seldomMs : pollMs);
     }
   }
 }
 
 /**
- * One follower for all who want to hear, for as long as there are any.
+ * Shares one follower among all listeners, while there are any.
  *
- * Ordering: who joins is called once for what came before, whether or not it was told to the others.
+ * Ordering: a new listener is called once for earlier commits, even if the others have been called for them.
  *
- * @param start begins to follow, and calls back soon after. @returns how to stop that
+ * @param start starts a follower that calls back soon. @returns how to stop it
  */
 export function shareFollower(start: (onMove: () => void) => () => void): (onMove: () => void) => () => void {
-  const joined = new Set<() => void>();
+  const listeners = new Set<() => void>();
   let stop: (() => void) | null = null;
   return (onMove) => {
-    // two who give the same function are two
-    const tell = () => {
+    // A new function per listener, so that the same callback can be registered twice.
+    const notify = () => {
       try {
         onMove();
       } catch (error) {
         serverLog('error', 'a listener of the counter failed', { error });
       }
     };
-    joined.add(tell);
-    const tellAll = () => {
-      for (const each of joined) each();
+    listeners.add(notify);
+    const notifyAll = () => {
+      for (const each of listeners) each();
     };
-    if (stop === null) stop = start(tellAll);
-    else queueMicrotask(() => joined.has(tell) && tell());
+    if (stop === null) stop = start(notifyAll);
+    else queueMicrotask(() => listeners.has(notify) && notify());
     return () => {
-      joined.delete(tell);
-      if (joined.size > 0) return;
+      listeners.delete(notify);
+      if (listeners.size > 0) return;
       stop?.();
       stop = null;
     };
   };
 }
 
-/** Where a server has its feed of the counter, if it has one. @param url as HTTP has it */
+/** URL of a server's change feed, if it has one. @param url `http:` or `https:` */
 export function listenUrlOf(url: string): string {
   const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/$/, '')}/beta/listen`;

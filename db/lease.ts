@@ -1,39 +1,40 @@
+import { AppError } from '@interlude/protocol/errors';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { databaseErrorCode } from './database-error';
 import type { BatchServer } from './optimistic-transaction';
 
 /**
- * Who of several instances on one libSQL server does a piece of work: whoever holds its lease, and renews it in time.
+ * Decides which of several instances on a libSQL server does a piece of work: the one that holds the lease and renews it.
  *
- * Ordering: none. What the work writes is guarded like all else; a lease only keeps two from doing it at once.
- * Failure: a holder that dies or freezes is followed by another when its term runs out. Terms are counted by the server's
- * clock, so those of the instances need not agree.
+ * Ordering: none. The work's writes are guarded like all others; a lease only avoids doing it twice at once.
+ * Failure: when a holder dies or freezes, another takes over at the end of its term. The server's clock counts terms, so
+ * the instances' clocks need not agree.
  */
 const TERM_MS = 5_000;
 /** Renewed when less than this is left. */
 const RENEW_BELOW_MS = 3_000;
 
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
-const LOOK = `SELECT holder, until - ${NOW} AS left_ms FROM leases WHERE work = ?`;
+const READ = `SELECT holder, until - ${NOW} AS left_ms FROM leases WHERE work = ?`;
 const TAKE = `INSERT INTO leases (work, holder, until) VALUES (?1, ?2, ${NOW} + ${TERM_MS})
   ON CONFLICT (work) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE holder = excluded.holder OR until <= ${NOW} RETURNING holder`;
 
-/** Who holds what nobody does. Then `until` says when what was done last began. */
+/** A released lease has no holder, and `until` is when its last run started. */
 const NOBODY = '';
 const LET_GO = `UPDATE leases SET holder = '${NOBODY}', until = ${NOW} - ?3 WHERE work = ?1 AND holder = ?2`;
 const DONE = `SELECT ${NOW} - until AS begun_ms FROM leases WHERE work = ? AND holder = '${NOBODY}'`;
 
-/** Whose a piece of work is to do, of all that have the database open. */
 export interface Lease {
-  /** Whether it is for this one now. Takes the lease where it is free, and renews it. */
+  /** Takes the lease if it is free, or renews it. @returns whether this instance holds it */
   isHeld(): Promise<boolean>;
-  /** The work is done, and took so long: others need not wait for the end of the term. */
+  /** Releases the lease after the work, so that others need not wait for the end of the term. */
   letGo(tookMs: number): Promise<void>;
-  /** How long ago that began which was done last, in milliseconds; null while somebody is at it, or if nobody was. */
+  /** Milliseconds since the last completed run started; null if one is in progress or none has completed. */
   doneSinceMs(): Promise<number | null>;
 }
 
-/** Of those on one file, each does what it finds. */
+/** Every process on the same file does the work it finds. */
 export const NO_LEASE: Lease = { isHeld: async () => true, letGo: async () => {}, doneSinceMs: async () => null };
 
 export class ServerLease implements Lease {
@@ -48,9 +49,9 @@ export class ServerLease implements Lease {
 
   async isHeld(): Promise<boolean> {
     try {
-      return await this.#look();
+      return await this.#takeOrRenew();
     } catch (error) {
-      // somebody else is just taking it
+      // Another instance is taking it.
       if (/^SQLITE_(BUSY|LOCKED)/.test(databaseErrorCode(error) ?? '')) return false;
       throw error;
     }
@@ -66,13 +67,72 @@ export class ServerLease implements Lease {
     return row === undefined ? null : Number(row.begun_ms);
   }
 
-  async #look(): Promise<boolean> {
-    const [found] = await this.#server.batch([{ sql: LOOK, args: [this.#work] }], 'read');
+  async #takeOrRenew(): Promise<boolean> {
+    const [found] = await this.#server.batch([{ sql: READ, args: [this.#work] }], 'read');
     const row = found?.rows[0];
     const leftMs = Number(row?.left_ms ?? 0);
     const isOurs = row?.holder === this.#holder;
     if (leftMs > (isOurs ? RENEW_BELOW_MS : 0)) return isOurs;
     const [taken] = await this.#server.batch([{ sql: TAKE, args: [this.#work, this.#holder] }], 'write');
     return taken?.rows.length === 1;
+  }
+}
+
+/**
+ * Background work for one process at a time, each kind once at a time.
+ *
+ * Failure: logged once until something succeeds. The next run does what is left.
+ */
+export class LeasedWork {
+  readonly #lease: Lease;
+  readonly #failure: string;
+  readonly #onClosed: () => void;
+  readonly #busy = new Set<string>();
+  #isFailing = false;
+  #isClosed = false;
+
+  /**
+   * @param failure log message for a failed run
+   * @param onClosed called when the database turns out to be closed
+   */
+  constructor(options: { lease: Lease; failure: string; onClosed: () => void }) {
+    this.#lease = options.lease;
+    this.#failure = options.failure;
+    this.#onClosed = options.onClosed;
+  }
+
+  /**
+   * Starts the work in the background, unless the last run of that kind is still going.
+   *
+   * @param isDue whether there is anything to do
+   */
+  begin(kind: string, work: () => Promise<void>, isDue: () => Promise<boolean> = async () => true): void {
+    if (this.#busy.has(kind) || this.#isClosed) return;
+    this.#busy.add(kind);
+    isDue()
+      .then((due) => due && this.#lease.isHeld())
+      .then((isOurs) => (isOurs ? work() : undefined))
+      .then(() => {
+        this.#isFailing = false;
+      })
+      .catch((error) => this.#failed(error))
+      .finally(() => this.#busy.delete(kind));
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Starts nothing more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #failed(error: unknown): void {
+    if (databaseErrorCode(error) === 'CLIENT_CLOSED') this.#onClosed();
+    // The queue is full or closing. The senders of records have been informed.
+    else if (error instanceof AppError && error.code === 'unavailable') return;
+    else if (!this.#isFailing) serverLog('error', this.#failure, { error });
+    this.#isFailing = true;
   }
 }

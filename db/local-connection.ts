@@ -1,23 +1,22 @@
 import { type InArgs, type InStatement, type InValue, LibsqlError, type Row } from '@libsql/client';
 import LoopSqlite from 'libsql';
 import ThreadSqlite from 'libsql/promise';
-import { Pace } from './next-turn';
 import type { ResultRows } from './reader';
+import { Yielder } from './yield-to-loop';
 
 /**
- * Where SQLite works. On the `loop` a small statement takes microseconds, but everybody waits for a large one. On a
- * `thread` of libSQL a statement runs up to its first row, which for a write, a sort or an aggregate is all of the
- * work; further rows are read on the loop, a hundred at a time, with turns for others in between. The round trip to a
- * thread takes as long as several small statements, and on a busy loop the answer waits for its turn.
+ * Where SQLite runs. On the `loop` a small statement takes microseconds, but a large one blocks everything. On a libSQL
+ * `thread` a statement runs up to its first row, which for a write, sort or aggregate is all of the work. Further rows are
+ * read on the loop, a hundred at a time, yielding in between. The round trip to a thread takes as long as several small
+ * statements, and on a busy loop the result waits for its turn.
  */
 export type Place = 'loop' | 'thread';
 
 /**
- * One connection to a database file, for one user at a time. Statements stay prepared, because the same few dozen
- * repeat.
+ * A connection to a database file, for one user at a time. Statements stay prepared, since the same few dozen repeat.
  *
- * Failure: throws a LibsqlError with SQLite's code, as the client for servers does. A statement that failed may count
- * as under way until it is garbage-collected, and keep a snapshot open: see `isSound`.
+ * Failure: throws a LibsqlError with SQLite's code, like the client for servers. A failed statement may count as running
+ * until it is garbage-collected, and keep a snapshot open: see `isSound`.
  */
 export class LocalConnection {
   readonly #sqlite: Record<Place, Sqlite>;
@@ -25,18 +24,18 @@ export class LocalConnection {
   #isSound = true;
   #isClosed = false;
 
-  /** @param busyTimeoutMs how long SQLite itself waits for a lock of another process */
+  /** @param busyTimeoutMs how long SQLite itself waits for another process's lock */
   constructor(path: string, busyTimeoutMs: number) {
     const loop = open(path, busyTimeoutMs);
     loop.defaultSafeIntegers(true);
-    // libSQL has one class for the loop and one for threads; this makes both from one native connection
+    // libSQL has one class for the loop and one for threads. This makes both from one native connection.
     const thread = Object.create(ThreadSqlite.prototype, { db: { value: loop.db } });
     this.#sqlite = { loop, thread };
   }
 
   /**
-   * Runs SQL without arguments or results. Its statements are finalized before it returns. `BEGIN` needs that: one that
-   * stays prepared after it met a lock counts as running, and then no transaction of the connection can commit.
+   * Runs SQL without arguments or results, and finalizes its statements before returning. `BEGIN` needs that: if it stayed
+   * prepared after meeting a lock, it would count as running, and no transaction of the connection could commit.
    */
   async run(sql: string, place: Place): Promise<void> {
     try {
@@ -46,7 +45,7 @@ export class LocalConnection {
     }
   }
 
-  /** @throws RangeError for an integer that JavaScript can't hold */
+  /** @throws RangeError for an integer too large for JavaScript */
   async execute(statement: InStatement, place: Place): Promise<ResultRows> {
     const { sql, args = [] } = typeof statement === 'string' ? { sql: statement } : statement;
     const values = toArguments(args);
@@ -55,7 +54,7 @@ export class LocalConnection {
       const prepared = await this.#prepare(sql, values, place);
       const rows = place === 'loop' ? (prepared.all(values) as Row[]) : await drain(await prepared.iterate(values));
       for (const row of rows) checkIntegers(row);
-      // It keeps its last arguments until it gets new ones.
+      // A prepared statement keeps its last arguments in memory.
       if (sizeOf(values) <= MAX_KEPT_LENGTH) known.set(sql, { statement: prepared, argumentCount: countOf(values) });
       return { rows };
     } catch (error) {
@@ -64,7 +63,7 @@ export class LocalConnection {
     }
   }
 
-  /** Whether every statement so far has ended. If not, readers move to another connection. */
+  /** Every statement so far has ended. Otherwise readers move to another connection. */
   get isSound(): boolean {
     return this.#isSound;
   }
@@ -80,12 +79,12 @@ export class LocalConnection {
     this.#sqlite.loop.close();
   }
 
-  /** Forgets the statement: one that failed is not reset, so it must not be used again. */
+  /** Takes the statement out of the cache: one that fails is not reset, so it must not be reused. */
   async #prepare(sql: string, values: InArgs, place: Place): Promise<SqliteStatement> {
     const known = this.#prepared[place];
     const found = known.get(sql);
     known.delete(sql);
-    // with fewer arguments it would keep the rest of the previous ones
+    // With fewer arguments it would keep some of the previous ones.
     if (found?.argumentCount === countOf(values)) return found.statement;
     const [leastRecentlyUsed] = known.keys();
     if (known.size >= MAX_PREPARED && leastRecentlyUsed !== undefined) known.delete(leastRecentlyUsed);
@@ -93,12 +92,12 @@ export class LocalConnection {
   }
 }
 
-/** More than the code has, apart from those built from a reader's filters. */
+/** More statements than the code has, apart from those built from a reader's filters. */
 const MAX_PREPARED = 128;
-/** A statement whose text arguments are longer together, in UTF-16 units, is prepared each time. */
+/** A statement with longer text arguments, in UTF-16 units, is not kept. */
 const MAX_KEPT_LENGTH = 64 * 1024;
 
-// A statement under way keeps a thread. libSQL reads this when it starts them, at the first statement of the process.
+// A running statement occupies a thread. libSQL reads this at the first statement of the process.
 process.env.TOKIO_WORKER_THREADS ||= '16';
 
 interface Prepared {
@@ -106,7 +105,7 @@ interface Prepared {
   argumentCount: number;
 }
 
-/** The used part of libSQL's two classes, whose own types are `any`. The one for threads answers with promises. */
+/** The used part of libSQL's classes, which are typed as `any`. The one for threads returns promises. */
 interface Sqlite {
   readonly db: unknown;
   readonly inTransaction: boolean;
@@ -125,18 +124,18 @@ function open(path: string, busyTimeoutMs: number): Sqlite {
   try {
     return new LoopSqlite(path, { timeout: busyTimeoutMs }) as unknown as Sqlite;
   } catch (error) {
-    // libSQL has no code for it
+    // libSQL has no code for this.
     throw new LibsqlError('The file can not be opened', 'SQLITE_CANTOPEN', undefined, undefined, error as Error);
   }
 }
 
 async function drain(steps: Iterable<Row>): Promise<Row[]> {
   const rows: Row[] = [];
-  await new Pace().each(steps, (row) => void rows.push(row));
+  await new Yielder().each(steps, (row) => void rows.push(row));
   return rows;
 }
 
-/** Integers come as bigints, which only a few of them need to be. */
+/** Integers arrive as bigints. Only a few need to stay that way. */
 function checkIntegers(row: Row): void {
   for (const name in row) {
     const value = row[name];
@@ -152,7 +151,7 @@ function toArguments(args: InArgs): InArgs {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, toArgument(value)]));
 }
 
-/** libSQL ends the process at a boolean. */
+/** A boolean would crash libSQL. */
 function toArgument(value: InValue): InValue {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`${value} is no value for a database`);
@@ -168,10 +167,7 @@ function sizeOf(args: InArgs): number {
   return Object.values(args).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 }
 
-/**
- * libSQL's error has an extended code, or a code of libSQL's own if it does not know that. Callers get the plain code
- * of either.
- */
+/** libSQL reports SQLite's extended code, or a code of its own. Callers get the plain code. */
 function withPlainCode(error: unknown): unknown {
   const { code, rawCode, message } = error as { code?: unknown; rawCode?: unknown; message: string };
   if (typeof code !== 'string' || typeof rawCode !== 'number') return error;
@@ -179,7 +175,7 @@ function withPlainCode(error: unknown): unknown {
   return new LibsqlError(message, plain ? `SQLITE_${plain}` : code, code, rawCode, error as Error);
 }
 
-/** By their numbers; 0 is no error. @see https://sqlite.org/rescode.html */
+/** Indexed by number; 0 is no error. @see https://sqlite.org/rescode.html */
 const PLAIN_CODES = (
   ' ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL ' +
   'EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'

@@ -1,17 +1,17 @@
 import { type InStatement, LibsqlError } from '@libsql/client';
 import type { LocalConnection, Place } from './local-connection';
-import { Pace } from './next-turn';
-import { inOrder, type Reader, type ResultRows, type Snapshot } from './reader';
+import { type Reader, type ResultRows, runInOrder, type Snapshot } from './reader';
+import { Yielder } from './yield-to-loop';
 
-/** Reads that may be under way; further ones wait. Far fewer of them are heavy: see ReadQueue. */
+/** Most reads at once; further ones wait. Far fewer are heavy: see ReadQueue. */
 const MAX_CONNECTIONS = 8;
 
 /**
- * A database file to read from, over connections that are opened on first use. Several statements of one
- * moment are a transaction; others get their turns between them.
+ * Reads from a database file, over connections that are opened on first use. A batch runs in a transaction, yielding to the
+ * event loop between its statements.
  *
- * Ordering: readers get their connections in the order in which they asked.
- * Failure: a connection at which a read failed is not used again: the next read opens another.
+ * Ordering: readers get connections in the order they asked.
+ * Failure: a connection with a failed read is closed, and the next read opens another.
  */
 export class LocalReader implements Reader {
   readonly #open: () => LocalConnection;
@@ -21,7 +21,6 @@ export class LocalReader implements Reader {
   #count = 0;
   #isClosed = false;
 
-  /** @param open opens a connection */
   constructor(open: () => LocalConnection, place: Place) {
     this.#open = open;
     this.#place = place;
@@ -50,7 +49,7 @@ export class LocalReader implements Reader {
     try {
       await connection.run('BEGIN', 'loop');
     } catch (error) {
-      this.#giveUp(connection);
+      this.#discard(connection);
       throw error;
     }
     let ended: Promise<void> | null = null;
@@ -58,22 +57,22 @@ export class LocalReader implements Reader {
       ended ??= this.#endSnapshot(connection);
       return ended;
     };
-    const pace = new Pace();
+    const yielder = new Yielder();
     const execute: Snapshot['execute'] = async (statement) => {
       const answer = await connection.execute(statement, this.#place);
-      // a thread's answer comes in a turn of its own
-      if (this.#place === 'loop') await pace.rest();
+      // A thread's result arrives in a turn of its own.
+      if (this.#place === 'loop') await yielder.rest();
       return answer;
     };
     return {
       execute,
-      batch: (statements) => inOrder(statements, execute),
+      batch: (statements) => runInOrder(statements, execute),
       end,
       close: () => void end(),
     };
   }
 
-  /** What is under way is finished; nothing more is taken. */
+  /** Finishes running reads, and refuses new ones. */
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#idle.splice(0)) connection.close();
@@ -85,7 +84,7 @@ export class LocalReader implements Reader {
       if (connection.isInTransaction) await connection.run('ROLLBACK', 'loop');
       this.#giveBack(connection);
     } catch {
-      this.#giveUp(connection);
+      this.#discard(connection);
     }
   }
 
@@ -107,16 +106,16 @@ export class LocalReader implements Reader {
 
   #giveBack(connection: LocalConnection): void {
     if (!connection.isSound) {
-      this.#giveUp(connection);
+      this.#discard(connection);
       return;
     }
     const next = this.#waiting.shift();
     if (next !== undefined) next.resolve(connection);
-    else if (this.#isClosed) this.#giveUp(connection);
+    else if (this.#isClosed) this.#discard(connection);
     else this.#idle.push(connection);
   }
 
-  #giveUp(connection: LocalConnection): void {
+  #discard(connection: LocalConnection): void {
     connection.close();
     this.#count -= 1;
     this.#openForNext();

@@ -1,7 +1,8 @@
+import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { positionFromNumber } from '@interlude/protocol/position';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { logLines } from './schema';
+import { logChunks, logLines } from './schema';
 import { shapeOf } from './table-rows';
 
 const LINE = shapeOf(logLines, 'position', 'line', 'occurredAt', 'level', 'component', 'message', 'redacted', 'marker');
@@ -16,4 +17,26 @@ export function logLineFromRow(row: Row): LogLine {
     ...(redacted > 0 ? { redacted } : {}),
     ...(marker === null ? {} : { marker }),
   };
+}
+
+/**
+ * A chunk indexes a range of an agent's lines: it shows whether a line in the range may match, never that one does.
+ *
+ * Ordering: a chunk's id combines the agent's number with that of its first line, so that an agent's chunks are adjacent
+ * and in line order.
+ */
+export const LOG_CHUNK = shapeOf(logChunks, 'id', 'firstPosition', 'lastPosition');
+export type LogChunk = ReturnType<typeof LOG_CHUNK.read>;
+
+/** More lines than any agent writes. The largest safe integer, 2^53, leaves room for a million agents. */
+const LINES_OF_AN_AGENT = 2 ** 33;
+
+/** @param agentNumber from 1 */
+export function chunkId(agentNumber: number, line: number): number {
+  return agentNumber * LINES_OF_AN_AGENT + line;
+}
+
+/** One bit per level. */
+export function levelBits(levels: readonly LogLevel[]): number {
+  return levels.reduce((bits, level) => bits | (1 << LOG_LEVELS.indexOf(level)), 0);
 }

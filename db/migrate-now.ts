@@ -1,9 +1,8 @@
-import { databaseOptions, openDatabase } from './client';
-import { checkContext, contextKind } from './context-kind';
+import { checkContext, contextKind, databaseOptions, openDatabase } from './client';
 
 /**
- * `npm run db:migrate`: brings the database that the environment names up to date and exits. `npm start` does the same
- * by itself; this is for hosts that only build and never start, and for a libSQL server that several of them share.
+ * `npm run db:migrate`: migrates the database that the environment names. `npm start` does so by itself; this is for
+ * platforms that only build, and for a libSQL server shared by several instances.
  */
 try {
   checkContext(process.env, contextKind(process.env));

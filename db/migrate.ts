@@ -3,10 +3,10 @@ import type { Reader } from './reader';
 import type { Writes } from './writes';
 
 /**
- * Brings a database to this version's schema. Keeps the table drizzle-kit knows, so that its tools go on working.
+ * Migrates a database to this version's schema. Uses drizzle-kit's table, so that its tools keep working.
  *
- * Ordering: migrations run in the journal's order, each with its bookkeeping row, all in one transaction.
- * Failure: two processes may start at once; the second waits for the first's transaction and then finds nothing to do.
+ * Ordering: migrations run in the journal's order, each with its ledger row, all in one transaction.
+ * Failure: of two processes that start at once, the second waits for the first's transaction and finds nothing to do.
  */
 const CREATE_LEDGER =
   'CREATE TABLE IF NOT EXISTS __drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)';
@@ -14,15 +14,15 @@ const CREATE_LEDGER =
 const NEWEST = 'SELECT max(created_at) AS newest FROM __drizzle_migrations';
 
 /**
- * `ahead`: a newer version has migrated it, and says that this one may go on using it: old and new instances run side by
- * side while they are replaced. `newer`: it says that this one may not. `foreign`: made before these migrations began, so
- * none of them can lead from there. `unfinished`: something that was being copied into it never came to its end.
+ * `ahead`: a newer version migrated the database and allows this one to use it, so that instances can be replaced one by
+ * one. `newer`: a newer version does not allow it. `foreign`: older than the first of these migrations. `unfinished`: a
+ * copy into the database was not completed.
  */
 export type SchemaState = 'current' | 'behind' | 'ahead' | 'newer' | 'foreign' | 'unfinished';
 
 /**
- * How the hash of the ledger's newest row begins while a copy is under way. Its time is later than that of any migration,
- * and there is no row in `compatibility`: versions that don't know of this refuse the database as `newer`.
+ * Start of the newest ledger row's hash while a copy is in progress. The row's time is later than any migration, and
+ * `compatibility` has no row: versions that don't know this refuse the database as `newer`.
  */
 export const UNFINISHED = 'unfinished copy';
 
@@ -30,7 +30,7 @@ const times = journal.entries.map((entry) => entry.when);
 /** The time of the newest migration that this version knows. */
 export const NEWEST_MIGRATION = Math.max(...times);
 
-/** Where the database's schema stands beside this version's. */
+/** Compares the database's schema with this version's. */
 export async function schemaState(reader: Pick<Reader, 'execute'>): Promise<SchemaState> {
   const ledger = await reader.execute("SELECT 1 FROM sqlite_master WHERE name = '__drizzle_migrations'");
   if (ledger.rows.length === 0) return 'behind';
@@ -51,10 +51,7 @@ async function isUnfinished(reader: Pick<Reader, 'execute'>): Promise<boolean> {
   return rows.length > 0;
 }
 
-/**
- * The newest migration that a version must know to use the database. A migration that leaves tables and columns as they are
- * and only adds to them leaves this as it is, too; any other sets it to itself.
- */
+/** The newest migration that a version must know to use the database. Migrations that only add tables or columns keep it. */
 async function oldestWriter(reader: Pick<Reader, 'execute'>): Promise<number> {
   const table = await reader.execute("SELECT 1 FROM sqlite_master WHERE name = 'compatibility'");
   if (table.rows.length === 0) return Number.POSITIVE_INFINITY;
@@ -63,7 +60,7 @@ async function oldestWriter(reader: Pick<Reader, 'execute'>): Promise<number> {
 }
 
 /**
- * @param readMigration gives the SQL of one migration file by its tag
+ * @param readMigration returns the SQL of a migration by its tag
  * @returns how many migrations ran
  */
 export async function migrate(writes: Writes, readMigration: (tag: string) => Promise<string>): Promise<number> {

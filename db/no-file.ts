@@ -1,16 +1,16 @@
 import { AppError } from '@interlude/protocol/errors';
-import type { Opened } from './opened';
+import type { Driver } from './driver';
 
-/** What stands in the place of `open-file.ts` where there are no files. */
+/** Replaces `open-file.ts` on platforms without a file system. */
 
 function noFiles(): AppError {
   return new AppError(
     'unavailable',
-    'There are no files here. Set INTERLUDE_DATABASE_URL to a libSQL server, such as libsql://<host>.',
+    'This platform has no file system. Set INTERLUDE_DATABASE_URL to a libSQL server, for example libsql://<host>.',
   );
 }
 
-export async function openFile(_name: string): Promise<Opened> {
+export async function openFile(_name: string): Promise<Driver> {
   throw noFiles();
 }
 

@@ -2,31 +2,30 @@ import { constants } from 'node:fs';
 import { access, mkdir, open, readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { AppError } from '@interlude/protocol/errors';
+import { type InStatement, LibsqlError } from '@libsql/client';
 import type { Damage } from './damage';
-import { DatabaseFile, MAX_IDLE_LOG_BYTES } from './database-file';
+import { retryWhileBusy } from './database-error';
+import { DatabaseFile, MAX_IDLE_LOG_BYTES, noteFiles, setAsideForeignLog } from './database-file';
+import type { Driver } from './driver';
 import { NO_LEASE } from './lease';
-import { noteFiles, setAsideForeignLog } from './left-behind-log';
-import { LocalConnection } from './local-connection';
+import { LocalConnection, type Place } from './local-connection';
 import { LocalReader } from './local-reader';
-import { localWriter } from './local-writer';
-import { isWhole, knowsFrames } from './look-through';
 import { NEWEST_MIGRATION } from './migrate';
-import type { Opened } from './opened';
-import { retryWhileBusy } from './retry-while-busy';
-import { WriteQueue } from './write-queue';
+import { type Reader, runInOrder } from './reader';
+import { type TransactionSource, WriteQueue } from './write-queue';
+import type { WriteTransaction } from './writes';
+import { unref, Yielder } from './yield-to-loop';
 
-/**
- * Databases that are files of this machine. Where there are none, `no-file.ts` stands in its place: see `imports` in
- * package.json.
- */
+/** Databases in local files. On platforms without a file system, `no-file.ts` replaces this: see `imports` in package.json. */
 
-/** Tells a lock from a fault at once; the write queue does the waiting, without holding up the event loop. */
+/** Short, to report a lock at once. The write queue waits without blocking the event loop. */
 const LOCK_TIMEOUT_MS = 20;
 const OPEN_TIMEOUT_MS = 10_000;
 
-export async function openFile(name: string): Promise<Opened> {
-  await makeFolder(dirname(name));
-  // for a link, SQLite keeps the log beside its target; a path that does not exist yet is no link
+export async function openFile(name: string): Promise<Driver> {
+  await mkdir(dirname(name), { recursive: true, mode: 0o700 });
+  // SQLite keeps the log of a linked file beside the target. A missing path is no link.
   const path = await realpath(name).catch(() => name);
   await setAsideForeignLog(path);
   await touch(path);
@@ -38,14 +37,14 @@ export async function openFile(name: string): Promise<Opened> {
   };
   const reader = new LocalReader(open, 'thread');
   const tail = new LocalReader(open, 'loop');
-  // One connection that only the queue uses, so that its settings hold for every write.
+  // Used by the queue alone, so that its settings hold for every write.
   let connection = open();
   const close = () => {
     for (const each of [connection, reader, tail]) each.close();
   };
   try {
     await retryWhileBusy(async () => {
-      // A statement that met a lock keeps its view of the file, in which nothing can be written later.
+      // A statement that met a lock keeps its snapshot, in which nothing can be written later.
       if (!connection.isSound) {
         connection.close();
         connection = open();
@@ -59,7 +58,7 @@ export async function openFile(name: string): Promise<Opened> {
   }
   const opened = new DatabaseFile(
     path,
-    () => knowsFrames(reader),
+    () => hasLogFrames(reader),
     () => noteFiles(path, true),
     name,
   );
@@ -77,7 +76,7 @@ export async function openFile(name: string): Promise<Opened> {
     file,
     path,
     checkpoint,
-    isWhole: () => isWhole(open, opened),
+    isIntact: () => isIntact(open, opened),
     settle: async () => {
       await Promise.all([opened.changed(), noteFiles(path)]);
     },
@@ -85,21 +84,16 @@ export async function openFile(name: string): Promise<Opened> {
   };
 }
 
-/** Nothing tells a process of another one's commits to a file. */
+/** Nothing reports another process's commits to a file. */
 function atIntervals(onMove: () => void, pollMs: number): () => void {
   const poll = setInterval(onMove, pollMs);
-  if (typeof poll === 'object') poll.unref?.();
+  unref(poll);
   return () => clearInterval(poll);
 }
 
-async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
-}
-
 /**
- * Creates the file, readable by its owner only, as are the ones SQLite puts beside it. A file that exists is not
- * opened: closing it again would drop every lock that SQLite holds on it in this process, and the next program would
- * think itself alone.
+ * Creates the file, readable by its owner only, as SQLite does for the files beside it. An existing file is not opened:
+ * closing it would drop all of SQLite's locks on it in this process.
  *
  * @see https://sqlite.org/howtocorrupt.html 2.2
  */
@@ -108,12 +102,11 @@ async function touch(path: string): Promise<void> {
     await (await open(path, 'wx', 0o600)).close();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    if ((await stat(path)).isDirectory()) throw Object.assign(new Error('a folder stands there'), { code: 'EISDIR' });
+    if ((await stat(path)).isDirectory()) throw Object.assign(new Error('the path is a folder'), { code: 'EISDIR' });
     await access(path, constants.W_OK);
   }
 }
 
-/** By default, a file in `.interlude`. */
 export function defaultUrl(dataDir: string | undefined): string {
   return pathToFileURL(resolve(dataDir || '.interlude', 'interlude.db')).href;
 }
@@ -123,20 +116,112 @@ export function fileUrl(path: string): string {
   return path.startsWith('//') ? `file:${path}` : pathToFileURL(resolve(decodeURI(path))).href;
 }
 
-/** @throws TypeError for an address of no file */
+/** @throws TypeError for an invalid file URL */
 export function pathOf(url: string): string {
   return fileURLToPath(url);
 }
 
-/** The SQL of one migration. */
 export function readMigration(tag: string): Promise<string> {
   return readFile(join(process.cwd(), 'db', 'migrations', `${tag}.sql`), 'utf8');
 }
 
-/** Only a file that is made now: for any other this would wait for whoever writes to it, and change nothing. */
+/** Only for a new file. For an existing one this would wait for its writers, and change nothing. */
 async function setUp(connection: LocalConnection): Promise<void> {
   const { rows } = await connection.execute('PRAGMA page_count', 'loop');
-  // what is removed from it can be given back in small pieces
+  // Lets retention return pages in small steps.
   if (rows[0]?.page_count === 0) await connection.run('PRAGMA auto_vacuum = INCREMENTAL', 'thread');
   await connection.run('PRAGMA journal_mode = WAL', 'thread');
+}
+
+/** Copies the log into the file, as far as no reader prevents it. */
+const CHECKPOINT = 'PRAGMA wal_checkpoint(PASSIVE)';
+
+/** Time that the statements of a transaction may take on the event loop. The rest run on a thread. */
+const MAX_LOOP_MS = 10;
+
+/**
+ * Write transactions over the one writing connection. Most take a few milliseconds on the event loop, where a thread would
+ * only add overhead. Longer ones continue on a thread, and so does every commit, which waits for the disk.
+ *
+ * Failure: a deleted or replaced file, or one with a truncated log, accepts writes and loses all of them with the process.
+ * So no transaction is started then.
+ */
+export function localWriter(
+  connection: LocalConnection,
+  file: Pick<DatabaseFile, 'changed' | 'committed' | 'lacksOnlyItsLog'>,
+): TransactionSource {
+  return {
+    transaction: async () => {
+      let place: Place = 'loop';
+      if ((await file.changed()) !== null) {
+        // The deleted log is still open: copies acknowledged commits from it into the file.
+        if (file.lacksOnlyItsLog()) await connection.run(CHECKPOINT, 'thread').catch(() => undefined);
+        throw changedByOthers();
+      }
+      await connection.run('BEGIN IMMEDIATE', 'loop');
+      const yielder = new Yielder();
+      let onLoopMs = 0;
+      const execute: WriteTransaction['execute'] = async (statement) => {
+        const startedAt = performance.now();
+        const result = await connection.execute(statement, isSavepoint(statement) ? 'loop' : place);
+        // A thread's result arrives in a turn of its own.
+        if (place === 'loop') {
+          onLoopMs += performance.now() - startedAt;
+          await yielder.rest();
+        }
+        if (onLoopMs >= MAX_LOOP_MS) place = 'thread';
+        return result;
+      };
+      return {
+        execute,
+        batch: (statements) => runInOrder(statements, execute),
+        commit: async () => {
+          await connection.run('COMMIT', 'thread');
+          file.committed();
+        },
+        close: async () => {
+          // The transaction is over even if this fails.
+          if (connection.isInTransaction) await connection.run('ROLLBACK', 'thread').catch(() => undefined);
+        },
+      };
+    },
+  };
+}
+
+/** Takes microseconds, whatever lies between. */
+function isSavepoint(statement: InStatement): boolean {
+  return typeof statement === 'string' && /^(SAVEPOINT|RELEASE) /.test(statement);
+}
+
+/** Does not name the path to API clients. The server's own log does, when /readyz is called. */
+function changedByOthers(): AppError {
+  const message =
+    "A file of the database was deleted, replaced or truncated while it was open, or can't be checked, and nothing was stored. Put it back, or restart Interlude. Then send this again.";
+  return new AppError('unavailable', message, { headers: { 'retry-after': '5' } });
+}
+
+/**
+ * Checks on a new connection that the whole file is readable and consistent. Opening an emptied file would delete its log
+ * and find no error in the rest, so a file that others have changed is not opened.
+ */
+export async function isIntact(open: () => LocalConnection, file: Pick<DatabaseFile, 'changed'>): Promise<boolean> {
+  if ((await file.changed()) !== null) return false;
+  const connection = open();
+  try {
+    const { rows } = await connection.execute('PRAGMA quick_check(1)', 'thread');
+    return rows[0]?.quick_check === 'ok';
+  } finally {
+    connection.close();
+  }
+}
+
+/** For an empty log: SQLite believes it has content, so another program emptied it. */
+async function hasLogFrames(reader: Reader): Promise<boolean> {
+  try {
+    const { rows } = await reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
+    return Number(rows[0]?.log) > 0;
+  } catch (error) {
+    // Any other failure shows at the next check.
+    return error instanceof LibsqlError && error.extendedCode === 'SQLITE_IOERR_SHORT_READ';
+  }
 }

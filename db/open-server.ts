@@ -1,43 +1,40 @@
 import { type Client, createClient } from '@libsql/client';
 import type { DatabaseOptions } from './client';
-import { CommitTrain } from './commit-train';
+import { CommitBatcher, TransactionRequests } from './commit-batcher';
+import { retryWhileBusy } from './database-error';
+import type { Driver } from './driver';
 import { followCounter, listenUrlOf, shareFollower } from './follow-counter';
 import { ServerLease } from './lease';
-import { ANSWER_MS, limitedFetch, MAINTENANCE_MS } from './limited-fetch';
 import { NEWEST_MIGRATION } from './migrate';
-import type { Opened } from './opened';
 import type { BatchServer } from './optimistic-transaction';
 import { OptimisticWrites } from './optimistic-writes';
-import { retryWhileBusy } from './retry-while-busy';
-import { type ServerAddress, serverAddress } from './server-address';
-import { TransactionRequests } from './transaction-requests';
 import type { TransactionSource } from './write-queue';
 
-/** How long somebody may lock out all others: longer than a server lets a transaction wait for its next statement. */
+/** Longer than a server lets a transaction wait for its next statement. */
 const BUSY_MS = 10_000;
 
-/** A server as what writes to it needs it. */
+/** A server with the operations that writing needs. */
 export interface Connection {
   client: Client;
   server: BatchServer & TransactionSource;
   close(): void;
 }
 
-/** @param answerMs how long the server may take for an answer */
+/** @param answerMs timeout of a request */
 export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS): Connection {
   const client = createClient({ url, authToken, fetch: limitedFetch(answerMs) });
-  // What is written is answered in a few words, and so is what is read for it.
-  const plainly = limitedFetch(answerMs, 'identity');
-  const planning = createClient({ url, authToken, fetch: plainly });
-  const requests = new TransactionRequests(url, authToken, plainly);
-  const train = new CommitTrain(requests, { busyMs: BUSY_MS });
+  // Responses to writes, and to the reads that plan them, are small.
+  const plainFetch = limitedFetch(answerMs, 'identity');
+  const planning = createClient({ url, authToken, fetch: plainFetch });
+  const requests = new TransactionRequests(url, authToken, plainFetch);
+  const batcher = new CommitBatcher(requests, { busyMs: BUSY_MS });
   const server: BatchServer & TransactionSource = {
     transaction: (mode) => client.transaction(mode),
     batch: (statements, mode) =>
       mode === 'write'
-        ? train.run(statements, 'COMMIT')
+        ? batcher.run(statements, 'COMMIT')
         : retryWhileBusy(() => planning.batch(statements, mode), BUSY_MS),
-    trial: (statements) => train.run(statements, 'ROLLBACK'),
+    trial: (statements) => batcher.run(statements, 'ROLLBACK'),
   };
   const close = () => {
     client.close();
@@ -47,8 +44,8 @@ export function connect({ url, authToken }: ServerAddress, answerMs = ANSWER_MS)
   return { client, server, close };
 }
 
-/** A database at a libSQL server, over HTTP. */
-export async function openServer(options: DatabaseOptions): Promise<Opened> {
+/** Opens a database on a libSQL server, over HTTP. */
+export async function openServer(options: DatabaseOptions): Promise<Driver> {
   const { isAlone = false, migrates = false } = options;
   const address = serverAddress(options.url, options.authToken);
   const { url, authToken } = address;
@@ -64,8 +61,80 @@ export async function openServer(options: DatabaseOptions): Promise<Opened> {
     file: null,
     path: null,
     checkpoint: async () => {},
-    isWhole: null,
+    isIntact: null,
     settle: async () => {},
     close,
   };
+}
+
+interface ServerAddress {
+  /** `http:` or `https:`. */
+  url: string;
+  authToken: string | undefined;
+}
+
+/**
+ * Parses an address as libSQL's clients do: `libsql:`, `ws:` and `wss:` mean the same server as `http:` and `https:`, and
+ * `?authToken=` and `?tls=0` are settings. Other settings stay, for the client to refuse.
+ *
+ * @throws TypeError for an invalid address
+ */
+export function serverAddress(address: string, authToken: string | undefined): ServerAddress {
+  const url = new URL(address);
+  const { searchParams } = url;
+  const token = searchParams.get('authToken') ?? authToken;
+  const isPlain = url.protocol === 'libsql:' ? searchParams.get('tls') === '0' : /^(http|ws):$/.test(url.protocol);
+  if (/^[01]$/.test(searchParams.get('tls') ?? '')) searchParams.delete('tls');
+  searchParams.delete('authToken');
+  return { url: url.href.replace(/^(libsql|wss?):/, isPlain ? 'http:' : 'https:'), authToken: token };
+}
+
+/** Longer than a server lets a transaction last, and than any of our requests takes. */
+const ANSWER_MS = 10_000;
+/** For work on whole tables: migrations, copies, checks. */
+export const MAINTENANCE_MS = 15 * 60_000;
+
+/**
+ * `fetch` with a timeout, for a libSQL server. A connection can die silently, on a broken line or behind a gateway, and
+ * would hold up its request and all behind it for minutes.
+ *
+ * @param encoding of responses; compressing small ones costs more than it saves. Null leaves it to the peers
+ * @returns responses with a complete body. Invalid JSON fails as `fetch` does, since the outcome is unknown, too
+ * @throws TypeError as `fetch` does, with the code `ETIMEDOUT` in its cause
+ */
+function limitedFetch(
+  answerMs = ANSWER_MS,
+  encoding: 'identity' | null = null,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const signal = AbortSignal.timeout(answerMs);
+    if (encoding !== null) request.headers.set('accept-encoding', encoding);
+    try {
+      const { body, status, statusText, headers } = await fetch(request, { signal });
+      return new Answer(body === null ? null : await new Response(body).arrayBuffer(), { status, statusText, headers });
+    } catch (error) {
+      // An incomplete body counts as no response.
+      if (!signal.aborted) throw new TypeError('fetch failed', { cause: error });
+      const cause = Object.assign(new Error(`no answer within ${answerMs} ms`, { cause: error }), {
+        code: 'ETIMEDOUT',
+      });
+      throw new TypeError('fetch failed', { cause });
+    }
+  };
+}
+
+/** Reads its JSON once, for libSQL's client, where invalid JSON would be a bare SyntaxError. */
+class Answer extends Response {
+  override async json(): Promise<unknown> {
+    let value: unknown;
+    try {
+      value = await super.json();
+    } catch (cause) {
+      throw new TypeError('fetch failed', { cause });
+    }
+    if (value !== null && typeof value === 'object') return value;
+    throw new TypeError('fetch failed', {
+      cause: new TypeError(`the server answered ${typeof value} instead of an object`),
+    });
+  }
 }

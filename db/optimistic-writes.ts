@@ -1,34 +1,53 @@
-import { AppError } from '@interlude/protocol/errors';
-import type { Position } from '@interlude/protocol/position';
-import { positionFromNumber } from '@interlude/protocol/position';
-import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { type Position, positionFromNumber } from '@interlude/protocol/position';
+import type { InStatement } from '@libsql/client';
 import type { Damage } from './damage';
-import { databaseFailure } from './database-error';
-import { Lookalike } from './drafted-positions';
-import { LockedTransaction } from './locked-transaction';
-import { pause } from './next-turn';
-import { type BatchServer, Conflict, OptimisticTransaction, Unfixed } from './optimistic-transaction';
-import { retryWhileBusy } from './retry-while-busy';
+import { databaseFailure, retryWhileBusy } from './database-error';
+import {
+  type BatchServer,
+  COMMITTED,
+  Conflict,
+  isBroken,
+  isRead,
+  NeedsFixedPositions,
+  NOTE,
+  OptimisticTransaction,
+  TOUCH,
+} from './optimistic-transaction';
+import { PER_COMMIT, PositionCollision } from './provisional-positions';
+import type { ResultRows } from './reader';
 import type { TransactionSource } from './write-queue';
-import type { AboutJob, WriteJob, WriteKey, Writes } from './writes';
+import {
+  CommitListeners,
+  forbidden,
+  isForbidden,
+  type JobOptions,
+  queueFull,
+  requireAllowed,
+  shuttingDown,
+  type WriteJob,
+  type WriteKey,
+  type Writes,
+  type WriteTransaction,
+} from './writes';
+import { pause } from './yield-to-loop';
 
 /**
- * Writes to a libSQL server. Jobs run beside each other, here and in other processes: each reads, thinks, and commits in
- * one go that changes nothing if somebody has touched the same keys in between. Then it runs again.
+ * Writes to a libSQL server. Jobs run concurrently, here and in other processes: each reads, computes, and commits in one
+ * batch, which changes nothing if another job touched the same keys in between. Then the job runs again.
  *
- * Ordering: jobs of this process that name the same key run one after the other, in the order in which they came.
- * Failure: nobody waits for a process that dies or freezes, whenever it does: there is no lock between two requests. Only a
- * job that others have come before again and again takes the server's lock, so that it comes to an end, too.
+ * Ordering: jobs of this process that share a key run one after the other, in the order they arrived.
+ * Failure: no lock is held between two requests, so a process that dies or freezes holds up nobody. A job with too many
+ * conflicts takes the server's lock, so that it also completes.
  */
 export interface OptimisticLimits {
-  /** Most jobs that may wait, and most that run at once. */
+  /** Most jobs that wait, and most that run at once. */
   maxJobs: number;
   atOnce: number;
-  /** Most weight of both: the bytes of the requests behind the jobs. */
+  /** Most bytes of the requests behind waiting and running jobs. */
   maxBytes: number;
-  /** How often others may come before a job until it locks them out. */
+  /** Conflicts after which a job takes the lock. */
   mostConflicts: number;
-  /** Whether jobs wait for those that came before. Where requests share nothing, each has to find its own way. */
+  /** Jobs wait for earlier ones with the same key. Not between requests that share nothing. */
   hasLines: boolean;
   /** As for `OptimisticTransaction`. */
   version: number | null;
@@ -43,17 +62,16 @@ const LIMITS: OptimisticLimits = {
   version: null,
 };
 
-const RETRY_SOON = { 'retry-after': '1' };
 const FIRST_PAUSE_MS = 5;
-const MOST_PAUSE_MS = 250;
-/** How long to wait for the lock. */
+const MAX_PAUSE_MS = 250;
+/** How long to wait for the server's lock. */
 const LOCK_MS = 20_000;
 
 export class OptimisticWrites implements Writes {
   readonly #server: BatchServer & TransactionSource;
   readonly #limits: OptimisticLimits;
   readonly #damage: Damage | null;
-  readonly #listeners = new Set<(position: Position) => void>();
+  readonly #listeners = new CommitListeners();
   readonly #running = new Set<Promise<unknown>>();
   /** The last job of each key. */
   readonly #lines = new Map<WriteKey, Promise<unknown>>();
@@ -77,13 +95,11 @@ export class OptimisticWrites implements Writes {
     return this.#limits.atOnce;
   }
 
-  run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: AboutJob = {}): Promise<T> {
-    if (this.#isClosed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
+  run<T>(job: WriteJob<T>, { bytes = 0, keys = [] }: JobOptions = {}): Promise<T> {
+    if (this.#isClosed) return Promise.reject(shuttingDown());
     const isFull = this.#running.size >= this.#limits.maxJobs || this.#bytes + bytes > this.#limits.maxBytes;
-    // an empty queue accepts a single job of any weight
-    if (isFull && this.#running.size > 0) {
-      return Promise.reject(unavailable('Too many writes are waiting. Send this again in a second.'));
-    }
+    // An empty queue accepts a single job of any size.
+    if (isFull && this.#running.size > 0) return Promise.reject(queueFull());
     this.#bytes += bytes;
     const before = this.#limits.hasLines ? keys.map((key) => this.#lines.get(key)) : [];
     const done = this.#inTurn(before, () => this.#untilDone(job, keys));
@@ -100,8 +116,7 @@ export class OptimisticWrites implements Writes {
   }
 
   onCommit(listener: (position: Position) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   get load() {
@@ -129,7 +144,7 @@ export class OptimisticWrites implements Writes {
   async #untilDone<T>(job: WriteJob<T>, keys: readonly WriteKey[]): Promise<T> {
     const { mostConflicts, version } = this.#limits;
     let isFixed = false;
-    let isLookalike = false;
+    let hasCollided = false;
     for (let conflicts = 0; conflicts < mostConflicts; ) {
       const refusal = this.#damage?.refusal() ?? null;
       if (refusal !== null) throw refusal;
@@ -139,16 +154,16 @@ export class OptimisticWrites implements Writes {
         const value = await job(transaction);
         const newest = await transaction.commit();
         if (newest !== null) this.#announce(newest);
-        return transaction.given(value, newest);
+        return transaction.resultOf(value, newest);
       } catch (error) {
-        if (error instanceof Unfixed || error instanceof Lookalike) {
-          isFixed ||= error instanceof Unfixed || isLookalike;
-          isLookalike = true;
+        if (error instanceof NeedsFixedPositions || error instanceof PositionCollision) {
+          isFixed ||= error instanceof NeedsFixedPositions || hasCollided;
+          hasCollided = true;
           continue;
         }
         if (!(error instanceof Conflict)) throw this.#failure(error);
-        // jitter, so that two do not meet again
-        await pause(Math.min(FIRST_PAUSE_MS * 2 ** conflicts, MOST_PAUSE_MS) * Math.random());
+        // Jitter keeps two jobs from meeting again.
+        await pause(Math.min(FIRST_PAUSE_MS * 2 ** conflicts, MAX_PAUSE_MS) * Math.random());
         conflicts += 1;
       }
     }
@@ -182,20 +197,117 @@ export class OptimisticWrites implements Writes {
     return Number(found?.rows[0]?.position ?? 0);
   }
 
-  /** Answers may come in another order than the commits they are of. */
+  /** Responses may arrive in another order than their commits. */
   #announce(position: number): void {
     if (position <= this.#newest) return;
     this.#newest = position;
-    for (const listener of this.#listeners) {
-      try {
-        listener(positionFromNumber(position));
-      } catch (error) {
-        serverLog('error', 'a commit listener failed', { error });
-      }
-    }
+    this.#listeners.announce(positionFromNumber(position));
   }
 }
 
-function unavailable(message: string, cause?: unknown): AppError {
-  return new AppError('unavailable', message, { cause, headers: RETRY_SOON });
+type HeldTransaction = Awaited<ReturnType<TransactionSource['transaction']>>;
+
+/**
+ * A write transaction that holds the server's write lock while its job runs, for a job with too many conflicts. Other
+ * processes detect its writes like those of an optimistic commit.
+ *
+ * Failure: a process that freezes within it holds up all writers until the server ends the transaction, after seconds. So
+ * it is the last resort.
+ */
+class LockedTransaction implements WriteTransaction {
+  readonly #source: HeldTransaction;
+  readonly #first: number;
+  readonly #touched = new Set<WriteKey>();
+  readonly #mark = crypto.randomUUID();
+  #position: number;
+  #counter: number;
+  #hasWritten = false;
+
+  private constructor(source: HeldTransaction, counter: number) {
+    this.#source = source;
+    this.#counter = counter;
+    this.#first = (Math.floor(counter / PER_COMMIT) + 1) * PER_COMMIT;
+    this.#position = this.#first;
+  }
+
+  /** @param version as for `OptimisticTransaction` */
+  static async begin(transactions: TransactionSource, version: number | null): Promise<LockedTransaction> {
+    const source = await transactions.transaction('write');
+    try {
+      const guards = version === null ? [] : [requireAllowed(version)];
+      const answers = await source.batch([...guards, 'SELECT position FROM counter']);
+      return new LockedTransaction(source, Number(answers.at(-1)?.rows[0]?.position ?? 0));
+    } catch (error) {
+      await source.close();
+      throw isForbidden(error) ? forbidden(error) : error;
+    }
+  }
+
+  async position(): Promise<number> {
+    return this.#position;
+  }
+
+  async moveTo(position: number): Promise<void> {
+    if (position < this.#position) throw new RangeError(`the position ${position} precedes this transaction`);
+    this.#position = position;
+  }
+
+  /** Positions are fixed already. */
+  fixPositions(): void {}
+
+  touch(...keys: WriteKey[]): void {
+    for (const key of keys) this.#touched.add(key);
+  }
+
+  /** Nothing changes while the lock is held. */
+  rely(): void {}
+
+  async execute(statement: InStatement): Promise<ResultRows> {
+    const [answer] = await this.batch([statement]);
+    return answer ?? { rows: [] };
+  }
+
+  async batch(statements: InStatement[]): Promise<ResultRows[]> {
+    this.#hasWritten ||= statements.some((each) => !isRead(typeof each === 'string' ? each : each.sql));
+    const moves = this.#moves();
+    return (await this.#source.batch([...moves, ...statements])).slice(moves.length);
+  }
+
+  /**
+   * @param find queries the primary, outside of the transaction
+   * @returns the counter after the commit; null if it has not moved
+   */
+  async commit(find: (statements: InStatement[]) => Promise<ResultRows[]>): Promise<number | null> {
+    try {
+      const hasMoved = this.#position > this.#first || (this.#hasWritten && this.#touched.size > 0);
+      if (hasMoved) {
+        const keys = JSON.stringify([...this.#touched]);
+        const end = [
+          { sql: NOTE, args: [this.#mark] },
+          { sql: TOUCH, args: [keys] },
+        ];
+        await this.#source.batch([...this.#moves(true), ...end]);
+      }
+      await this.#source.commit();
+      return hasMoved ? this.#position : null;
+    } catch (error) {
+      const [found] = isBroken(error) ? await find([{ sql: COMMITTED, args: [this.#mark] }]) : [];
+      if (found === undefined || found.rows.length === 0) throw error;
+      return this.#position;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#source.close();
+  }
+
+  /** Moves the counter before statements that may read it. */
+  #moves(atEnd = false): InStatement[] {
+    if (this.#counter === this.#position || (!atEnd && this.#position === this.#first)) return [];
+    this.#counter = this.#position;
+    return [{ sql: MOVE_COUNTER, args: [this.#position] }];
+  }
 }
+
+const MOVE_COUNTER = `INSERT INTO counter (id, position) VALUES (1, ?1)
+  ON CONFLICT (id) DO UPDATE SET position = excluded.position`;

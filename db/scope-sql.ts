@@ -1,46 +1,43 @@
 import { listedScope, type Scope } from '@interlude/protocol/scope';
-import { columnText } from './column-text';
+import { columnText } from './table-rows';
 
 /**
- * Scopes as conditions of SQL. The same as `reachesAgent`, `reachesSession` and `reachesLog`, for rows that are not
- * read at all.
- *
- * Ids stand in them as literals, so that they fit into any statement, however that one counts its arguments.
+ * Scopes as SQL conditions. They must agree with `reachesAgent`, `reachesSession` and `reachesLog`. Ids are quoted as
+ * literals, so that a condition fits into any statement.
  */
 
-/** Of rows that have an agent. */
+/** For rows with an agent. */
 export function agentsIn(scope: Scope, agentId = 'agent_id'): string {
   if (scope.kind === 'everything') return 'TRUE';
   if (scope.kind !== 'agents') return 'FALSE';
   const named = `${agentId} IN (${scope.ids.map(literal).join(', ')})`;
-  const begun = scope.prefixes.map((prefix) => {
+  const byPrefix = scope.prefixes.map((prefix) => {
     const text = literal(prefix);
     return `substr(${agentId}, 1, length(${text})) = ${text}`;
   });
-  return `(${[named, ...begun].join(' OR ')})`;
+  return `(${[named, ...byPrefix].join(' OR ')})`;
 }
 
-/** Of rows that have a session and an agent. */
+/** For rows with a session and an agent. */
 export function sessionsIn(scope: Scope, sessionId: string, agentId = 'agent_id'): string {
   return scope.kind === 'session' ? `${sessionId} = ${literal(scope.sessionId)}` : agentsIn(scope, agentId);
 }
 
-/** Rows of sessions that lists show, count and keep current. */
+/** For sessions that lists include. */
 export function listedSessionsIn(scope: Scope, id = 'id'): string {
   return sessionsIn(listedScope(scope), id);
 }
 
-/** Of lines of logs, and of facts about a log. */
+/** For log lines and facts about a log. */
 export function logsIn(scope: Scope, agentId = 'agent_id'): string {
   return scope.kind === 'log' ? `${agentId} = ${literal(scope.agentId)}` : agentsIn(scope, agentId);
 }
 
 /**
- * The newest position that somebody may know of. For a scope it is that of the newest row in it: the server's counter
- * would tell how busy others are.
+ * The newest position that a reader may know: with a scope, that of the newest row in it. The counter would show how busy
+ * others are.
  *
- * A session nearly always changes with whatever changes in it, so that the other tables are looked through only from
- * there on.
+ * A session's row changes with nearly everything in it, so other tables are only searched from there on.
  */
 export function positionIn(scope: Scope): string {
   if (scope.kind === 'everything') return 'SELECT position FROM counter';

@@ -2,18 +2,15 @@ import type { Database } from './client';
 
 const KEY_BYTES = 32;
 
-/** Keys this process has read, by database. Values rather than promises: a request that is cut off leaves none pending. */
+/** By database. Holds values, not promises: an aborted request must leave none pending. */
 const known = new WeakMap<Database['reader'], Map<string, Uint8Array<ArrayBuffer>>>();
 
 /**
- * The server's own key for one purpose: 32 random bytes that every instance on the same database shares. The first
- * instance that needs a key creates it. It never leaves the server, and no credential can be derived from it or checked
- * against it.
+ * A key of the server for one purpose: 32 random bytes, shared by all instances on the database and created by the first
+ * that needs it. It never leaves the server, and no credential derives from it.
  *
- * Ordering: instances that create the same key at once all get the one that was inserted first.
+ * Ordering: instances that create the same key at once all get the one inserted first.
  * Failure: throws what the database throws; the next call reads again.
- *
- * @param name what the key is for; each purpose has its own
  */
 export async function serverKey(
   { reader, writes }: Pick<Database, 'reader' | 'writes'>,

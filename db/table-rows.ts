@@ -2,30 +2,26 @@ import { stringifyWellFormed } from '@interlude/protocol/json';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { getTableColumns } from 'drizzle-orm';
 import { getTableConfig, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { columnText } from './column-text';
-import { inPieces } from './json-pieces';
+import { chunkStatements } from './json-statements';
 import type { ResultRows } from './reader';
 
-/**
- * Reads and writes table rows. SQL is written by hand, so that it can be measured and explained, and the schema gives
- * its rows their types. Nothing else converts between columns and values.
- */
+/** Table rows. SQL is written by hand, and the schema gives its rows their types. Nothing else converts column values. */
 
 type RowOf<Table extends SQLiteTable> = Table['$inferSelect'];
-/** Every column is given a value, or is named in `lacks` and gets its default. */
+/** Every column has a value, or is listed in `lacks` and gets its default. */
 type NewRowOf<Table extends SQLiteTable> = Required<Table['$inferInsert']>;
 
-/** Some columns of a table: the list for a SELECT, and how to read its rows. */
+/** Some columns of a table, for a SELECT and for reading its rows. */
 export interface Shape<T> {
-  /** Their names, for a SELECT; `as` if the table has an alias there. */
+  /** Column names. @param as alias of the table */
   columns(as?: string): string;
-  /** @throws SyntaxError for damaged JSON */
+  /** @throws SyntaxError for invalid JSON */
   read(row: Row): T;
   all(result: ResultRows | undefined): T[];
   first(result: ResultRows | undefined): T | undefined;
 }
 
-/** @param keys the columns; by default all of them */
+/** @param keys all columns by default */
 export function shapeOf<
   Table extends SQLiteTable,
   Key extends keyof RowOf<Table> & string = keyof RowOf<Table> & string,
@@ -48,7 +44,7 @@ export function shapeOf<
   };
 }
 
-/** The same for all columns but some. */
+/** All columns but some. */
 export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<Table> & string>(
   table: Table,
   ...keys: Key[]
@@ -59,21 +55,17 @@ export function shapeWithout<Table extends SQLiteTable, Key extends keyof RowOf<
 }
 
 export interface WriterOptions<Table extends SQLiteTable, Same, Lacks> {
-  /** Columns that have the same value in all rows of one call. */
+  /** Columns with the same value in all rows of a call. */
   same?: readonly Same[];
-  /** Columns that are left to their defaults. */
+  /** Columns left to their defaults. */
   lacks?: readonly Lacks[];
-  /** What identifies a row; by default the primary key. */
+  /** Columns that identify a row; by default the primary key. */
   key?: readonly (keyof NewRowOf<Table>)[];
-  /** If the row exists, these columns keep their values. If not given, such a row is an error. */
+  /** Columns of an existing row that keep their values. Without this, an existing row is an error. */
   keeps?: readonly (keyof NewRowOf<Table>)[];
 }
 
-/**
- * A statement that writes any number of rows, given as one JSON argument.
- *
- * Failure: text is made storable, see `columnText`; a JSON column keeps its value as it is, escapes included.
- */
+/** Inserts or updates any number of rows, given as one JSON argument. Text is made storable; JSON columns are not changed. */
 export class RowWriter<
   Table extends SQLiteTable,
   Same extends keyof NewRowOf<Table> & string = never,
@@ -97,12 +89,12 @@ export class RowWriter<
       SELECT ${values.join(', ')} FROM json_each(?1) WHERE true ${kept === undefined ? '' : upsert(namesOf(key) ?? keyOf(table), names, kept)}`;
   }
 
-  /** One row, small enough for one argument. */
+  /** A single row that fits into one argument. */
   one(row: Omit<NewRowOf<Table>, Same | Lacks>): InStatement {
     return { sql: this.#sql, args: [stringifyWellFormed([this.#cells(row)])] };
   }
 
-  /** @param same what all of them have in common */
+  /** @param same values that the rows have in common */
   rows<T>(
     values: readonly T[],
     toRow: (value: T) => Omit<NewRowOf<Table>, Same | Lacks>,
@@ -112,11 +104,7 @@ export class RowWriter<
       const value = (same as Record<string, unknown> | undefined)?.[key];
       return isJson(column) ? stringifyWellFormed(value) : (cell(value) as InValue);
     });
-    return inPieces(
-      values,
-      (json) => ({ sql: this.#sql, args: [json, ...args] }),
-      (value) => this.#cells(toRow(value)),
-    );
+    return chunkStatements(values, this.#sql, (value) => this.#cells(toRow(value)), { args });
   }
 
   #cells(row: Record<string, unknown>): unknown[] {
@@ -134,7 +122,7 @@ function isJson({ dataType }: SQLiteColumn): boolean {
   return dataType === 'json';
 }
 
-/** `->` hands JSON on as it is, `->>` a value of SQL. */
+/** `->` returns JSON, `->>` an SQL value. */
 function valueAt([, column]: Field, at: number): string {
   if (!isJson(column)) return `value->>${at}`;
   return column.notNull ? `value->${at}` : `nullif(value->${at}, 'null')`;
@@ -156,4 +144,12 @@ function upsert(key: Names, names: Names, kept: Names): string {
 function cell(value: unknown): unknown {
   if (value === undefined) return null;
   return typeof value === 'string' ? columnText(value) : value;
+}
+
+/**
+ * Makes text storable in a column of its own: libSQL truncates it at a NUL when reading. JSON columns escape it. Half a
+ * surrogate pair, at which libSQL would crash, never gets here, since all input is made well-formed.
+ */
+export function columnText(value: string): string {
+  return value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value;
 }

@@ -1,47 +1,52 @@
-import { AppError } from '@interlude/protocol/errors';
 import type { Position } from '@interlude/protocol/position';
-import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Damage } from './damage';
-import { databaseFailure, databaseFault } from './database-error';
-import { allowed, forbidden } from './may-write';
-import { nextTurn } from './next-turn';
-import { retryWhileBusy } from './retry-while-busy';
-import type { AboutJob, WriteJob, Writes, WriteTransaction } from './writes';
+import { databaseFailure, databaseFault, retryWhileBusy } from './database-error';
+import {
+  allowed,
+  CommitListeners,
+  forbidden,
+  type JobOptions,
+  queueFull,
+  shuttingDown,
+  type WriteJob,
+  type Writes,
+  type WriteTransaction,
+} from './writes';
+import { yieldToLoop } from './yield-to-loop';
 
 /**
- * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and jobs that
- * wait are committed in groups: one fsync for many requests.
+ * Writes to a database file. SQLite has one writer at a time, so this process has one writing connection, and commits
+ * waiting jobs in groups: one fsync for many requests.
  *
- * Ordering: jobs run in the order they came, and positions follow that order. Listeners hear of a commit after all of
- * its jobs have their answers.
- * Failure: each job of a group has a savepoint, so one that throws is undone alone. It gets its answer with the others,
- * because what it saw of them may be undone with their commit. An error that takes the whole transaction
- * with it undoes the group, which then runs again one job to a transaction: a job may run more than once, and only its
- * last run is kept. When a commit's outcome is unknown (the disk or the connection failed) its jobs are answered
- * `unavailable` and the caller tries again.
+ * Ordering: jobs run in the order they arrived, and positions follow that order. Listeners are called after all jobs of
+ * the commit have their results.
+ * Failure: each job of a group has a savepoint, so a job that throws is rolled back alone. Its error is delivered with the
+ * commit, since what it read of other jobs may still be rolled back. An error that aborts the transaction rolls back the
+ * group, whose jobs then run again one by one: a job may run several times, and only its last run is kept. If a commit's
+ * outcome is unknown (disk or connection failed), its jobs get `unavailable`, and the callers retry.
  */
 
 type Statements = Pick<WriteTransaction, 'execute' | 'batch'>;
 
-/** @internal what the queue needs from a client; libSQL's `Client` has it. */
+/** @internal */
 export interface TransactionSource {
   transaction(mode: 'write'): Promise<Statements & { commit(): Promise<void>; close(): void | Promise<void> }>;
 }
 
 export interface WriteQueueLimits {
-  /** Most jobs that may wait. */
+  /** Most waiting jobs. */
   maxJobs: number;
-  /** Most weight that may wait: the bytes of the requests behind the jobs. */
+  /** Most bytes of the requests behind waiting jobs. */
   maxBytes: number;
-  /** Most weight of one transaction; a heavier job runs alone. */
+  /** Most bytes of one transaction; a larger job runs alone. */
   maxGroupBytes: number;
   /** Most jobs of one transaction. */
   maxGroupJobs: number;
-  /** How long a transaction accepts further jobs; the others go first in the next one. */
+  /** How long a transaction accepts further jobs. The others go first in the next one. */
   maxGroupMs: number;
-  /** How long to keep trying while another process has the database locked. */
+  /** How long to retry while another process has locked the database. */
   busyTimeoutMs: number;
-  /** Who writes, see may-write; null where nobody says who may. */
+  /** Version of the writer, see `requireAllowed`; null to skip the check. */
   version: number | null;
 }
 
@@ -68,14 +73,12 @@ const MARK = 'SAVEPOINT job';
 const UNDO = 'ROLLBACK TO job';
 const UNMARK = 'RELEASE job';
 
-const RETRY_SOON = { 'retry-after': '1' };
-
 export class WriteQueue implements Writes {
   readonly atOnce = 1;
   readonly #source: TransactionSource;
   readonly #limits: WriteQueueLimits;
   readonly #damage: Damage | null;
-  readonly #listeners = new Set<(position: Position) => void>();
+  readonly #listeners = new CommitListeners();
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #runningJobs = 0;
@@ -83,22 +86,20 @@ export class WriteQueue implements Writes {
   #closed = false;
   #position: Position = '';
 
-  /** @param damage gets every error; once it knows of damage, nothing more is written */
+  /** @param damage receives every error; once it reports damage, nothing more is written */
   constructor(source: TransactionSource, limits: Partial<WriteQueueLimits> = {}, damage: Damage | null = null) {
     this.#source = source;
     this.#damage = damage;
     this.#limits = { ...LIMITS, ...limits };
   }
 
-  run<T>(job: WriteJob<T>, { bytes = 0 }: AboutJob = {}): Promise<T> {
-    if (this.#closed) return Promise.reject(unavailable('Interlude is shutting down. Send this again in a moment.'));
+  run<T>(job: WriteJob<T>, { bytes = 0 }: JobOptions = {}): Promise<T> {
+    if (this.#closed) return Promise.reject(shuttingDown());
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) return Promise.reject(refusal);
     const full = this.#waiting.length >= this.#limits.maxJobs || this.#waitingBytes + bytes > this.#limits.maxBytes;
-    // an empty queue accepts a single job of any weight
-    if (full && this.#waiting.length > 0) {
-      return Promise.reject(unavailable('Too many writes are waiting. Send this again in a second.'));
-    }
+    // An empty queue accepts a single job of any size.
+    if (full && this.#waiting.length > 0) return Promise.reject(queueFull());
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ job, bytes, resolve: resolve as (value: unknown) => void, reject });
       this.#waitingBytes += bytes;
@@ -107,8 +108,7 @@ export class WriteQueue implements Writes {
   }
 
   onCommit(listener: (position: Position) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   get load() {
@@ -122,9 +122,9 @@ export class WriteQueue implements Writes {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Small requests are written without giving the loop a turn: without one here, those that arrived together would
-      // never meet in the queue and each would pay for an fsync of its own.
-      await nextTurn();
+      // Small requests never yield to the event loop. Without this, requests that arrive together would never meet in
+      // the queue, and each would pay for an fsync of its own.
+      await yieldToLoop();
       const group = this.#takeGroup();
       this.#runningJobs = group.length;
       if (await this.#commit(group)) continue;
@@ -152,7 +152,7 @@ export class WriteQueue implements Writes {
     for (const { bytes } of group) this.#waitingBytes += bytes;
   }
 
-  /** @returns false if nothing was answered and the jobs must run again, one by one. */
+  /** @returns false if the jobs must run again, one by one */
   async #commit(group: Waiting[]): Promise<boolean> {
     const refusal = this.#damage?.refusal() ?? null;
     if (refusal !== null) {
@@ -167,9 +167,10 @@ export class WriteQueue implements Writes {
       try {
         await this.#requireAllowed(transaction);
         phase = 'jobs';
-        outcomes = isAlone(group)
-          ? [{ ok: true, value: await group[0].job(alone(transaction)) }]
-          : await this.#runTogether(transaction, group);
+        outcomes =
+          group.length === 1
+            ? [{ ok: true, value: await (group[0] as Waiting).job(exclusive(transaction)) }]
+            : await this.#runTogether(transaction, group);
         phase = 'commit';
         const { rows } = await transaction.execute(COUNTER);
         position = String(rows[0]?.position ?? 0);
@@ -189,7 +190,8 @@ export class WriteQueue implements Writes {
       if (outcome.ok) group[index]?.resolve(outcome.value);
       else group[index]?.reject(this.#failure(outcome.error));
     }
-    this.#announce(position);
+    if (position !== this.#position) this.#listeners.announce(position);
+    this.#position = position;
     return true;
   }
 
@@ -200,8 +202,8 @@ export class WriteQueue implements Writes {
   }
 
   /**
-   * @returns the outcomes of as many jobs as there was time for
-   * @throws the error that ended the transaction
+   * @returns the outcomes of the jobs that fit into the time limit
+   * @throws the error that aborted the transaction
    */
   async #runTogether(transaction: Statements, group: Waiting[]): Promise<Outcome[]> {
     const deadline = performance.now() + this.#limits.maxGroupMs;
@@ -211,14 +213,14 @@ export class WriteQueue implements Writes {
       // one round trip to a remote database
       await transaction.batch(outcomes.length === 0 ? [MARK] : [UNMARK, MARK]);
       try {
-        outcomes.push({ ok: true, value: await job(alone(transaction)) });
+        outcomes.push({ ok: true, value: await job(exclusive(transaction)) });
       } catch (error) {
         if (databaseFault(error) === 'damaged') throw error;
         await transaction.execute(UNDO);
         outcomes.push({ ok: false, error });
       }
     }
-    // fails if a job has ended the transaction
+    // Fails if a job has ended the transaction.
     await transaction.execute(UNMARK);
     return outcomes;
   }
@@ -226,22 +228,10 @@ export class WriteQueue implements Writes {
   #failure(error: unknown): unknown {
     return this.#damage?.failure(error) ?? databaseFailure(error);
   }
-
-  #announce(position: Position): void {
-    if (position === this.#position) return;
-    this.#position = position;
-    for (const listener of this.#listeners) {
-      try {
-        listener(position);
-      } catch (error) {
-        serverLog('error', 'a commit listener failed', { error });
-      }
-    }
-  }
 }
 
-/** Nobody else writes meanwhile: what is read stands, and the counter is what it says. */
-function alone(statements: Statements): WriteTransaction {
+/** The only writer: nothing that was read changes, and the counter is exact. */
+function exclusive(statements: Statements): WriteTransaction {
   return {
     execute: (statement) => statements.execute(statement),
     batch: (several) => statements.batch(several),
@@ -258,11 +248,3 @@ function alone(statements: Statements): WriteTransaction {
 const COUNTER = 'SELECT position FROM counter';
 const MOVE = `INSERT INTO counter (id, position) VALUES (1, ?)
   ON CONFLICT (id) DO UPDATE SET position = excluded.position WHERE position <> excluded.position`;
-
-function isAlone(group: Waiting[]): group is [Waiting] {
-  return group.length === 1;
-}
-
-function unavailable(message: string, cause?: unknown): AppError {
-  return new AppError('unavailable', message, { cause, headers: RETRY_SOON });
-}

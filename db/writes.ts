@@ -1,38 +1,71 @@
+import { AppError } from '@interlude/protocol/errors';
 import type { Position } from '@interlude/protocol/position';
-import type { InStatement } from '@libsql/client';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
+import type { InStatement, InValue } from '@libsql/client';
 import type { ResultRows } from './reader';
 
 /**
- * The one way to write. A file has one writer at a time and a queue in front of it (WriteQueue); a server has many, and
- * each commits only if nobody has come in between (OptimisticWrites). The same jobs run over both.
+ * The only way to write. A file has one writer and a queue in front of it (WriteQueue). A server has many writers, and a
+ * commit succeeds only if no other touched the same keys in between (OptimisticWrites). The same jobs run on both.
  *
- * Ordering: positions follow the order of commits. Jobs that share a key run in the order in which they came.
- * Failure: a job may run more than once, and only its last run is kept: it changes nothing outside its transaction.
+ * Ordering: positions follow the order of commits. Jobs that share a key run in the order they arrived.
+ * Failure: a job may run several times, and only its last run is kept. So it changes nothing outside its transaction.
  */
 export interface Writes {
   /**
    * Runs `job` in a transaction and resolves once that is committed.
-   * @throws AppError `unavailable` (with Retry-After) when too many wait, or the database is at fault
+   * @throws AppError `unavailable` (with Retry-After) if too many jobs wait, or the database is at fault
    */
-  run<T>(job: WriteJob<T>, about?: AboutJob): Promise<T>;
-  /** Calls `listener` with the newest position after each commit that moved it. @returns the way to stop. */
+  run<T>(job: WriteJob<T>, options?: JobOptions): Promise<T>;
+  /** Calls `listener` with the newest position after each commit that moved it. @returns how to stop that */
   onCommit(listener: (position: Position) => void): () => void;
-  /** How many jobs get on beside each other. */
+  /** How many jobs run at once. */
   readonly atOnce: number;
-  /** How many jobs wait or run, and the bytes behind them. */
+  /** Waiting and running jobs, and the bytes of their requests. */
   readonly load: { jobs: number; bytes: number };
-  /** Finishes the waiting jobs and accepts no more. */
+  /** Finishes waiting jobs and accepts no more. */
   close(): Promise<void>;
 }
 
+/** A listener that throws does not affect the others. */
+export class CommitListeners {
+  readonly #listeners = new Set<(position: Position) => void>();
+
+  add(listener: (position: Position) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  announce(position: Position): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(position);
+      } catch (error) {
+        serverLog('error', 'a commit listener failed', { error });
+      }
+    }
+  }
+}
+
+export function shuttingDown(): AppError {
+  return unavailable('Interlude is shutting down. Send this again in a moment.', '1');
+}
+
+export function queueFull(): AppError {
+  return unavailable('Too many writes are waiting. Send this again in a second.', '1');
+}
+
+function unavailable(message: string, retryAfter: string, cause?: unknown): AppError {
+  return new AppError('unavailable', message, { cause, headers: { 'retry-after': retryAfter } });
+}
 export type WriteJob<T> = (transaction: WriteTransaction) => Promise<T>;
 
 /**
- * A thing that several may want to change. Who has read something in order to change what lies under a key touches that
- * key, and is done only if nobody else has touched it since.
+ * A unit of conflict detection. A transaction touches a key if it changes, based on a read, what lies under it, and
+ * commits only if no other transaction has touched the key since.
  *
- * `agent:` stands for all that is stored of an agent: its sessions with their turns, tasks, replies and requests, its
- * commands, runner, log and inbox. `session:` is who a session belongs to, for the first that writes to it.
+ * `agent:` covers everything stored of an agent: sessions with their turns, tasks, replies and requests, its commands,
+ * runner, log and inbox. `session:` covers the ownership of a session that does not exist yet.
  */
 export type WriteKey =
   | `agent:${string}`
@@ -44,32 +77,60 @@ export type WriteKey =
   | 'refusals'
   | 'retention';
 
-export interface AboutJob {
-  /** How much memory it holds on to while it waits. */
+export interface JobOptions {
+  /** Bytes that the job holds in memory while it waits. */
   bytes?: number;
-  /** What it touches, as far as that is known before it runs. */
+  /** Keys known before the job runs. */
   keys?: readonly WriteKey[];
 }
 
-/** Ends a run of a job of which nothing was written, so that it begins anew. A job lets it pass. */
-export class RunAgain extends Error {}
+/** Aborts a run that has written nothing, so that the job starts again. Jobs must not catch it. */
+export class RetryTransaction extends Error {}
 
-/** What a job may use: no commit, no rollback. */
+/** A transaction without commit and rollback. */
 export interface WriteTransaction {
-  /** How many rows were changed is asked with RETURNING. */
   execute(statement: InStatement): Promise<ResultRows>;
   batch(statements: InStatement[]): Promise<ResultRows[]>;
-  /** The newest position, among those this transaction took. What it does not take, another may. */
+  /** The newest position taken by this transaction or stored. */
   position(): Promise<number>;
   /** Takes all positions up to this one. */
   moveTo(position: number): Promise<void>;
-  /**
-   * From here on, its positions are those that will be committed: what is written holds more than themselves of them, such
-   * as a digest. May run the job again from its beginning.
-   */
+  /** Needed before writing values derived from positions, such as digests. May restart the job. */
   fixPositions(): void;
-  /** What is written depends on what was read under these keys, and changes it. */
+  /** The transaction changes what it read under these keys. */
   touch(...keys: WriteKey[]): void;
-  /** What is written depends on what was read under these keys, and leaves it as it is. */
+  /** The transaction depends on what it read under these keys, without changing it. */
   rely(...keys: WriteKey[]): void;
+}
+
+/**
+ * Checks within each write that this version may still write: meanwhile, a newer version may migrate the database, or a
+ * copy into it may start. A version is the time of its newest migration. `compatibility` holds the oldest version that may
+ * write, and no row during a copy.
+ */
+const ALLOWED = 'SELECT 1 FROM compatibility WHERE oldest_writer <= ?';
+
+/** Finds no row if the version may not write. */
+export function allowed(version: number): InStatement {
+  return { sql: ALLOWED, args: [version] };
+}
+
+/** Fails its batch if the version may not write, with an error that `isForbidden` recognises. */
+export function requireAllowed(version: number): InStatement {
+  return failWhere(`NOT EXISTS (${ALLOWED})`, [version]);
+}
+
+/** Fails its batch if a condition holds, by inserting a row that can't be stored. */
+export function failWhere(condition: string, args: InValue[] = []): InStatement {
+  return { sql: `INSERT INTO compatibility (id, oldest_writer) SELECT 0, NULL WHERE ${condition}`, args };
+}
+
+export function isForbidden(error: unknown): boolean {
+  return error instanceof Error && /NOT NULL constraint failed: compatibility\.oldest_writer/.test(error.message);
+}
+
+export function forbidden(cause?: unknown): AppError {
+  const message =
+    'A newer Interlude has migrated the database, or a copy into it is running, and nothing was stored. Update this instance, or wait for the copy to finish. Then send this again.';
+  return unavailable(message, '5', cause);
 }

@@ -231,7 +231,6 @@ export const MAY_IMPORT = {
 const MAY_BESIDES = {
   'next.config.ts': ['lib/launch'],
   'db/database-file.ts': ['node:'],
-  'db/left-behind-log.ts': ['node:'],
   'db/open-file.ts': ['node:'],
   'lib/server/access/command-place.ts': ['node:path'],
   // types only

@@ -26,7 +26,7 @@ import { SIGNED_OUT_PATH } from '@/lib/server/access/sign-in';
 import { asResponse, OpenStreams, StreamedResponse } from '@/lib/server/access/streamed-response';
 import { replyOverdueMs } from '@/lib/server/commands/reply-settings';
 import { undeliveredMs } from '@/lib/server/commands/undelivered-results';
-import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { Readiness } from '@/lib/server/queries/health';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';

@@ -1,6 +1,6 @@
 import type { Database } from '@/db/client';
 import { sessionIdleMs, sessionMs } from '@/lib/server/access/access-settings';
-import { GapTally } from '@/lib/server/ingest/gap-tally';
+import { GapTally } from '@/lib/server/ingest/post-events';
 
 export const TOKEN = 'bench-token-of-enough-characters';
 

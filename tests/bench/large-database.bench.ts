@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
 import { LocalConnection } from '@/db/local-connection';
-import { chunkId } from '@/db/log-chunks';
+import { chunkId } from '@/db/log-rows';
 import { type LiveServer, startLiveServer } from '../support/live-server';
 import { note, report } from './report';
 import { type WorkRecord, workload } from './workload';

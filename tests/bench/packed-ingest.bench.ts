@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { Database } from '@/db/client';
-import { nextTurn } from '@/db/next-turn';
+import { yieldToLoop } from '@/db/yield-to-loop';
 import { OWNER } from '@/lib/server/access/principal';
 import { postEvents } from '@/lib/server/ingest/post-events';
 import { callRoute } from '../support/call-route';
@@ -47,7 +47,7 @@ async function readPages(name: string): Promise<void> {
     await callRoute(context, 'GET', '/agents/worker/logs?limit=1000', { principal: { ...OWNER, id: name } });
     pages += 1;
     // the next one comes over the network, so not within this turn of the event loop
-    await nextTurn();
+    await yieldToLoop();
   }
 }
 

@@ -32,7 +32,7 @@ test('damage is said in one line, and without a stack, however many streams and 
   await (await page()).text();
   await vi.waitFor(async () => expect((await fetch(`${server.url}/readyz`)).status).toBe(503));
   const lines = server.output.split('\n');
-  expect(lines.filter((line) => line.includes('has a page that is wrong'))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes('has a corrupt page'))).toHaveLength(1);
   expect(lines.filter((line) => /^\s+at /.test(line) || line.includes('failed to pipe'))).toEqual([]);
 });
 

@@ -45,7 +45,7 @@ test('acknowledges nothing more once its write-ahead log was emptied by another 
   expect(await sender.ready()).toBe(200);
   truncateSync(log, 0);
   await vi.waitFor(async () => expect(await sender.ready()).toBe(503));
-  expect(server.output).toMatch(/not ready: .*interlude\.db-wal was cut short by another program/);
+  expect(server.output).toMatch(/not ready: .*interlude\.db-wal was truncated by another program/);
   await expect(sender.send(1)).rejects.toThrow('503');
   await server.kill9();
   await server.restart();

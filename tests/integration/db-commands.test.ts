@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openDatabase } from '@/db/client';
 import { LocalConnection } from '@/db/local-connection';
-import { pause } from '@/db/next-turn';
+import { pause } from '@/db/yield-to-loop';
 import { runCli } from '../support/cli';
 import { callCli } from '../support/cli-in-process';
 import { dumpDatabase } from '../support/database';
@@ -189,7 +189,7 @@ describe('copy between files', () => {
     await cli('backup', spoilt);
     await run(spoilt, SPOILS_A_ROW);
     expect((await cli('copy', spoilt, file)).exitCode).toBe(1);
-    await expect(openDatabase({ url: pathToFileURL(file).href })).rejects.toThrow(/a copy that was cut off/);
+    await expect(openDatabase({ url: pathToFileURL(file).href })).rejects.toThrow(/holds an incomplete copy/);
     expect(await cli('check', '--database', file)).toMatchObject({
       exitCode: 1,
       stdout: expect.stringMatching(/^schema: .*cut off/m),

@@ -1,9 +1,9 @@
 import { createClient } from '@libsql/client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { DraftedPositions } from '@/db/drafted-positions';
-import { forgetCommits } from '@/db/forget-commits';
 import { connect } from '@/db/open-server';
+import { pruneCommits } from '@/db/optimistic-transaction';
 import { type OptimisticLimits, OptimisticWrites } from '@/db/optimistic-writes';
+import { ProvisionalPositions } from '@/db/provisional-positions';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
 import { ensureLibsqlServer, startLibsqlServer } from '../support/libsql-server.mjs';
 import { type LongLine, longLine } from '../support/long-line';
@@ -230,7 +230,7 @@ suites('jobs of several instances', () => {
     expect(await all('SELECT position FROM counter')).toEqual([{ position }]);
     const rows = 'SELECT count(*) AS count FROM commits';
     expect(await all(rows)).toEqual([{ count: 21 }]);
-    expect(await forgetCommits(direct, writes, 5)).toBe(false);
+    expect(await pruneCommits(direct, writes, 5)).toBe(false);
     // this was one, too
     expect(await all(rows)).toEqual([{ count: 6 }]);
     expect(await all('SELECT key, position FROM touched')).toEqual([{ key: 'forgotten', position }]);
@@ -291,9 +291,9 @@ suites('the positions of a job', () => {
 
   test('are known from what only looks like them, and left alone in it', async () => {
     // Leading digits that a record is bound to hold.
-    const draft = new DraftedPositions(null, () => 0);
+    const draft = new ProvisionalPositions(null, () => 0);
     const digits = String(draft.position + 77_777);
-    expect(() => draft.settled({ sql: 'SELECT ?', args: [`["${digits}"]`] })).toThrow();
+    expect(() => draft.committed({ sql: 'SELECT ?', args: [`["${digits}"]`] })).toThrow();
     const harmless = [
       `${digits}9`,
       `9${digits}`,
@@ -303,7 +303,7 @@ suites('the positions of a job', () => {
       `${digits.slice(0, 15)}`,
     ];
     const json = JSON.stringify(harmless);
-    expect(draft.settled({ sql: 'SELECT ?', args: [json] })).toEqual({ sql: 'SELECT ?', args: [json] });
+    expect(draft.committed({ sql: 'SELECT ?', args: [json] })).toEqual({ sql: 'SELECT ?', args: [json] });
   });
 
   test('can be fixed before they are committed: what is made of them stands', async () => {

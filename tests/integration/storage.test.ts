@@ -43,7 +43,7 @@ test('GET /storage says how long what has happened is kept', async () => {
 test('the numbers are taken once for all who ask, and anew after a while', async () => {
   const database = await temporaryDatabase();
   let now = 1_000_000;
-  const kept = new KeptAnswer<StorageSizes>();
+  const kept = new TtlCache<StorageSizes>();
   const ask = () => readStorage(database.reader, () => now, kept);
   const [first, beside] = await Promise.all([ask(), ask()]);
   expect(beside).toBe(first);
@@ -63,7 +63,7 @@ test('a database that can’t tell the sizes of its tables has them estimated, a
       return reader.execute(statement);
     },
   };
-  const storage = await readStorage(mute as typeof reader, Date.now, new KeptAnswer());
+  const storage = await readStorage(mute as typeof reader, Date.now, new TtlCache());
   expect(storage.method).toBe('estimated');
   const whole = storage.bytes - storage.freeBytes;
   expect(Math.abs(sumOf(storage.parts) - whole)).toBeLessThan(100);

@@ -156,27 +156,31 @@ export const ACCESS = [
   {
     name: 'opens a stream to a topic outside the scope',
     file: 'lib/server/fan-out/get-stream.ts',
+<<<<<<< ours
     find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(database, scope, topic, 'log');",
+=======
+    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(server.database, scope, topic, 'log');",
+>>>>>>> srvingest
     replace: '',
     test: 'tests/unit/access/permissions.test.ts',
   },
   {
     name: 'streams live rows outside the scope',
     file: 'lib/server/fan-out/broadcast.ts',
-    find: 'if (!isInScope(row, audience.scope)) continue;',
-    replace: '',
+    find: 'const views = [...audiences].filter(({ scope }) => isInScope(row, scope));',
+    replace: 'const views = [...audiences];',
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {
     name: 'replays changed rows outside the scope',
-    file: 'lib/server/event-log/rows.ts',
+    file: 'lib/server/event-log/read-after.ts',
     find: 'const which = `updated_position > ? AND ${inScope(kind, scope)}`;',
     replace: "const which = 'updated_position > ?';",
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {
     name: 'replays tasks and replies outside the scope',
-    file: 'lib/server/event-log/rows.ts',
+    file: 'lib/server/event-log/read-after.ts',
     find: 'const own = inScope(kind, scope);',
     replace: "const own = 'TRUE';",
     test: 'tests/unit/fan-out/scope.test.ts',
@@ -184,8 +188,8 @@ export const ACCESS = [
   {
     name: 'tells a scoped reader the position of the server',
     file: 'lib/server/fan-out/catch-up.ts',
-    find: "told = wanted.scope.kind === 'everything' ? position :",
-    replace: "told = wanted.scope.kind !== 'log' ? position :",
+    find: "shown = filter.scope.kind === 'everything' ? position :",
+    replace: "shown = filter.scope.kind !== 'log' ? position :",
     test: 'tests/unit/fan-out/scope.test.ts',
   },
   {
@@ -226,7 +230,7 @@ export const ACCESS = [
   },
   {
     name: 'streams tasks to a reader of the list',
-    file: 'lib/server/event-log/rows.ts',
+    file: 'lib/server/event-log/read-after.ts',
     find: "return kind === 'session' ? listedSessionsIn(scope) : sessionsIn(scope, 'session_id');",
     replace: "return listedSessionsIn(scope, kind === 'session' ? 'id' : 'session_id');",
     test: 'tests/unit/fan-out/scope.test.ts',

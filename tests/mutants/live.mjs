@@ -62,7 +62,7 @@ export const LIVE = [
   },
   {
     name: 'sends a row of the last page again with a tick',
-    file: 'lib/server/fan-out/tick.ts',
+    file: 'lib/server/fan-out/subscriber.ts',
     find: 'if (after <= this.from) {',
     replace: 'if (after <= this.to) {',
     test: 'tests/unit/fan-out/fan-out.test.ts',
@@ -104,8 +104,8 @@ export const LIVE = [
   },
   {
     name: 'goes on reading while turns are removed under it',
-    file: 'lib/server/fan-out/is-cut-under.ts',
-    find: 'return removed !== undefined && positionToNumber(removed.upTo) > whole;',
+    file: 'lib/server/fan-out/row-frame.ts',
+    find: 'return removed !== undefined && positionToNumber(removed.upTo) > completeTo;',
     replace: 'return removed !== undefined && positionToNumber(removed.upTo) < 0;',
     test: 'tests/unit/retention/streams.test.ts',
   },

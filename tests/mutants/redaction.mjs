@@ -70,8 +70,8 @@ export const REDACTION = [
   {
     name: 'streams live secrets',
     file: 'lib/server/fan-out/broadcast.ts',
-    find: 'const text = audience.redacts ? told : frame;',
-    replace: 'const text = frame ?? rowFrame(row);',
+    find: 'const text = audience.redacts ? redacted : plain;',
+    replace: 'const text = plain ?? rowFrame(row);',
     test: 'tests/unit/server/redacted-streams.test.ts',
   },
   {
@@ -83,7 +83,7 @@ export const REDACTION = [
   },
   {
     name: 'streams the secrets of log lines',
-    file: 'lib/server/fan-out/row-redactor.ts',
+    file: 'lib/server/fan-out/row-frame.ts',
     find: 'return rowFrame({ ...row, line: redactLine(row.line) });',
     replace: 'return rowFrame(row);',
     test: 'tests/unit/server/redacted-answers.test.ts',

@@ -8,35 +8,35 @@
 export const STORAGE = [
   {
     name: 'removes an open turn',
-    file: 'lib/server/retention/find-cut.ts',
+    file: 'lib/server/retention/remove-turns.ts',
     find: 'const open = [session.open_turn, session.asked,',
     replace: 'const open = [session.asked,',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
     name: 'removes a request that waits for an answer',
-    file: 'lib/server/retention/find-cut.ts',
+    file: 'lib/server/retention/remove-turns.ts',
     find: 'const open = [session.open_turn, session.asked,',
     replace: 'const open = [session.open_turn,',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
     name: 'removes a message whose reply is owed',
-    file: 'lib/server/retention/find-cut.ts',
+    file: 'lib/server/retention/remove-turns.ts',
     find: 'owed?.rows[0]?.position, commands?.rows[0]?.position]',
     replace: 'commands?.rows[0]?.position]',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
     name: 'removes a command that no runner has taken',
-    file: 'lib/server/retention/find-cut.ts',
+    file: 'lib/server/retention/remove-turns.ts',
     find: 'owed?.rows[0]?.position, commands?.rows[0]?.position]',
     replace: 'owed?.rows[0]?.position]',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
     name: 'removes half of a turn that goes on',
-    file: 'lib/server/retention/find-cut.ts',
+    file: 'lib/server/retention/remove-turns.ts',
     find: 'if (first === null) return cut;',
     replace: 'if (first !== undefined) return cut;',
     test: 'tests/unit/retention/remove-history.test.ts',
@@ -51,8 +51,8 @@ export const STORAGE = [
   {
     name: 'removes turns without saying so',
     file: 'lib/server/retention/remove-turns.ts',
-    find: '[event, ...goOn].map((said) => ({ agentId, sessionId, event: said })),',
-    replace: 'goOn.map((said) => ({ agentId, sessionId, event: said })),',
+    find: '[event, ...continued].map((one) => ({ agentId, sessionId, event: one })),',
+    replace: 'continued.map((one) => ({ agentId, sessionId, event: one })),',
     test: 'tests/unit/retention/remove-history.test.ts',
   },
   {
@@ -65,8 +65,8 @@ export const STORAGE = [
   {
     name: 'removes what is younger than an hour',
     file: 'lib/server/retention/remove-history.ts',
-    find: 'const LEAST_AGE_MS = 60 * 60_000;',
-    replace: 'const LEAST_AGE_MS = 0;',
+    find: 'const MIN_AGE_MS = 60 * 60_000;',
+    replace: 'const MIN_AGE_MS = 0;',
     test: 'tests/unit/retention/by-size.test.ts',
   },
   {
@@ -85,7 +85,7 @@ export const STORAGE = [
   },
   {
     name: 'removes a record that can still be assigned',
-    file: 'lib/server/retention/remove-quarantined.ts',
+    file: 'lib/server/retention/remove-rows.ts',
     find: "ifnull(parked, '') <> 'parked' AND",
     replace: '',
     test: 'tests/unit/retention/remove-quarantined.test.ts',
@@ -127,7 +127,7 @@ export const STORAGE = [
   },
   {
     name: 'writes to a database that a newer version has changed meanwhile',
-    file: 'db/may-write.ts',
+    file: 'db/writes.ts',
     find: "const ALLOWED = 'SELECT 1 FROM compatibility WHERE oldest_writer <= ?';",
     replace: "const ALLOWED = 'SELECT 1 FROM compatibility WHERE oldest_writer <= ? + 1e15';",
     test: 'tests/unit/db/optimistic-writes.test.ts',
@@ -135,8 +135,8 @@ export const STORAGE = [
   {
     name: 'commits although somebody came in between',
     file: 'db/optimistic-transaction.ts',
-    find: 'if (this.#moment !== null) {\n      const { sql, args } = this.#between();',
-    replace: 'if (this.#moment === undefined) {\n      const { sql, args } = this.#between();',
+    find: 'if (this.#moment !== null) {\n      const { sql, args } = this.#touchedSince();',
+    replace: 'if (this.#moment === undefined) {\n      const { sql, args } = this.#touchedSince();',
     test: 'tests/unit/db/optimistic-writes.test.ts',
   },
   {

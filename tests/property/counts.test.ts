@@ -1,7 +1,7 @@
 import { MAX_OPEN_REQUESTS } from '@interlude/protocol/limits';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { agentFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { agentFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { CommandHub } from '@/lib/server/commands/command-hub';
 import { callRoute } from '../support/call-route';
 import { type InProcessTarget, ingest, inProcessTarget } from '../support/ingest-target';

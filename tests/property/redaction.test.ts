@@ -38,7 +38,7 @@ class Reader {
   static async come(fanOut: FanOut): Promise<Reader> {
     const [page, output] = [await load(), await loadOutput()];
     const reader = new Reader(fanOut, page, output);
-    await nextTurn();
+    await yieldToLoop();
     await reader.resume();
     return reader;
   }

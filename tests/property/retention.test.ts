@@ -19,7 +19,7 @@ import { unscoped } from '@/lib/server/access/request-context';
 import { readAfter, readBounds, replayFrom } from '@/lib/server/event-log/read-after';
 import { FanOut, resume } from '@/lib/server/fan-out/fan-out';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
-import { removeOldEvents } from '@/lib/server/retention/remove-events';
+import { removeOldEvents } from '@/lib/server/retention/remove-history';
 import { removeOldTurns } from '@/lib/server/retention/remove-turns';
 import { arbitraryBatchesWithSnapshots } from '../support/arbitrary-events';
 import type { FrameReader } from '../support/frames';

@@ -1,8 +1,8 @@
 import { listedScope, reachesAgent, reachesLog, reachesSession, type Scope, scopeKey } from '@interlude/protocol/scope';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { columnText } from '@/db/column-text';
 import { agentsIn, listedSessionsIn, logsIn, sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
 import { type TestDatabase, temporaryDatabase } from '../support/database';
 
 let database: TestDatabase;

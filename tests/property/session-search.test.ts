@@ -3,7 +3,7 @@ import type { SessionSummary } from '@interlude/protocol/read-models';
 import { SESSION_STATES } from '@interlude/protocol/session-states';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sessionToRow } from '@/db/fleet-rows';
+import { sessionToRow } from '@/db/read-model-rows';
 import { sessions } from '@/db/schema';
 import { RowWriter } from '@/db/table-rows';
 import { unscoped } from '@/lib/server/access/request-context';

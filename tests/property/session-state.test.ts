@@ -14,7 +14,7 @@ import { REPORT_STATES, type ReportState, SESSION_STATES } from '@interlude/prot
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventsOfLists } from '@/lib/server/ingest/listed-inputs';
+import { reconcileLists } from '@/lib/server/ingest/parse-status';
 import { foldTasks } from '../support/folds';
 
 /**
@@ -303,7 +303,7 @@ class Life {
     const lists = statusTold(readAgentStatus(status), 0)?.lists ?? null;
     const tasks = [...this.#tasks.values()].filter(mayRun);
     const requestIds = this.session.pendingRequestCount > 0 ? ['q'] : [];
-    if (lists !== null) this.#tell([...eventsOfLists(lists, { tasks, requestIds })], null, true);
+    if (lists !== null) this.#tell([...reconcileLists(lists, { tasks, requestIds })], null, true);
   }
 
   get hasGivenUp(): boolean {

@@ -67,7 +67,7 @@ function distant(database: Database, lags: readonly number[]): Database {
   let count = 0;
   const lag = async () => {
     count += 1;
-    for (let turns = lags[count % lags.length] ?? 0; turns > 0; turns -= 1) await nextTurn();
+    for (let turns = lags[count % lags.length] ?? 0; turns > 0; turns -= 1) await yieldToLoop();
   };
   const batch: Database['reader']['batch'] = async (statements, mode) => {
     await lag();
@@ -196,7 +196,7 @@ it('gives every client each row once and in order, and the right texts, wherever
         for (const one of steps) {
           if (one.do === 'write') writer.write(one.writes.flatMap((each) => script.records(each)));
           else if (one.do === 'join') await join(topicSets[one.topics] ?? []);
-          else if (one.do === 'wait') await nextTurn();
+          else if (one.do === 'wait') await yieldToLoop();
           else {
             const client = clients[one.reader % Math.max(1, clients.length)];
             await client?.cut();
@@ -263,7 +263,7 @@ it('live equals reloaded: a page and the frames after it make the page of any la
           if (loads.includes(index)) {
             const page = await load();
             // more is written between the page and the stream
-            await nextTurn();
+            await yieldToLoop();
             browsers.push({ page, reader: await listenTo(fanOut, ['session:s1'], { after: Number(page.position) }) });
           }
         }

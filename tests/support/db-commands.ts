@@ -66,7 +66,7 @@ export async function isTakenOver(used: WellUsed, place: string): Promise<void> 
   expect((await cli('copy', spoilt, place)).exitCode).toBe(1);
   await expect(write()).rejects.toMatchObject({
     code: 'unavailable',
-    message: expect.stringMatching(/copies into it/),
+    message: expect.stringMatching(/a copy into it is running/),
   });
   expect(await cli('copy', used.file, place)).toMatchObject({ exitCode: 0 });
   await write();

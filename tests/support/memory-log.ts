@@ -70,7 +70,7 @@ export class MemoryLog {
     const owed = foldObligations(this.#owed, [...this.obligations.values()], placements, OWNER);
     this.#owed = owed.fold;
     for (const { after } of owed.changes) this.obligations.set(after.messageId, after);
-    const ids = entries.flatMap(({ event }) => tasksSpokenOf(event).map(({ id }) => id));
+    const ids = entries.flatMap(({ event }) => mentionedTasks(event).map(({ id }) => id));
     const everyone = entries.some(({ event }) => touchesEveryTask(event) || startsWithoutCause(event));
     const touched = [...this.tasks.values()].filter((task) => everyone || ids.includes(task.id));
     for (const task of foldTasks(touched, placements, OWNER)) this.tasks.set(task.position, task);

@@ -1,4 +1,4 @@
-import { nextTurn } from '@/db/next-turn';
+import { yieldToLoop } from '@/db/yield-to-loop';
 
 /** Some hundred milliseconds of counting. */
 export const LONG_SELECT = `WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 2000000)
@@ -12,7 +12,7 @@ export async function turnsDuring(work: Promise<unknown>): Promise<number> {
     isDone = true;
   };
   void work.then(done, done);
-  for (; !isDone; turns += 1) await nextTurn();
+  for (; !isDone; turns += 1) await yieldToLoop();
   await work;
   return turns;
 }

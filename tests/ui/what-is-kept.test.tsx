@@ -4,7 +4,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, it } from 'vitest';
 import { keptRules } from '@/components/settings/kept-words';
 import { WhatIsKept } from '@/components/settings/what-is-kept';
-import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { historyRetention } from '@/lib/server/retention/retention-settings';
 import { retentionRules } from '@/lib/server/server-parts';
 

@@ -39,7 +39,7 @@ export async function readAudit({ reader }: Pick<Database, 'reader'>, query: Aud
     'read',
   );
   const { rows = [] } = page ?? {};
-  const entries = await new Pace().map(rows.slice(0, limit), auditFromRow);
+  const entries = await new Yielder().map(rows.slice(0, limit), auditFromRow);
   const next = rows.length > limit ? (entries.at(-1)?.number ?? null) : null;
   return { entries, next, removed: removedFromRow(start?.rows[0]) };
 }
@@ -87,7 +87,7 @@ export async function getAuditExport(
       const { rows } = await database.reads.run(client, read, { continues: true }).catch((error) => {
         throw toAbortError(error);
       });
-      const entries = await new Pace().map(rows, auditFromRow);
+      const entries = await new Yielder().map(rows, auditFromRow);
       if (entries.length === 0) return controller.close();
       after = entries.at(-1)?.number ?? after;
       controller.enqueue(encoder.encode(entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')));

@@ -1,5 +1,5 @@
 import { AppError } from '@interlude/protocol/errors';
-import { pause } from '@/db/next-turn';
+import { pause } from '@/db/yield-to-loop';
 
 /** Wrong secrets per address and minute before throttling starts. */
 const FREE_FAILURES = 20;

@@ -51,7 +51,7 @@ export interface RunInput {
  */
 export async function readRunInput(bytes: Uint8Array): Promise<RunInput> {
   if (bytes.byteLength === 0) throw invalid('The body is empty. Send a RunAgentInput, as an AG-UI client does.');
-  const pace = new Pace();
+  const pace = new Yielder();
   const { values, tooDeepAt } = measureJson(bytes);
   await pace.rest();
   if (tooDeepAt !== null) throw tooDeep(tooDeepAt);

@@ -8,7 +8,7 @@ import {
   WEBHOOK_RETRY_MS,
   WEBHOOK_SETTLE_MS,
 } from '@interlude/protocol/limits';
-import { AGENT_ROW } from '@/db/fleet-rows';
+import { AGENT_ROW } from '@/db/read-model-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { appendFacts } from '@/lib/server/ingest/append-facts';
 import { COMMANDS } from './command-table';

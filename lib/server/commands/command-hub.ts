@@ -306,7 +306,7 @@ export class CommandHub {
 const OWN_NEWEST = `SELECT max(position) AS position FROM (
   SELECT position FROM commands WHERE agent_id = ?1 UNION ALL SELECT updated_position FROM agents WHERE id = ?1)`;
 
-function aboutAgent(agentId: string): AboutJob {
+function aboutAgent(agentId: string): JobOptions {
   return { keys: [`agent:${agentId}`] };
 }
 

@@ -8,7 +8,7 @@ import type { Scope } from '@interlude/protocol/scope';
 import { columnText } from '@/db/column-text';
 import { quarantine } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import type { Principal } from '@/lib/server/access/principal';
 import { operatorName } from '@/lib/server/access/principal';

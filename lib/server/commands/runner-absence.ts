@@ -4,7 +4,7 @@ import { CUSTOM } from '@interlude/protocol/event-fields';
 import { MIN_SILENCE_MS, MISSED_REPORTS, RUNNER_GRACE_MS, SILENT_MS } from '@interlude/protocol/limits';
 import { hasOpenWork, wentSilent } from '@interlude/protocol/session-predicates';
 import type { Row } from '@libsql/client';
-import { AGENT_ROW } from '@/db/fleet-rows';
+import { AGENT_ROW } from '@/db/read-model-rows';
 import { choiceArgs, type DueRows, EVERY_ROW, isChosen, type RowChoice, selectDue } from '@/db/row-sweep';
 import { runners, sessions } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';

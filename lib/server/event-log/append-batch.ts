@@ -1,11 +1,12 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
-import { CUSTOM } from '@interlude/protocol/event-fields';
+import { COUNTED_KINDS, DONE_ONCE_SEEN, type InboxKind } from '@interlude/protocol/inbox';
 import { MAX_SIGNALS_KEPT, MINUTE_MS, RUNNER_GRACE_MS } from '@interlude/protocol/limits';
+import { inboxText } from '@interlude/protocol/list-search';
+import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import type { InStatement } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/fleet-rows';
-import { inPieces, runInTurns } from '@/db/json-pieces';
+import { chunkStatements, runStatements } from '@/db/json-statements';
+import { agentToRow, obligationToRow, sessionToRow, taskToRow } from '@/db/read-model-rows';
 import {
   agentLogs,
   agents,
@@ -19,31 +20,28 @@ import {
   tasks,
   turns,
 } from '@/db/schema';
-import { RowWriter } from '@/db/table-rows';
+import { columnText, RowWriter } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { BatchRows, QuarantineRow } from './batch-rows';
-import { foldStoredDeltas } from './fold-deltas';
-import { foldStoredOutputs } from './fold-outputs';
-import { inboxStatements } from './inbox-statements';
+import type { BatchRows, InboxChange, QuarantineRow } from './batch-rows';
+import { foldStoredDeltas, foldStoredOutputs } from './fold-deltas';
 
 /**
- * Writes a batch: producer, counter, rows and read models, with a few statements per table however many records there
- * are.
+ * Writes a batch with a few statements per table, however many records it has: producer, counter, rows and read models.
  *
- * Ordering: rows before what refers to them, moves after the rows they move, updates of folded rows before deletes.
- * Failure: it runs inside the caller's transaction and commits nothing itself. No statement can fail because of content:
+ * Ordering: rows before rows that refer to them, moves after the rows they move, updates of folded rows before deletes.
+ * Failure: runs inside the caller's transaction and commits nothing itself. No statement can fail because of content:
  * every insert that could meet an existing key is an upsert, and text is made storable first.
  */
 export async function appendBatch(transaction: WriteTransaction, batch: BatchRows): Promise<void> {
   const folded = await foldStoredDeltas(transaction, batch.folds);
   await foldStoredOutputs(transaction, batch.events);
   await transaction.moveTo(batch.position);
-  await runInTurns(transaction, rowStatements(batch));
-  await runInTurns(transaction, folded);
-  await runInTurns(transaction, fleetStatements(batch));
+  await runStatements(transaction, rowStatements(batch));
+  await runStatements(transaction, folded);
+  await runStatements(transaction, readModelStatements(batch));
 }
 
-/** In the order in which they must run; each is made only when it is about to be sent. */
+/** Yields in the order in which the statements must run. */
 function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* PRODUCERS.rows([batch.producer], (producer) => producer);
   yield* eventStatements(batch);
@@ -54,21 +52,19 @@ function* rowStatements(batch: BatchRows): Generator<InStatement> {
   yield* turnStatements(batch);
 }
 
-/** What agents do, minute by minute. What the server tells, and what commands write, is no activity of theirs. */
+/** Counts events per minute and agent. Server events, and output of commands, are not activity. */
 function* activityStatements({ events, source, receivedAt }: BatchRows): Generator<InStatement> {
   if (source.id === SERVER_PRODUCER_ID) return;
   const counts = new Map<string, number>();
   for (const { agentId, event } of events) {
     if (nameOf(event) !== CUSTOM.taskOutput) counts.set(agentId, (counts.get(agentId) ?? 0) + 1);
   }
-  yield* inPieces(
-    [...counts],
-    (json) => ({
-      sql: `INSERT INTO activity (minute, agent_id, events) SELECT ?2, value->>0, value->>1 FROM json_each(?1) WHERE true
-        ON CONFLICT (minute, agent_id) DO UPDATE SET events = events + excluded.events`,
-      args: [json, Math.floor(receivedAt / MINUTE_MS)],
-    }),
+  yield* chunkStatements(
+    counts,
+    `INSERT INTO activity (minute, agent_id, events) SELECT ?2, value->>0, value->>1 FROM json_each(?1) WHERE true
+      ON CONFLICT (minute, agent_id) DO UPDATE SET events = events + excluded.events`,
     ([agentId, count]) => [columnText(agentId), count],
+    { args: [Math.floor(receivedAt / MINUTE_MS)] },
   );
 }
 
@@ -83,10 +79,12 @@ function* eventStatements(batch: BatchRows): Generator<InStatement> {
     ({ event, ...row }) => ({ ...row, type: event.type, name: nameOf(event), payload: event }),
     { producerId: source.id, epoch: source.epoch, receivedAt },
   );
-  yield* inPieces(writtenSessionIds, (json) => ({
-    sql: 'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?1, value FROM json_each(?2)',
-    args: [source.id, json],
-  }));
+  yield* chunkStatements(
+    writtenSessionIds,
+    'INSERT OR IGNORE INTO producer_sessions (producer_id, session_id) SELECT ?2, value FROM json_each(?1)',
+    undefined,
+    { args: [source.id] },
+  );
 }
 
 function nameOf(event: AgUiEvent): string | null {
@@ -103,14 +101,11 @@ function* logStatements(batch: BatchRows): Generator<InStatement> {
   const { receivedAt, logComponents } = batch;
   yield* LOG_LINES.rows(batch.logLines, (row) => row, { receivedAt });
   yield* AGENT_LOGS.rows(batch.agentLogs, ({ agentId, log }) => ({ agentId, ...log }));
-  yield* inPieces(
+  yield* chunkStatements(
     logComponents,
-    (json) => ({
-      sql: `INSERT INTO log_components (agent_id, component, lines)
-            SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
-            ON CONFLICT (agent_id, component) DO UPDATE SET lines = lines + excluded.lines`,
-      args: [json],
-    }),
+    `INSERT INTO log_components (agent_id, component, lines)
+      SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
+      ON CONFLICT (agent_id, component) DO UPDATE SET lines = lines + excluded.lines`,
     (row) => storable([row.agentId, row.component, row.lines]),
   );
 }
@@ -120,10 +115,10 @@ const INSIGHTS = new RowWriter(insights, { lacks: ['seenAt'] });
 function* insightStatements(batch: BatchRows): Generator<InStatement> {
   yield* INSIGHTS.rows(batch.insights, (row) => row);
   const signalling = new Set(batch.insights.filter(({ isFailure }) => !isFailure).map(({ agentId }) => agentId));
-  yield* inPieces([...signalling], (json) => ({ sql: DELETE_OLD_SIGNALS, args: [json] }));
+  yield* chunkStatements(signalling, DELETE_OLD_SIGNALS);
 }
 
-/** An agent may send any number of signals that are not failures: only the newest are kept, and the log has the rest. */
+/** Only an agent's newest signals are kept; the log has all of them. */
 const DELETE_OLD_SIGNALS = `DELETE FROM insights WHERE position IN (
     SELECT old.position FROM json_each(?1) AS agent JOIN insights AS old
       ON old.agent_id = agent.value AND old.is_failure = 0 AND old.position <= (
@@ -136,8 +131,8 @@ const QUARANTINE = new RowWriter(quarantine, { same: OF_BATCH, lacks: UNSETTLED 
 const QUARANTINED_ALONE = new RowWriter(quarantine, { same: [...OF_BATCH, 'record'], lacks: UNSETTLED });
 
 /**
- * The records that can't be taken, whole. One that is too large for a record may be as large as a request: it gets a
- * statement of its own, because the database would take five times as long to extract it from JSON, in one go.
+ * Stores rejected records whole. One over the record limit may be as large as a request, and gets a statement of its own:
+ * extracting it from JSON would take the database five times as long, in one go.
  */
 function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): Generator<InStatement> {
   const ofBatch = { producerId: source.id, epoch: source.epoch, receivedAt };
@@ -148,19 +143,22 @@ function* quarantineStatements({ quarantine, source, receivedAt }: BatchRows): G
     taskId: task?.id ?? null,
     taskRunId: task?.runId ?? null,
   });
-  const few = quarantine.filter((row) => !mayBeHuge(row));
-  yield* QUARANTINE.rows(few, toRow, ofBatch);
+  yield* QUARANTINE.rows(
+    quarantine.filter((row) => !mayBeHuge(row)),
+    toRow,
+    ofBatch,
+  );
   for (const row of quarantine.filter(mayBeHuge)) {
     yield* QUARANTINED_ALONE.rows([row], toRow, { ...ofBatch, record: row.record });
   }
 }
 
-/** A turn keeps the position and time of its first header; later headers say what became of it. */
+/** A turn keeps the position and time of its first header. Later headers update the rest. */
 const TURNS = new RowWriter(turns, { keeps: ['position', 'startedAt'] });
 
 function* turnStatements(batch: BatchRows): Generator<InStatement> {
   const { removedTurns, moves } = batch;
-  yield* bareTurnStatements(batch);
+  yield* detachRemovedEvents(batch);
   yield* TURNS.rows(batch.turns, ({ sessionId, header: { error, position, inferred = false, ...header } }) => ({
     ...header,
     inferred,
@@ -176,29 +174,19 @@ function* turnStatements(batch: BatchRows): Generator<InStatement> {
     };
   }
   for (const { sessionId, turnId } of removedTurns) {
-    yield {
-      sql: 'DELETE FROM turns WHERE session_id = ? AND id = ?',
-      args: storable([sessionId, turnId]),
-    };
+    yield { sql: 'DELETE FROM turns WHERE session_id = ? AND id = ?', args: storable([sessionId, turnId]) };
   }
 }
 
-/**
- * An agent may use the id of a turn again that retention has removed: what is left of that one's events, which go
- * afterwards, is not of the new one.
- */
-function* bareTurnStatements({ sessions, turns }: BatchRows): Generator<InStatement> {
+/** An agent may reuse the id of a turn that retention has removed. Events left of that turn don't belong to the new one. */
+function* detachRemovedEvents({ sessions, turns }: BatchRows): Generator<InStatement> {
   const cut = new Set(sessions.flatMap(({ summary: { id, removed } }) => (removed === undefined ? [] : [id])));
-  const opened = turns.filter(({ sessionId, header }) => header.kind !== 'none' && cut.has(sessionId));
-  yield* inPieces(
-    opened,
-    (json) => ({
-      sql: `UPDATE events SET turn_id = NULL WHERE position IN (
-          SELECT e.position FROM json_each(?1) AS opened CROSS JOIN sessions AS s ON s.id = opened.value->>0
-            CROSS JOIN events AS e ON e.session_id = s.id AND e.turn_id = opened.value->>1 AND e.position <= s.removed_up_to
-          WHERE NOT EXISTS (SELECT 1 FROM turns WHERE session_id = s.id AND id = e.turn_id))`,
-      args: [json],
-    }),
+  yield* chunkStatements(
+    turns.filter(({ sessionId, header }) => header.kind !== 'none' && cut.has(sessionId)),
+    `UPDATE events SET turn_id = NULL WHERE position IN (
+      SELECT e.position FROM json_each(?1) AS opened CROSS JOIN sessions AS s ON s.id = opened.value->>0
+        CROSS JOIN events AS e ON e.session_id = s.id AND e.turn_id = opened.value->>1 AND e.position <= s.removed_up_to
+      WHERE NOT EXISTS (SELECT 1 FROM turns WHERE session_id = s.id AND id = e.turn_id))`,
     ({ sessionId, header }) => storable([sessionId, header.id]),
   );
 }
@@ -208,74 +196,131 @@ const SESSIONS = new RowWriter(sessions, { key: ['id'], keeps: ['agentId'], lack
 const AGENTS = new RowWriter(agents, { keeps: [] });
 const OBLIGATIONS = new RowWriter(obligations, { keeps: ['position', 'agentId'] });
 
-function* fleetStatements(batch: BatchRows): Generator<InStatement> {
-  const { stillThereAgentIds, receivedAt } = batch;
+function* readModelStatements(batch: BatchRows): Generator<InStatement> {
+  const { seenAgentIds, receivedAt } = batch;
   yield* TASKS.rows(batch.tasks, ({ task, updatedPosition }) => taskToRow(task, updatedPosition));
   yield* SESSIONS.rows(batch.sessions, ({ summary, ...rest }) => ({ ...sessionToRow(summary), ...rest }));
   yield* AGENTS.rows(batch.agents, agentToRow);
-  yield* inPieces(stillThereAgentIds, (json) => ({
-    sql: 'UPDATE agents SET last_seen_at = ?, is_silent = 0 WHERE id IN (SELECT value FROM json_each(?))',
-    args: [receivedAt, json],
-  }));
+  yield* chunkStatements(
+    seenAgentIds,
+    'UPDATE agents SET last_seen_at = ?2, is_silent = 0 WHERE id IN (SELECT value FROM json_each(?1))',
+    undefined,
+    { args: [receivedAt] },
+  );
   yield* obligationStatements(batch);
   yield* inboxStatements(batch.inbox);
   yield* runnerStatements(batch);
 }
 
 /**
- * An agent may do something without a listening runner. If a runner speaks for it, that counts as missed, or nobody would
- * end it. If none does, its runner is over, and the agent has gone when it falls silent, as one that never had any.
+ * Marks runners of agents that are active although no runner listens. A runner that reports counts as missed, so that it
+ * is ended in time. Without reports the runner is over, and the agent ends when it falls silent.
  */
 function* runnerStatements({ startedAgentIds, reportingAgentIds, receivedAt }: BatchRows): Generator<InStatement> {
-  const isWaitedFor = 'alive_until IS NULL AND absence_due_at IS NULL';
+  const isUnattended = 'alive_until IS NULL AND absence_due_at IS NULL';
   const reporting = new Set(reportingAgentIds);
   const started = new Set(startedAgentIds);
-  yield* inPieces(
+  yield* chunkStatements(
     startedAgentIds.filter((id) => !reporting.has(id)),
-    (json) => ({
-      sql: `UPDATE runners SET is_over = 1 WHERE agent_id IN (SELECT value FROM json_each(?)) AND ${isWaitedFor}`,
-      args: [json],
-    }),
+    `UPDATE runners SET is_over = 1 WHERE agent_id IN (SELECT value FROM json_each(?1)) AND ${isUnattended}`,
   );
-  yield* inPieces(
+  yield* chunkStatements(
     reportingAgentIds,
-    (json) => ({
-      sql: `UPDATE runners SET is_over = 0, missed_at = ?1, absence_due_at = ?2 FROM json_each(?3) AS told
-            WHERE agent_id = told.value->>0 AND (is_over OR told.value->>1) AND ${isWaitedFor}`,
-      args: [receivedAt, receivedAt + RUNNER_GRACE_MS, json],
-    }),
+    `UPDATE runners SET is_over = 0, missed_at = ?2, absence_due_at = ?3 FROM json_each(?1) AS reporting
+      WHERE agent_id = reporting.value->>0 AND (is_over OR reporting.value->>1) AND ${isUnattended}`,
     (id) => [columnText(id), started.has(id)],
+    { args: [receivedAt, receivedAt + RUNNER_GRACE_MS] },
   );
 }
 
 function* obligationStatements(batch: BatchRows): Generator<InStatement> {
   for (const { sessionId, messageIds } of batch.seenMessages) {
-    // Whichever way it came: a message that the agent has read needs no delivery.
-    yield* inPieces(
+    // A message that the agent has read needs no delivery, whichever way it arrived.
+    yield* chunkStatements(
       messageIds,
-      (json) => ({
-        sql: `UPDATE commands SET state = 'done', lease_until = NULL WHERE id IN (SELECT value FROM json_each(?)) AND session_id = ? AND type = 'message'
-              AND state IN ('queued', 'delivered')`,
-        args: [json, columnText(sessionId)],
-      }),
+      `UPDATE commands SET state = 'done', lease_until = NULL WHERE id IN (SELECT value FROM json_each(?1))
+        AND session_id = ?2 AND type = 'message' AND state IN ('queued', 'delivered')`,
       columnText,
+      { args: [columnText(sessionId)] },
     );
   }
   yield* OBLIGATIONS.rows(batch.obligations, ({ obligation, updatedPosition }) =>
     obligationToRow(obligation, updatedPosition),
   );
-  yield* inPieces(
-    batch.unjudgedSessionIds,
-    (json) => ({
-      sql: `UPDATE obligations SET is_judged = 0
-            WHERE session_id IN (SELECT value FROM json_each(?)) AND state = 'owed' AND is_judged = 1`,
-      args: [json],
-    }),
+  yield* chunkStatements(
+    batch.replyChangedSessionIds,
+    `UPDATE obligations SET is_judged = 0
+      WHERE session_id IN (SELECT value FROM json_each(?1)) AND state = 'owed' AND is_judged = 1`,
     columnText,
   );
 }
 
-/** The cells with texts that any column can hold. */
 function storable<T>(cells: T[]): T[] {
   return cells.map((cell) => (typeof cell === 'string' ? (columnText(cell) as T & string) : cell));
 }
+
+type Change<Kind extends InboxChange['kind']> = InboxChange & { kind: Kind };
+
+/**
+ * Updates inbox items without reading any.
+ *
+ * Ordering: opened items, then done ones, then marks. No batch both opens and completes an item.
+ */
+function* inboxStatements(changes: readonly InboxChange[]): Generator<InStatement> {
+  const ofKind = <Kind extends InboxChange['kind']>(kind: Kind) =>
+    changes.filter((change): change is Change<Kind> => change.kind === kind);
+  yield* chunkStatements(ofKind('open'), OPEN, inboxRow);
+  yield* chunkStatements(ofKind('done'), DONE, ({ id, at, position, isHidden }) => [
+    columnText(id),
+    at,
+    position,
+    isHidden ? 1 : 0,
+  ]);
+  yield* chunkStatements(ofKind('marked'), MARK, ({ id, marks, position }) => {
+    const claim = marks.claim === null ? null : stringifyWellFormed(marks.claim);
+    return [columnText(id), marks.seenAt, marks.snoozedUntil, claim, marks.doneAt, position];
+  });
+}
+
+function inboxRow({ attention, agentId, sessionId, at, position }: Change<'open'>) {
+  const { id, kind, version, ...body } = attention;
+  const words = inboxText({ agentId, sessionId, title: body.title });
+  const of = [columnText(agentId), sessionId === null ? null : columnText(sessionId)];
+  return [columnText(id), kind, ...of, version, at, stringifyWellFormed(body), columnText(words), position];
+}
+
+const quoted = (kinds: readonly InboxKind[]) => kinds.map((kind) => `'${kind}'`).join(', ');
+const COUNTED = quoted(COUNTED_KINDS);
+/**
+ * The item reopens, unseen. An item that was only hidden, as for an archived session, returns unchanged. So does a failure
+ * whose session had another state meanwhile, and a counted item whose count has not grown.
+ */
+const IS_NEWS = `iif(inbox.kind IN (${COUNTED}), excluded.version > inbox.version, excluded.version <> inbox.version)`;
+/** A seen gap stays done even if as much is missing as before. */
+const IS_SEEN = `inbox.kind IN (${quoted(DONE_ONCE_SEEN)}) AND inbox.seen_at IS NOT NULL`;
+const unlessNews = (column: string) => `${column} = iif(${IS_NEWS}, NULL, inbox.${column})`;
+const ifNews = (column: string) => `${column} = iif(${IS_NEWS}, excluded.${column}, inbox.${column})`;
+
+/** The title of a failure stays until another failure sets one. */
+const OPEN = `INSERT INTO inbox
+    (id, kind, agent_id, session_id, version, since, body, words, position, opened_position, updated_position)
+  SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>8,
+    value->>8
+  FROM json_each(?1) WHERE true
+  ON CONFLICT (id) DO UPDATE SET ${['since', 'opened_position'].map(ifNews).join(', ')},
+    ${['seen_at', 'snoozed_until', 'claim'].map(unlessNews).join(', ')},
+    done_at = iif(NOT (${IS_NEWS}) AND ${IS_SEEN}, inbox.done_at, NULL),
+    version = excluded.version,
+    body = iif(inbox.kind = 'hook-failure' AND excluded.body->>'$.title' IS NULL,
+      json_set(excluded.body, '$.title', inbox.body->>'$.title'), excluded.body),
+    words = excluded.words, updated_position = excluded.updated_position`;
+
+/** A counted item starts again from zero, unless it is only hidden. */
+const RESTARTS = `kind IN (${COUNTED}) AND NOT value->>3`;
+const DONE = `UPDATE inbox SET done_at = ifnull(done_at, value->>1), updated_position = value->>2,
+    version = iif(${RESTARTS}, 0, version)
+  FROM json_each(?1)
+  WHERE inbox.id = value->>0 AND (done_at IS NULL OR (${RESTARTS} AND version > 0))`;
+
+const MARK = `UPDATE inbox SET seen_at = value->>1, snoozed_until = value->>2, claim = value->>3, done_at = value->>4,
+  updated_position = value->>5 FROM json_each(?1) WHERE inbox.id = value->>0`;

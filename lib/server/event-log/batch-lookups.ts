@@ -1,34 +1,25 @@
 import { MAX_FAN_OUT } from '@interlude/protocol/limits';
 import type { InStatement } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { inPieces } from '@/db/json-pieces';
-import type { SpokenTask } from './batch-scope';
+import { chunkStatements } from '@/db/json-statements';
+import { columnText } from '@/db/table-rows';
+import type { MentionedPart, MentionedTask } from './batch-scope';
 
-/** What a batch is planned from is looked up by keys. CROSS JOIN keeps SQLite from scanning instead. */
+/** Lookups by key for planning a batch. CROSS JOIN keeps SQLite from scanning. */
 
-/** A session may remember a megabyte, and have a few dozen tasks that are read with it. */
+/** A session may hold a megabyte of memory, and have a few dozen tasks that are read with it. */
 const SESSIONS_AT_ONCE = 8;
-/** If more sessions than this know a task by its id, its owner is uncertain unless the run tells. */
+/** With more sessions than this knowing a task id, only a run id proves the owner. */
 export const MAX_HOMES = 16;
-/** How many of a task's newest runs in one session are read, and of its newest runs without a name. */
-const RUNS_READ = 64;
-/** The turn projection remembers at most this many unanswered messages, so no turn can answer an older one unnamed. */
-const MAX_OWED_READ = 256;
-
-/** A statement over keys, which it reads by `json_each(?1)`. */
-function inGroups<T>(
-  keys: Iterable<T>,
-  sql: string,
-  { size, more = [] }: { size?: number; more?: readonly (string | number)[] } = {},
-): Generator<InStatement> {
-  return inPieces(keys, (json) => ({ sql, args: [json, ...more] }), undefined, size);
-}
+/** How many of a task's newest runs are read per session, and of its newest unnamed runs. */
+const MAX_RUNS = 64;
+/** The turn projection tracks at most this many unanswered messages. */
+const MAX_OBLIGATIONS = 256;
 
 export function selectAgents(ids: Iterable<string>): Iterable<InStatement> {
-  return inGroups(ids, 'SELECT a.* FROM json_each(?) AS wanted CROSS JOIN agents AS a ON a.id = wanted.value');
+  return chunkStatements(ids, 'SELECT a.* FROM json_each(?) AS wanted CROSS JOIN agents AS a ON a.id = wanted.value');
 }
 
-/** The producer's own agent: a record that names no agent counts as that one's. */
+/** A record without an agent counts as the producer's own agent's. */
 export function selectAgentOf(producerId: string): InStatement {
   return {
     sql: 'SELECT a.* FROM producers AS p CROSS JOIN agents AS a ON a.id = p.agent_id WHERE p.id = ?',
@@ -36,51 +27,46 @@ export function selectAgentOf(producerId: string): InStatement {
   };
 }
 
-/** The agents of these sessions. */
 export function selectAgentsOfSessions(sessionIds: Iterable<string>): Iterable<InStatement> {
   const sql = `SELECT a.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value
     CROSS JOIN agents AS a ON a.id = s.agent_id`;
-  return inGroups(sessionIds, sql);
+  return chunkStatements(sessionIds, sql);
 }
 
-/** How many records of an agent that name a session are in quarantine: out of an index that has all it takes. */
+/** Counts the quarantined records of an agent that name a session. The index covers the query. */
 export function countQuarantined(pairs: Iterable<[sessionId: string, agentId: string]>): Iterable<InStatement> {
   const sql = `SELECT value->>0 AS session_id, value->>1 AS agent_id, (
       SELECT count(*) FROM quarantine INDEXED BY quarantine_missing
       WHERE session_id = wanted.value->>0 AND agent_id = wanted.value->>1
         AND session_id IS NOT NULL AND ifnull(parked, 'parked') = 'parked'
     ) AS count FROM json_each(?) AS wanted`;
-  return inGroups(pairs, sql);
+  return chunkStatements(pairs, sql);
 }
 
 export function selectSessions(ids: Iterable<string>): Iterable<InStatement> {
   const sql = 'SELECT s.* FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value';
-  return inGroups(ids, sql, { size: SESSIONS_AT_ONCE });
+  return chunkStatements(ids, sql, undefined, { max: SESSIONS_AT_ONCE });
 }
 
-/** The aliases of these sessions, and the sessions for which these are their agents' aliases. */
+/** The aliases of these sessions, and the sessions that have these names as aliases. */
 export function selectAliases(names: Iterable<[name: string, agentId: string | null]>): Iterable<InStatement> {
   const sql = `SELECT a.* FROM json_each(?1) AS wanted CROSS JOIN session_aliases AS a
       ON a.session_id = wanted.value->>0
     UNION ALL SELECT a.* FROM json_each(?1) AS wanted CROSS JOIN session_aliases AS a
       ON a.alias = wanted.value->>0 AND a.agent_id = wanted.value->>1`;
-  return inPieces(
-    names,
-    (json) => ({ sql, args: [json] }),
-    ([name, agentId]) => [columnText(name), agentId === null ? null : columnText(agentId)],
-  );
+  return chunkStatements(names, sql, ([name, agentId]) => [
+    columnText(name),
+    agentId === null ? null : columnText(agentId),
+  ]);
 }
 
 export function selectLogs(agentIds: Iterable<string>): Iterable<InStatement> {
   const sql = 'SELECT l.* FROM json_each(?) AS wanted CROSS JOIN agent_logs AS l ON l.agent_id = wanted.value';
-  return inGroups(agentIds, sql);
+  return chunkStatements(agentIds, sql);
 }
 
-/**
- * What a session knows about a task: the run that is named, its newest runs, and the newest ones without a name. An id
- * may have been used any number of times.
- */
-export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+/** The named run of a task, its newest runs, and the newest unnamed ones. A task id may be reused any number of times. */
+export function* selectTasks(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const newest = (index: string, run: string, limit: number) =>
     `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>2
      WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index}
@@ -91,13 +77,13 @@ export function* selectTasks(tasks: readonly SpokenTask[]): Iterable<InStatement
       const key = [agentId, columnText(taskId), sessionId];
       return !isNamed ? key : runId === null ? null : [...key, columnText(runId)];
     });
-  yield* inGroups(keys(false), newest('tasks_by_id', '', RUNS_READ));
-  yield* inGroups(keys(false), newest('tasks_by_run', 'AND run_id IS NULL', RUNS_READ));
-  yield* inGroups(keys(true), newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
+  yield* chunkStatements(keys(false), newest('tasks_by_id', '', MAX_RUNS));
+  yield* chunkStatements(keys(false), newest('tasks_by_run', 'AND run_id IS NULL', MAX_RUNS));
+  yield* chunkStatements(keys(true), newest('tasks_by_run', 'AND run_id = wanted.value->>3', 1));
 }
 
-/** Sessions that know a task by its id, and those that started the named run: one more than MAX_HOMES of each. */
-export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InStatement> {
+/** Sessions that know a task by its id, and those that started the named run: at most one more than MAX_HOMES each. */
+export function* selectTaskHomes(tasks: readonly MentionedTask[]): Iterable<InStatement> {
   const homes = (index: string, runId: string, which: string) =>
     `SELECT t.agent_id, t.session_id, t.id, ${runId} AS run_id FROM json_each(?1) AS wanted CROSS JOIN tasks AS t
      WHERE t.rowid IN (SELECT min(rowid) FROM tasks INDEXED BY ${index}
@@ -107,12 +93,15 @@ export function* selectTaskHomes(tasks: readonly SpokenTask[]): Iterable<InState
       const key = [agentId, columnText(taskId)];
       return !isNamed ? key : runId === null ? null : [...key, columnText(runId)];
     });
-  yield* inGroups(keys(false), homes('tasks_by_agent', 'NULL', ''));
-  yield* inGroups(keys(true), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
+  yield* chunkStatements(keys(false), homes('tasks_by_agent', 'NULL', ''));
+  yield* chunkStatements(keys(true), homes('tasks_by_run', 't.run_id', 'AND run_id = wanted.value->>2'));
 }
 
-/** Each key once, made only when it is asked for: there may be a hundred thousand. */
-function* distinct(tasks: Iterable<SpokenTask>, toKey: (task: SpokenTask) => string[] | null): Generator<string[]> {
+/** Yields each key once, lazily: there may be a hundred thousand. */
+function* distinct(
+  tasks: Iterable<MentionedTask>,
+  toKey: (task: MentionedTask) => string[] | null,
+): Generator<string[]> {
   const seen = new Set<string>();
   for (const task of tasks) {
     const key = toKey(task);
@@ -127,50 +116,45 @@ function* distinct(tasks: Iterable<SpokenTask>, toKey: (task: SpokenTask) => str
 export function selectLatestTasks(sessionIds: Iterable<string>): Iterable<InStatement> {
   const sql = `SELECT t.* FROM json_each(?) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value
     WHERE t.position IN (SELECT position FROM tasks WHERE session_id = wanted.value ORDER BY position DESC LIMIT 64)`;
-  return inGroups(sessionIds, sql, { size: SESSIONS_AT_ONCE });
+  return chunkStatements(sessionIds, sql, undefined, { max: SESSIONS_AT_ONCE });
 }
 
-/** Tasks that run, and those that are only presumed not to. */
+/** Running tasks, and those only presumed to have ended. */
 const OPEN_TASKS = {
   running: { index: 'tasks_running', is: `status = 'running'` },
   presumed: { index: 'tasks_presumed', is: 'presumed IS NOT NULL' },
 };
 
-/** @param sessions each with the position after which its tasks are read */
+/** @param sessions each with the position after which to read tasks */
 export function selectOpenTasks(
   which: keyof typeof OPEN_TASKS,
   sessions: readonly (readonly [id: string, after: number])[],
-  size: number,
+  max: number,
   limit: number,
 ): Iterable<InStatement> {
   const { index, is } = OPEN_TASKS[which];
   const sql = `SELECT t.* FROM json_each(?1) AS wanted CROSS JOIN tasks AS t ON t.session_id = wanted.value->>0
     WHERE t.position IN (SELECT position FROM tasks INDEXED BY ${index} WHERE session_id = wanted.value->>0
       AND ${is} AND position > wanted.value->>1 ORDER BY position LIMIT ?2)`;
-  return inGroups(sessions, sql, { size, more: [limit] });
+  return chunkStatements(sessions, sql, undefined, { max, args: [limit] });
 }
 
-/** What was last asked under the ids of requests. */
+/** The last opening of each request id. */
 export function selectOpenings(requests: Iterable<[sessionId: string, requestId: string]>): Iterable<InStatement> {
   const sql = `SELECT e.* FROM json_each(?) AS wanted CROSS JOIN events AS e ON e.position = (
       SELECT max(position) FROM events WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1
         AND name IN ('request:opened', 'request:resolved') AND name = 'request:opened')`;
-  return inPieces(
-    requests,
-    (json) => ({ sql, args: [json] }),
-    ([sessionId, id]) => [sessionId, columnText(id)],
-  );
+  return chunkStatements(requests, sql, ([sessionId, id]) => [sessionId, columnText(id)]);
 }
 
 export function selectObligations(messages: Iterable<[sessionId: string, messageId: string]>): Iterable<InStatement> {
   const sql = `SELECT o.* FROM json_each(?) AS wanted CROSS JOIN obligations AS o
     ON o.session_id = wanted.value->>0 AND o.message_id = wanted.value->>1`;
-  const keyOf = ([sessionId, id]: [string, string]) => [sessionId, columnText(id)];
-  return inPieces(messages, (json) => ({ sql, args: [json] }), keyOf);
+  return chunkStatements(messages, sql, ([sessionId, id]) => [sessionId, columnText(id)]);
 }
 
 export function* selectOwed(sessionIds: Iterable<string>): Iterable<InStatement> {
-  const sql = `SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position DESC LIMIT ${MAX_OWED_READ}`;
+  const sql = `SELECT * FROM obligations WHERE session_id = ? AND state = 'owed' ORDER BY position DESC LIMIT ${MAX_OBLIGATIONS}`;
   for (const id of sessionIds) yield { sql, args: [columnText(id)] };
 }
 
@@ -188,4 +172,53 @@ export function selectOpenSessions(agentIds: Iterable<string>): InStatement {
           WHERE NOT s.has_ended ORDER BY s.last_event_at DESC LIMIT ${MAX_FAN_OUT}`,
     args: [JSON.stringify([...agentIds])],
   };
+}
+
+/** This many of its newest rows hold a whole message or call, unless it has streamed many deltas since it started. */
+export const MAX_ROWS_PER_PART = 8;
+/** Approximate JSON size of an event without its text. */
+const EVENT_OVERHEAD_BYTES = 1_024;
+
+/** The newest rows of each part. A payload longer than the text to compare is left out. */
+export function selectParts(parts: readonly MentionedPart[]): Iterable<InStatement> {
+  return chunkStatements(
+    parts,
+    `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,
+        iif(octet_length(e.payload) <= wanted.value->>2, e.payload, NULL) AS payload
+      FROM json_each(?) AS wanted CROSS JOIN events AS e
+      WHERE e.position IN (SELECT position FROM events INDEXED BY events_by_entity
+        WHERE session_id = wanted.value->>0 AND entity_id = wanted.value->>1 AND type <> 'CUSTOM'
+        ORDER BY position DESC LIMIT ${MAX_ROWS_PER_PART})`,
+    ({ sessionId, id, length }) => [columnText(sessionId), columnText(id), length * 6 + EVENT_OVERHEAD_BYTES],
+  );
+}
+
+/** How far back a session is searched for a part that its snapshot lists under an unknown id. */
+const RECENT = { rows: 1_000, bytes: 4 * 1024 * 1024 };
+/** The same for all sessions of a batch. Sessions beyond the hundredth are not searched. */
+const RECENT_IN_ALL = { rows: 10_000, bytes: 16 * 1024 * 1024, sessions: 100 };
+
+/** A run's input repeats the whole conversation. The newest messages of longer inputs are not searched. */
+const MAX_INPUT_BYTES = 256 * 1024;
+
+/** The newest rows of each session, with the inputs of its runs. `length` is that of the session's longest unknown part. */
+export function selectRecentParts(
+  sessions: readonly Pick<MentionedPart, 'sessionId' | 'length'>[],
+): Iterable<InStatement> {
+  const some = sessions.slice(0, RECENT_IN_ALL.sessions);
+  const share = (limit: 'rows' | 'bytes') => Math.min(RECENT[limit], Math.floor(RECENT_IN_ALL[limit] / some.length));
+  return chunkStatements(
+    some,
+    `SELECT e.position, e.session_id, e.entity_id, e.type, e.turn_id,
+        iif(octet_length(e.payload) <= iif(e.type = 'RUN_STARTED', ${MAX_INPUT_BYTES}, wanted.value->>1),
+          e.payload, NULL) AS payload
+      FROM json_each(?) AS wanted CROSS JOIN events AS e
+      WHERE (e.entity_id IS NOT NULL OR e.type = 'RUN_STARTED') AND e.type <> 'CUSTOM' AND e.position IN
+        (SELECT position FROM
+          (SELECT position, sum(bytes) OVER (ORDER BY position DESC) AS bytes FROM
+            (SELECT position, octet_length(payload) AS bytes FROM events INDEXED BY events_by_session
+              WHERE session_id = wanted.value->>0 ORDER BY position DESC LIMIT ${share('rows')}))
+          WHERE bytes <= ${share('bytes')})`,
+    ({ sessionId, length }) => [columnText(sessionId), length * 6 + EVENT_OVERHEAD_BYTES],
+  );
 }

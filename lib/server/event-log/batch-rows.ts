@@ -6,7 +6,7 @@ import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } 
 import type { LogLevel } from '@interlude/protocol/record-vocabulary';
 import type { FoldedType, TurnHeader, TurnPlaces } from '@interlude/protocol/turn-places';
 
-/** Everything one ingest request changes, decided before anything is written. Positions are the counter's numbers. */
+/** Everything one ingest request changes, decided before anything is written. Positions are numbers of the counter. */
 export interface BatchRows {
   source: ProducerRef;
   receivedAt: number;
@@ -16,10 +16,9 @@ export interface BatchRows {
   events: EventRow[];
   folds: StoredFold[];
   logLines: LogLineRow[];
-  /** How far the logs of the agents that wrote lines go now. */
+  /** New extents of the logs that were written to. */
   agentLogs: { agentId: string; log: AgentLog }[];
   insights: InsightRow[];
-  /** How many lines each component wrote. */
   logComponents: { agentId: string; component: string; lines: number }[];
   quarantine: QuarantineRow[];
   turns: { sessionId: string; header: TurnHeader }[];
@@ -28,24 +27,23 @@ export interface BatchRows {
   tasks: { task: Task; updatedPosition: number }[];
   sessions: SessionChange[];
   agents: AgentSummary[];
-  /** Agents that were seen, without news for any reader. */
-  stillThereAgentIds: string[];
+  /** Agents whose `lastSeenAt` is stored without publishing the row. */
+  seenAgentIds: string[];
   obligations: { obligation: Obligation; updatedPosition: number }[];
-  /** Sessions that became able or unable to reply: their owed replies are judged again. */
-  unjudgedSessionIds: string[];
-  /** In the order of their positions. */
+  /** Sessions that became able or unable to reply: whether their owed replies are overdue is decided again. */
+  replyChangedSessionIds: string[];
+  /** In position order. */
   inbox: readonly InboxChange[];
   /** Messages that a turn has named: their commands are done. */
   seenMessages: { sessionId: string; messageIds: string[] }[];
-  /** Agents in whose sessions something began: if no runner listens for them, it must count as missed. */
+  /** Agents in whose sessions work has started. Their runner counts as missed if none listens. */
   startedAgentIds: string[];
-  /** Agents that are away and for which a runner speaks that says how often it reports. */
+  /** Agents whose runner reports at a known interval although no command stream is open. */
   reportingAgentIds: string[];
-  /** Sessions this producer has written to in this batch. */
+  /** Sessions this producer wrote to in this batch. */
   writtenSessionIds: string[];
 }
 
-/** What becomes of an inbox item. */
 export type InboxChange = { position: number } & (
   | { kind: 'open'; agentId: string; sessionId: string | null; attention: Attention; at: number }
   | { kind: 'done'; id: string; at: number; isHidden: boolean }
@@ -64,8 +62,8 @@ export interface EventRow {
 }
 
 /**
- * Deltas of earlier batches that are complete now: they become one, at the last delta's position.
- * If that last delta is in this batch, `into` is its row, which already has the text of this batch's deltas.
+ * Deltas of earlier batches that are complete now and fold into one row at the position of the last delta. If that one is
+ * in this batch, `into` is its row, which already holds the text of this batch's deltas.
  */
 export interface StoredFold {
   sessionId: string;
@@ -75,7 +73,7 @@ export interface StoredFold {
   /** The last position before this batch. */
   upToPosition: number;
   into: EventRow | null;
-  /** How many deltas of this batch are in `into`. */
+  /** Number of this batch's deltas in `into`. */
   deltaCount: number;
 }
 
@@ -86,33 +84,33 @@ export interface LogLineRow {
   level: LogLevel;
   component: string;
   message: string;
-  /** Its number in the agent's log. */
+  /** Number in the agent's log, dense from 1. */
   line: number;
   redacted: number;
   marker: LogMarker | null;
 }
 
-/** An agent's log as a whole. */
+/** The extent of an agent's log. */
 export interface AgentLog {
-  /** The number of its newest line; 0 where there is none. */
+  /** Number of its newest line; 0 for an empty log. */
   lastLine: number;
-  /** UTF-8 bytes of the messages that are kept. */
+  /** UTF-8 bytes of the kept messages. */
   bytes: number;
 }
 
-/** What a log line says about an agent besides its message. */
+/** The machine-readable part of a log line. */
 export interface InsightRow {
-  /** The position of the log line. */
+  /** Position of the log line. */
   position: number;
   agentId: string;
-  /** The session that it names, even another agent's; '' if that can't be a session's id, null if it names none. */
+  /** The named session, even another agent's; '' for an invalid id, null for none. */
   sessionId: string | null;
   signal: string;
   value: number | string | boolean | null;
   outcome: string | null;
   source: string;
   detail: string;
-  /** A person should look at it. */
+  /** Needs a person's attention. */
   isFailure: boolean;
   occurredAt: number;
 }
@@ -124,9 +122,9 @@ export interface QuarantineRow {
   sessionId: string | null;
   code: string;
   message: string;
-  /** Whole, as it came. */
+  /** The whole record as received. */
   record: unknown;
-  /** The task it is about, if nothing proves whose task that is. */
+  /** The task it is about, if the task's owner is unproven. */
   task: { id: string; runId: string | null } | null;
 }
 
@@ -135,7 +133,7 @@ export interface TurnMove {
   entityId: string;
   fromTurnId: string;
   toTurnId: string;
-  /** The one event that moves; null: all of the entity's. */
+  /** The one event that moves; null for all events of the entity. */
   position: number | null;
 }
 
@@ -143,7 +141,7 @@ export interface SessionChange {
   summary: SessionSummary;
   places: TurnPlaces;
   memory: SessionMemory;
-  /** What queries need to find of its memory. */
+  /** Parts of `memory` that queries filter by. */
   hasEnded: boolean;
   isAway: boolean;
   awayPosition: number | null;
@@ -152,25 +150,25 @@ export interface SessionChange {
   seenPosition: number;
 }
 
-/** What must be remembered of a session besides its summary and its places. JSON. */
+/** What a session remembers between batches, besides summary and places. JSON. */
 export interface SessionMemory {
-  /** The projection's own, opaque here. */
+  /** State of the session projection, opaque here. */
   fold?: unknown;
-  /** What the obligation projection remembers, opaque here. */
+  /** State of the obligation projection, opaque here. */
   obligations?: unknown;
-  /** What is remembered of the requests that follow from what the agent says, opaque here. */
+  /** State of `DerivedRequests`, opaque here. */
   wireRequests?: unknown;
-  /** What its last status record told, and what it listed; that is absent if anything has begun since that it did not. */
+  /** The last status record's state and lists. `listsKey` is absent if work has started since that it did not list. */
   statusKey?: string;
   listsKey?: string;
-  /** Who told the end of its process, if that has ended and its log says so: its agent, or ingest by a status record. */
+  /** Who reported the end of the process: `told` by the agent, `presumed` by ingest from a status record. */
   end?: 'told' | 'presumed' | null;
-  /** Its requests that were given up while nothing was heard of it. */
+  /** Requests given up while the session was silent. */
   givenUp?: string[];
-  /** Inbox items are kept for it. */
+  /** Inbox items are derived from this session. */
   hasInbox?: true;
-  /** When the row was last given a new position, on the server's clock. */
+  /** When the row was last published, on the server's clock. */
   announcedAt?: number;
-  /** The position of the newest failure that ever marked it. */
+  /** Position of the newest failure that ever marked it. */
   markedUpTo?: number;
 }

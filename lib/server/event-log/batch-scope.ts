@@ -1,80 +1,83 @@
-import { columnText } from '@/db/column-text';
-import type { SaidScope } from './said-rows';
+import { columnText } from '@/db/table-rows';
 
-/** A task that a session speaks of, and the run of it if that is named. */
-export interface SpokenTask {
+/** A task that an event mentions, by its session. */
+export interface MentionedTask {
   agentId: string;
   sessionId: string;
   taskId: string;
   runId: string | null;
 }
 
-/** The key of an agent's alias for a session, as the database has both. */
+export interface MentionedPart {
+  sessionId: string;
+  id: string;
+  /** Length of the text to compare, in UTF-16 units. */
+  length: number;
+}
+
+export function partKey(sessionId: string, id: string): string {
+  return JSON.stringify([sessionId, id]);
+}
+
+/** Key of an agent's alias for a session, with both as the database stores them. */
 export function aliasKey(agentId: string, alias: string): string {
   return JSON.stringify([columnText(agentId), columnText(alias)]);
 }
 
-/** Everything that a batch may touch, so that it is read in one go: each thing once, however often the batch names it. */
+/** Everything a batch may touch, each thing once, so that one read can load it. */
 export class BatchScope {
   readonly producerId: string;
   readonly sessionIds = new Set<string>();
-  /** The agents that write to each of them. */
+  /** The agents that write to each session. */
   readonly writers = new Map<string, Set<string>>();
   readonly agentIds = new Set<string>();
-  /** Agents of which all sessions that are not done must be read: something failed or was lost around them. */
-  readonly openSessionsOf = new Set<string>();
-  /** Agents whose log is written to. */
+  /** Agents with a failure or loss that may concern all of their open sessions. */
+  readonly openSessionAgentIds = new Set<string>();
   readonly logAgentIds = new Set<string>();
-  /** Sessions in which owed replies may be given, besides those that are named. */
-  readonly owedIn = new Set<string>();
-  /** Sessions of which all running tasks end. */
+  /** Sessions in which any owed reply may be given. */
+  readonly obligationSessionIds = new Set<string>();
+  /** Sessions whose running tasks all end. */
   readonly endedSessionIds = new Set<string>();
-  /** What status records tell of sessions: where it is news, the tasks that run or may run must be read. */
-  readonly statusKeys = new Map<string, { told: Set<string>; listed: Set<string> }>();
-  /** Sessions in which a turn may answer any task that ended lately. */
-  readonly wokenSessionIds = new Set<string>();
-  /** Sessions that records name which do not say of which agent they are. */
-  readonly straysOf = new Set<string>();
-  /** Whether the batch says something to every session of its producer. */
+  /** States and lists that status records report. If they differ from the stored ones, open tasks are read. */
+  readonly statusKeys = new Map<string, { status: Set<string>; lists: Set<string> }>();
+  /** Sessions in which a turn without a named cause may answer any recently ended task. */
+  readonly causelessSessionIds = new Set<string>();
+  /** Sessions of records that name no agent. */
+  readonly agentlessSessionIds = new Set<string>();
+  /** The batch writes to every session of its producer. */
   allProducerSessions = false;
-  readonly #tasks = new Map<string, SpokenTask>();
+  readonly #tasks = new Map<string, MentionedTask>();
   readonly #messages = new Map<string, [sessionId: string, messageId: string]>();
-  readonly #said = new Map<string, SaidScope>();
+  readonly #parts = new Map<string, MentionedPart>();
   readonly #names = new Map<string, Set<string | null>>();
 
   constructor(producerId: string) {
     this.producerId = producerId;
   }
 
-  addTask(task: SpokenTask): void {
+  addTask(task: MentionedTask): void {
     this.#tasks.set(JSON.stringify([task.agentId, task.sessionId, task.taskId, task.runId]), task);
   }
 
   addWriter(sessionId: string, agentId: string): void {
-    const known = this.writers.get(sessionId);
-    if (known === undefined) this.writers.set(sessionId, new Set([agentId]));
-    else known.add(agentId);
+    addToSet(this.writers, sessionId, agentId);
   }
 
-  /** A session as an agent names it: by id or by alias. */
+  /** Adds a session as an agent names it: by id or by alias. */
   addName(name: string, agentId: string | null): void {
     this.sessionIds.add(name);
-    const agents = this.#names.get(name);
-    if (agents === undefined) this.#names.set(name, new Set([agentId]));
-    else agents.add(agentId);
+    addToSet(this.#names, name, agentId);
   }
-
-  /** A message to which a reply may be owed. */
   addMessage(sessionId: string, messageId: string): void {
     this.#messages.set(`${sessionId}\0${messageId}`, [sessionId, messageId]);
   }
 
-  /** A message or call that a snapshot speaks of. */
-  addSaid(key: string, said: SaidScope): void {
-    this.#said.set(key, { ...said, length: Math.max(this.#said.get(key)?.length ?? 0, said.length) });
+  /** Adds a message or call of a snapshot. */
+  addPart(key: string, part: MentionedPart): void {
+    this.#parts.set(key, { ...part, length: Math.max(this.#parts.get(key)?.length ?? 0, part.length) });
   }
 
-  get tasks(): readonly SpokenTask[] {
+  get tasks(): readonly MentionedTask[] {
     return [...this.#tasks.values()];
   }
 
@@ -82,16 +85,20 @@ export class BatchScope {
     return this.#messages.values();
   }
 
-  get said(): readonly SaidScope[] {
-    return [...this.#said.values()];
+  get parts(): readonly MentionedPart[] {
+    return [...this.#parts.values()];
   }
 
-  /** Each session of the batch with each agent that names it. */
+  /** Each session with each agent that names it. */
   *names(): Iterable<[name: string, agentId: string | null]> {
     for (const id of this.sessionIds) for (const agentId of this.#names.get(id) ?? [null]) yield [id, agentId];
   }
 
-  get saidKeys(): Iterable<string> {
-    return this.#said.keys();
+  get partKeys(): Iterable<string> {
+    return this.#parts.keys();
   }
+}
+
+function addToSet<T>(sets: Map<string, Set<T>>, key: string, value: T): void {
+  sets.set(key, (sets.get(key) ?? new Set<T>()).add(value));
 }

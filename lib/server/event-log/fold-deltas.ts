@@ -1,81 +1,85 @@
-import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { withInterlude } from '@interlude/protocol/interlude-metadata';
 import { stringifyWellFormed } from '@interlude/protocol/json';
 import { utf8Length } from '@interlude/protocol/log-text';
+import { OutputDraft } from '@interlude/protocol/task-output';
+import { stringifyWellFormed } from '@interlude/protocol/well-formed';
+import { withInterlude } from '@interlude/protocol/with-interlude';
 import type { InStatement } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { inPieces, MAX_ARGUMENT_BYTES, runInTurns } from '@/db/json-pieces';
+import { chunkStatements, MAX_ARGUMENT_BYTES, runStatements } from '@/db/json-statements';
 import type { ResultRows } from '@/db/reader';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import type { StoredFold } from './batch-rows';
+import { Yielder } from '@/db/yield-to-loop';
+import type { EventRow, StoredFold } from './batch-rows';
 
 /**
- * A message that streamed leaves one row, not one per delta.
+ * Deltas of a streamed message fold into a single row once the message is complete.
  *
- * Ordering: the one row stands where the last delta stood, and says `whole`. A reader that resumes from the middle of
- * the message gets the row, because it lies ahead, and replaces the text it had; one that is past it has everything.
- * Failure: folding is part of the batch's transaction, so no reader ever sees a message with some deltas gone.
+ * ```
+ *  before   41 START   42 Δ"Hel"   45 Δ"lo"            47 END
+ *  after    41 START               45 "Hello" (whole)  47 END
+ * ```
+ *
+ * Ordering: the row keeps the position of the last delta and is marked `whole`. A reader that resumes within the message
+ * gets the row, since it lies ahead, and replaces its text. A reader past it has everything.
+ * Failure: folding is part of the batch's transaction, so no reader ever sees a message with some deltas missing.
  */
 
-/** `event` with the text of all deltas before it: replace, don't append. */
+/** The last delta's event with the whole text, which replaces a reader's text. */
 export function wholeEvent(event: AgUiEvent, text: string): AgUiEvent {
   return { ...withInterlude(event, { whole: true }), delta: text };
 }
 
-/** The text once this delta has arrived. */
 export function appendDelta(text: string, event: AgUiEvent): string {
   const delta = typeof event.delta === 'string' ? event.delta : '';
   return fieldsOf(event.metadata?.interlude).whole === true ? delta : text + delta;
 }
 
-/** A text that is too long as JSON stays in its deltas: a row may hold what a libSQL server takes as one argument. */
+/** A text too long as JSON stays in its deltas: a row may hold what a libSQL server accepts as one argument. */
 export function isFoldable(text: string): boolean {
-  // as JSON a UTF-16 unit is 6 bytes at most
+  // as JSON a UTF-16 unit takes at most 6 bytes
   return text.length * 6 <= MAX_FOLDED_BYTES || utf8Length(JSON.stringify(text)) <= MAX_FOLDED_BYTES;
 }
 
 const MAX_FOLDED_BYTES = MAX_ARGUMENT_BYTES / 2;
 
-/** How many of a session's rows are searched at once for the deltas of one message. */
+/** Rows of a session searched at once for the deltas of one message. */
 const ROWS_AT_ONCE = 4_000;
 
-/** What is stored of a message. */
 interface StoredDeltas {
   positions: number[];
   text: string;
-  /** How much JSON its rows hold. */
+  /** JSON size of the rows. */
   bytes: number;
   last: AgUiEvent | null;
 }
 
-/**
- * Reads the stored deltas and returns the statements that fold them. What this batch adds is in `into`, which gets the
- * whole text and must not have been written yet.
- */
+/** Returns the statements that fold the stored deltas. Sets the text of `into`, which must not have been written yet. */
 export async function foldStoredDeltas(transaction: WriteTransaction, folds: StoredFold[]): Promise<InStatement[]> {
   if (folds.length === 0) return [];
-  const first = folds.map((fold) => piecesFrom(fold, fold.fromPosition));
-  const results = await runInTurns(transaction, first.flat());
+  const first = folds.map((fold) => selectDeltas(fold, fold.fromPosition));
+  const results = await runStatements(transaction, first.flat());
   const statements: InStatement[] = [];
   let at = 0;
   for (const [index, fold] of folds.entries()) {
     const count = first[index]?.length ?? 0;
-    const stored = await readOn(transaction, fold, results.slice(at, at + count));
+    const stored = await readDeltas(transaction, fold, results.slice(at, at + count));
     if (stored !== null) for (const statement of foldOne(fold, stored)) statements.push(statement);
     at += count;
   }
   return statements;
 }
 
-/** @returns null if all of it together is too long: then the rest is not read */
-async function readOn(
+/** @returns null if the deltas are too long together; then the rest is not read */
+async function readDeltas(
   transaction: WriteTransaction,
   fold: StoredFold,
   first: ResultRows[],
 ): Promise<StoredDeltas | null> {
   const stored: StoredDeltas = { positions: [], text: '', bytes: 0, last: null };
-  for (let [deltas, rest] = first; ; [deltas, rest] = await runInTurns(transaction, piecesFrom(fold, restOf(rest)))) {
+  for (let [deltas, rest] = first; ; ) {
     for (const { position, payload } of deltas?.rows ?? []) {
       if (payload === null) return null;
       const event: AgUiEvent = JSON.parse(String(payload));
@@ -85,34 +89,31 @@ async function readOn(
       stored.last = event;
     }
     if (stored.bytes > MAX_FOLDED_BYTES) return null;
-    if (rest === undefined || rest.rows.length === 0) return stored;
+    const next = rest?.rows[0];
+    if (next === undefined) return stored;
+    [deltas, rest] = await runStatements(transaction, selectDeltas(fold, Number(next.position)));
   }
-}
-
-function restOf(rest: ResultRows | undefined): number {
-  return Number(rest?.rows[0]?.position);
 }
 
 const OF_SESSION = 'session_id = ?1 AND position >= ?2 AND position <= ?3';
 
-/** Deltas that are too large together come without their payload. */
+/** Leaves out the payloads if the deltas are too large together. */
 const SELECT_DELTAS = `SELECT position, iif(SUM(size) OVER () <= ?6, payload, NULL) AS payload FROM (
     SELECT e.position, e.payload, octet_length(e.payload) AS size FROM (
       SELECT position, type, entity_id FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT ${ROWS_AT_ONCE}
     ) AS some CROSS JOIN events AS e ON e.position = some.position WHERE some.type = ?4 AND some.entity_id = ?5
   ) ORDER BY position`;
 
-/** Where the next piece begins. */
+/** Start of the next slice. */
 const SELECT_REST = `SELECT position FROM events WHERE ${OF_SESSION} ORDER BY position LIMIT 1 OFFSET ${ROWS_AT_ONCE}`;
 
-function piecesFrom({ sessionId, upToPosition, type, entityId }: StoredFold, from: number): InStatement[] {
+function selectDeltas({ sessionId, upToPosition, type, entityId }: StoredFold, from: number): InStatement[] {
   const args = [sessionId, from, upToPosition];
   const deltas = { sql: SELECT_DELTAS, args: [...args, type, columnText(entityId), MAX_FOLDED_BYTES] };
   return upToPosition - from < ROWS_AT_ONCE ? [deltas] : [deltas, { sql: SELECT_REST, args }];
 }
 
 function foldOne({ into, deltaCount }: StoredFold, { positions, text: stored, last }: StoredDeltas): InStatement[] {
-  // a single delta is whole as it is
   if (positions.length + deltaCount < 2) return [];
   const text = into === null ? stored : appendDelta(stored, into.event);
   if (!isFoldable(text)) return [];
@@ -130,5 +131,81 @@ function foldOne({ into, deltaCount }: StoredFold, { positions, text: stored, la
 
 function deletions(positions: number[]): InStatement[] {
   const sql = 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))';
-  return [...inPieces(positions, (json) => ({ sql, args: [json] }))];
+  return [...chunkStatements(positions, sql)];
 }
+
+/**
+ * Task output arrives in many events, of which only the newest text is kept. Once there are enough, the stored ones fold
+ * into one row.
+ *
+ * Ordering: as for deltas, the row keeps the position of the last event and is marked `whole`.
+ * Failure: part of the batch's transaction. If the batch has folded enough, a task waits for its next output.
+ */
+const MIN_ROWS = 32;
+const MIN_BYTES = 1024 * 1024;
+/** Most JSON and rows that one batch folds. */
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+const MAX_BATCH_ROWS = 20_000;
+
+/** @param events the new events of the batch, which are not folded */
+export async function foldStoredOutputs(transaction: WriteTransaction, events: readonly EventRow[]): Promise<void> {
+  const touched = new Map<string, [sessionId: string, task: string]>();
+  for (const { event, sessionId, entityId } of events) {
+    if (event.name !== CUSTOM.taskOutput || entityId === null) continue;
+    touched.set(JSON.stringify([sessionId, entityId]), [columnText(sessionId), entityId]);
+  }
+  if (touched.size === 0) return;
+  const results = await runStatements(transaction, chunkStatements(touched.values(), SELECT_FOLDABLE));
+  const yielder = new Yielder();
+  const room = { bytes: MAX_BATCH_BYTES, rows: MAX_BATCH_ROWS };
+  for (const { session_id, task, pieces, bytes } of results.flatMap(({ rows }) => rows)) {
+    if (room.bytes <= 0 || room.rows <= 0) return;
+    room.bytes -= Number(bytes);
+    room.rows -= Number(pieces);
+    await foldOutput(transaction, String(session_id), String(task), yielder);
+  }
+}
+
+const OF_TASK = `INDEXED BY events_of_output WHERE session_id = ?1 AND entity_id = ?2 AND name = 'task:output'`;
+
+/** Tasks with enough output to fold. */
+const SELECT_FOLDABLE = `SELECT e.session_id AS session_id, e.entity_id AS task, count(*) AS pieces,
+    sum(octet_length(e.payload)) AS bytes
+  FROM json_each(?1) AS wanted CROSS JOIN events AS e INDEXED BY events_of_output
+    ON e.session_id = wanted.value->>0 AND e.entity_id = wanted.value->>1 AND e.name = 'task:output'
+  GROUP BY e.session_id, e.entity_id HAVING pieces > 1 AND (pieces >= ${MIN_ROWS} OR bytes >= ${MIN_BYTES})`;
+
+async function foldOutput(
+  transaction: WriteTransaction,
+  sessionId: string,
+  task: string,
+  yielder: Yielder,
+): Promise<void> {
+  const draft = new OutputDraft(null);
+  let last: { at: number; event: AgUiEvent } | null = null;
+  // Page by page: an agent may send any number of output events.
+  for (let after = 0; ; after = (last as { at: number }).at) {
+    const { rows } = await transaction.execute({
+      sql: `SELECT position, occurred_at, payload FROM events ${OF_TASK} AND position > ?3 ORDER BY position LIMIT ${PAGE}`,
+      args: [sessionId, task, after],
+    });
+    for (const { position, occurred_at, payload } of rows) {
+      const event: AgUiEvent = JSON.parse(String(payload));
+      draft.add(event, Number(occurred_at));
+      last = { at: Number(position), event };
+      if (yielder.isDue) await yielder.rest();
+    }
+    if (rows.length < PAGE) break;
+  }
+  if (last === null) return;
+  const { text, from, to, redacted, ended, error, written_at, ...about } = fieldsOf(last.event.value);
+  const value = { ...about, output: draft.result() };
+  const payload = stringifyWellFormed({ ...withInterlude(last.event, { whole: true }), value });
+  await transaction.execute({ sql: 'UPDATE events SET payload = ? WHERE position = ?', args: [payload, last.at] });
+  await transaction.execute({
+    sql: `DELETE FROM events ${OF_TASK} AND position < ?3`,
+    args: [sessionId, task, last.at],
+  });
+}
+
+const PAGE = 500;

@@ -1,13 +1,20 @@
 import type { ProducerRef } from '@interlude/protocol/envelope';
 
 /**
- * What makes ingest exactly-once: for each producer the server remembers its newest epoch and, within that, the last
- * sequence number on disk.
+ * Ingest is exactly-once because the server stores each producer's newest epoch and its last sequence number on disk.
  *
- * Ordering: a record is taken only as the very next one of its epoch, so the log holds a producer's records in `seq`
- * order and without holes.
- * Failure: a lost answer costs nothing, because the records come again and are recognised. An epoch is fenced for good
- * once a newer one has written: a runner that wakes up late can't write into its successor's sequence.
+ * ```
+ *  stored (epoch 7, lastSeq 41)
+ *    batch (7, 40 41 42 43)   →  appends 42 43, counts 40 41 as duplicates
+ *    batch (7, 43 44)         →  gap, expected 42
+ *    batch (6, …)             →  fenced by epoch 7
+ *    batch (8, 1 2)           →  appends 1 2; epoch 7 is fenced from now on
+ * ```
+ *
+ * Ordering: a record is appended only as the next one of its epoch, so the log holds a producer's records in `seq` order
+ * without holes.
+ * Failure: a lost response costs nothing, since resent records are recognised. Once a newer epoch has written, an older
+ * one is fenced for good: a runner that wakes up late can't write into its successor's sequence.
  */
 interface ProducerState {
   epoch: number;
@@ -19,27 +26,27 @@ type ProducerOutcome =
   | {
       kind: 'taken';
       lastSeq: number;
-      /** The new records, as indexes into the batch, in `seq` order. The others are on disk already. */
+      /** Indexes of the new records in `seq` order. The others are on disk already. */
       fresh: number[];
     }
-  /** The batch begins beyond the next record; nothing of it may be taken. */
+  /** The batch starts beyond the next record. Nothing may be stored. */
   | { kind: 'gap'; expectedSeq: number }
   /** A newer epoch has written. */
   | { kind: 'fenced'; currentEpoch: number }
-  /** An epoch that has not written yet, and lies ahead of the clock. */
+  /** A new epoch ahead of the server's clock. */
   | { kind: 'ahead'; currentEpoch: number | null };
 
 /**
- * How far a new epoch may lie ahead of the server's clock. An epoch is the time at which an outbox was made, and one that
- * is ahead fences every outbox made before that time comes. A clock that nothing sets is off by a minute within weeks.
+ * How far a new epoch may be ahead of the server's clock. An epoch is the creation time of an outbox, and one that is
+ * ahead fences every outbox created before that time. An unsynchronized clock drifts by a minute within weeks.
  */
 const MAX_AHEAD_MS = 60_000;
 
 /**
- * Decides about a batch. The only place that moves a producer's state; the caller writes `lastSeq` in the transaction
- * that writes the records.
+ * Decides what a batch changes. The only code that advances a producer; the caller stores `lastSeq` in the transaction
+ * that stores the records.
  *
- * @param seqs the batch's sequence numbers, at least one, without a hole (repeats are allowed)
+ * @param seqs at least one, without holes; repeats are allowed
  * @param now epoch milliseconds
  */
 export function commitProducer(
@@ -49,7 +56,7 @@ export function commitProducer(
   now: number,
 ): ProducerOutcome {
   if (stored !== null && producer.epoch < stored.epoch) return { kind: 'fenced', currentEpoch: stored.epoch };
-  // an earlier version let epochs lie a day ahead: those that wrote go on
+  // Earlier versions accepted epochs up to a day ahead: those that wrote continue.
   if (producer.epoch > Math.max(now + MAX_AHEAD_MS, stored?.epoch ?? 0)) {
     return { kind: 'ahead', currentEpoch: stored?.epoch ?? null };
   }

@@ -1,76 +1,72 @@
+import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
+import type { LogLine } from '@interlude/protocol/read-models';
 import type { Scope } from '@interlude/protocol/scope';
+import type { Row as Columns, InValue } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { positionIn } from '@/db/scope-sql';
-import {
-  changedRows,
-  type Replay,
-  type Row,
-  type RowLimits,
-  type RowStatement,
-  replayedRows,
-  rowsOfTopics,
-  topicRows,
-} from './rows';
+import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import { AGENT_ROW, INBOX_ROW, OBLIGATION_ROW, SESSION_ROW, TASK_ROW } from '@/db/read-model-rows';
+import { events } from '@/db/schema';
+import { agentsIn, listedSessionsIn, positionIn, sessionsIn } from '@/db/scope-sql';
+import { columnText, shapeOf } from '@/db/table-rows';
 
-/** What a reader listens to. */
-export interface Wanted {
+export interface TopicFilter {
   fleet: boolean;
   sessionIds: readonly string[];
   agentIds: readonly string[];
-  /** The part of the fleet whose rows are read. Whoever asks for sessions and logs has looked that they are in it. */
+  /** Limits the fleet rows. The caller has checked the sessions and logs. */
   scope: Scope;
 }
 
 export interface RowPage {
   /** In position order. */
   rows: Row[];
-  /** Everything wanted in (after, upTo] is in `rows`; of tasks, obligations and inbox items, what replayedRows selects. */
+  /** `rows` holds everything in (after, upTo]; of tasks, obligations and inbox items, what `replayedRows` selects. */
   upTo: number;
-  /** Nothing wanted lies between `upTo` and `newest`. */
+  /** Nothing is left between `upTo` and `newest`. */
   complete: boolean;
   /** The newest commit that this read saw. */
   newest: number;
-  /** The newest change of a row of the fleet that had been removed by then. */
+  /** Last change of the fleet rows that retention had removed by then. */
   removedUpTo: number;
 }
 
 /**
- * `near`: one range over everything since `after`, for the tailer. A replay: one seek per topic, for catching up; of the
- * fleet's tasks, obligations and inbox items, only those that a resuming reader must hear of.
+ * `tail`: one range over everything after a position, for the tailer. A replay, for catching up: one seek per topic; of
+ * tasks, obligations and inbox items, only those that a resuming reader needs.
  */
-export type Reach = 'near' | Replay;
+export type ReadMode = 'tail' | Replay;
 
 /** The replay of a reader that resumes after a position, before its first page. */
 export function replayFrom(after: number): Replay {
-  return { from: after, toldOf: Number.MAX_SAFE_INTEGER };
+  return { from: after, openSince: Number.MAX_SAFE_INTEGER };
 }
 
-/** The same after a page: what was open when the page was read may have been told as open. */
-export function replayBehind({ from, toldOf }: Replay, { newest }: RowPage): Replay {
-  return { from, toldOf: Math.min(toldOf, newest) };
+/** The replay after a page, which may have sent items as open that have closed since. */
+export function replayAfterPage({ from, openSince }: Replay, { newest }: RowPage): Replay {
+  return { from, openSince: Math.min(openSince, newest) };
 }
 
-/** With less than this per topic, a page of many topics could be nearly empty. */
+/** With a smaller share per topic, a page of many topics could be nearly empty. */
 const MIN_TOPIC_BYTES = 64 * 1024;
 
 /**
- * Reads what is wanted after a position, over all kinds of rows, in one read transaction.
+ * Reads the wanted rows of all kinds after a position, in one read transaction.
  *
  * Ordering: by position. If a limit cuts off one statement's rows, the page ends there for all statements.
- * Failure: throws what the database throws; nothing is remembered, so the same call can be made again.
+ * Failure: throws what the database throws. It keeps no state, so the call can be repeated.
  *
- * A reader that goes on from `upTo` misses nothing even if rows it has passed change meanwhile: deltas fold into the row
- * of the last one and fleet rows move to a greater position, so it meets both again further on, complete.
+ * A reader that continues from `upTo` misses nothing, even if rows behind it change meanwhile: deltas fold into the row of
+ * the last one, and fleet rows move to a greater position, so the reader meets both again, complete.
  */
 export async function readAfter(
   database: Database,
-  wanted: Wanted,
+  filter: TopicFilter,
   after: number,
-  reach: Reach,
+  mode: ReadMode,
   limits: RowLimits,
 ): Promise<RowPage> {
-  const statements = statementsFor(wanted, after, reach, limits);
-  const [counter, ...results] = await (reach === 'near' ? database.tail : database.reader).batch(
+  const statements = statementsFor(filter, after, mode, limits);
+  const [counter, ...results] = await (mode === 'tail' ? database.tail : database.reader).batch(
     ['SELECT position, removed_up_to FROM counter', ...statements.map(({ sql, args }) => ({ sql, args }))],
     'read',
   );
@@ -88,20 +84,19 @@ export async function readAfter(
   return { rows: page, upTo, complete: upTo === newest, newest, removedUpTo };
 }
 
-/** The positions between which a stream can be resumed. */
+/** The range of positions from which a stream can resume. */
 export interface Bounds {
-  /** Whoever has what came up to here misses nothing. Retention has removed some of what came before, unless it is 0. */
+  /** A reader that has everything up to here misses nothing. 0 if retention has removed nothing. */
   oldest: number;
-  /** The newest position that the reader may know of, 0 when nothing was ever written. */
+  /** The newest position that the reader may know, 0 for an empty database. */
   latest: number;
-  /** The newest there is. */
   newest: number;
-  /** The newest change of a row of the fleet that has been removed; 0 where none is asked for. */
+  /** Last change of removed fleet rows; 0 without the fleet topic. */
   removedUpTo: number;
 }
 
-/** @param wanted retention removes the events of each session by itself, and rows of the fleet from all of it */
-export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: Wanted): Promise<Bounds> {
+/** Retention removes events per session, and fleet rows across all sessions. */
+export async function readBounds({ reader }: Database, { scope, sessionIds, fleet }: TopicFilter): Promise<Bounds> {
   const removed = {
     sql: `SELECT max(removed_up_to) AS position FROM json_each(?) AS wanted CROSS JOIN sessions AS s ON s.id = wanted.value`,
     args: [JSON.stringify(sessionIds)],
@@ -112,27 +107,240 @@ export async function readBounds({ reader }: Database, { scope, sessionIds, flee
   const [newest = 0, cut = 0, removedUpTo = 0, latest = newest] = found.map(({ rows }) =>
     Number(rows[0]?.position ?? 0),
   );
-  // what was removed may be of others: whoever has all of their own misses nothing
+  // The removed rows may belong to others: a reader with all of its own rows misses nothing.
   const oldest = Math.max(cut, Math.min(removedUpTo, latest));
   return { oldest, latest, newest, removedUpTo };
 }
 
-function statementsFor(wanted: Wanted, after: number, reach: Reach, limits: RowLimits): RowStatement[] {
-  const { sessionIds, agentIds, scope } = wanted;
+function statementsFor(filter: TopicFilter, after: number, mode: ReadMode, limits: RowLimits): RowStatement[] {
+  const { sessionIds, agentIds, scope } = filter;
   const topics = sessionIds.length + agentIds.length;
   const each = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, Math.floor(limits.bytes / Math.max(1, topics))) };
   const statements: RowStatement[] = [];
   for (const [topic, ids] of [['session', sessionIds] as const, ['logs', agentIds] as const]) {
-    if (reach !== 'near') for (const id of ids) statements.push(topicRows(topic, id, after, each));
+    if (mode !== 'tail') for (const id of ids) statements.push(topicRows(topic, id, after, each));
     else if (ids.length > 0) statements.push(rowsOfTopics(topic, ids, after, limits));
   }
-  if (wanted.fleet) {
+  if (filter.fleet) {
     const fleet = { ...limits, bytes: Math.max(MIN_TOPIC_BYTES, limits.bytes) };
     for (const kind of ['session', 'agent'] as const) statements.push(changedRows(kind, scope, after, fleet));
     for (const kind of ['task', 'obligation', 'inbox'] as const) {
-      if (reach === 'near') statements.push(changedRows(kind, scope, after, fleet));
-      else statements.push(...replayedRows(kind, scope, after, reach, sessionIds, fleet));
+      if (mode === 'tail') statements.push(changedRows(kind, scope, after, fleet));
+      else statements.push(...replayedRows(kind, scope, after, mode, sessionIds, fleet));
     }
   }
   return statements;
+}
+
+export interface EventRow extends ReturnType<typeof EVENT.read> {
+  kind: 'event';
+  /** JSON of the AG-UI event. */
+  payload: string;
+}
+
+interface LogRow {
+  kind: 'log';
+  position: number;
+  agentId: string;
+  line: LogLine;
+}
+
+/** The newest version of a fleet row, at the position of its last change. */
+interface FleetRow {
+  kind: 'session' | 'agent' | 'task' | 'obligation' | 'inbox';
+  position: number;
+  columns: Columns;
+}
+
+export type Row = EventRow | LogRow | FleetRow;
+
+export interface RowLimits {
+  rows: number;
+  /** Most text bytes of one statement, plus one row: a record may hold a megabyte. */
+  bytes: number;
+}
+
+interface RowStatement {
+  sql: string;
+  args: InValue[];
+  /** Null for a statement that only finds how far another one has searched. */
+  toRow: ((columns: Columns) => Row) | null;
+  /** Position up to which the rows are complete; null if there are no more. */
+  endOf: (found: readonly Columns[]) => number | null;
+}
+
+const EVENT = shapeOf(
+  events,
+  'position',
+  'sessionId',
+  'agentId',
+  'producerId',
+  'seq',
+  'occurredAt',
+  'receivedAt',
+  'turnId',
+  'name',
+);
+const TOPICS = {
+  session: {
+    source: { table: 'events', columns: `${EVENT.columns()}, payload`, text: 'payload', order: 'position' },
+    key: 'session_id',
+    toRow: toEvent,
+  },
+  logs: {
+    source: { table: 'log_lines', columns: LOG_COLUMNS, text: 'message', order: 'position' },
+    key: 'agent_id',
+    toRow: toLine,
+  },
+};
+
+function topicRows(topic: keyof typeof TOPICS, id: string, after: number, limits: RowLimits): RowStatement {
+  const { source, key, toRow } = TOPICS[topic];
+  return bounded(source, `${key} = ? AND position > ?`, [columnText(id), after], limits, toRow);
+}
+
+/** One range over all ids. `+` keeps SQLite from seeking each id and sorting the results. */
+function rowsOfTopics(
+  topic: keyof typeof TOPICS,
+  ids: readonly string[],
+  after: number,
+  limits: RowLimits,
+): RowStatement {
+  const { source, key, toRow } = TOPICS[topic];
+  const which = `position > ? AND +${key} IN (SELECT value FROM json_each(?))`;
+  return bounded(source, which, [after, JSON.stringify(ids)], limits, toRow);
+}
+
+/** Leaves out the projection state, which readers don't need. */
+const FLEET = {
+  session: { table: 'sessions', columns: SESSION_ROW.columns() },
+  agent: { table: 'agents', columns: AGENT_ROW.columns() },
+  task: { table: 'tasks', columns: `${TASK_ROW.columns()}, updated_position` },
+  obligation: { table: 'obligations', columns: `${OBLIGATION_ROW.columns()}, updated_position` },
+  inbox: { table: 'inbox', columns: INBOX_ROW.columns() },
+} as const;
+
+const source = (kind: FleetRow['kind']) => ({ ...FLEET[kind], text: 'body', order: 'updated_position' });
+
+/** Rows changed after a position, in their newest version. */
+function changedRows(kind: FleetRow['kind'], scope: Scope, after: number, limits: RowLimits): RowStatement {
+  const which = `updated_position > ? AND ${inScope(kind, scope)}`;
+  return bounded(source(kind), which, [after], limits, fleetRow(kind));
+}
+
+/** Changed rows that one statement searches, by the index alone. */
+const SPAN = 4096;
+/** Most recently ended tasks are sent to every reader. */
+const RECENT_TASKS = 500;
+const REPLAYED = {
+  task: {
+    index: 'tasks_by_change',
+    isOpen: `status = 'running'`,
+    recentAfter: (which: string) => `ifnull((SELECT updated_position FROM tasks WHERE updated_position > 0 AND ${which}
+      ORDER BY updated_position DESC LIMIT 1 OFFSET ${RECENT_TASKS - 1}), 0) - 1`,
+  },
+  obligation: {
+    index: 'obligations_by_change',
+    isOpen: `state = 'owed'`,
+    recentAfter: () => `${Number.MAX_SAFE_INTEGER}`,
+  },
+  inbox: { index: 'inbox_by_change', isOpen: 'done_at IS NULL', recentAfter: () => `${Number.MAX_SAFE_INTEGER}` },
+} as const;
+
+/** What a reader that catches up page by page may believe to be open. */
+interface Replay {
+  /** Where the reader resumed, knowing what was open there. */
+  from: number;
+  /** The oldest position at which a page was read: the page may have sent items as open. */
+  openSince: number;
+}
+
+/**
+ * Selects the changed tasks, obligations or inbox items that a resuming reader needs: open ones, ones that ended since and
+ * existed where it resumed, ones changed since an earlier page may have sent them, recent ones, and all of some sessions.
+ * Items that both started and ended in between are left out.
+ *
+ * @param sessionIds sessions of the reader's topics, whose rows are all sent
+ */
+function replayedRows(
+  kind: keyof typeof REPLAYED,
+  scope: Scope,
+  after: number,
+  { from, openSince }: Replay,
+  sessionIds: readonly string[],
+  limits: RowLimits,
+): RowStatement[] {
+  const { table } = FLEET[kind];
+  const { index, isOpen, recentAfter } = REPLAYED[kind];
+  const span = `SELECT updated_position FROM ${table} WHERE updated_position > ? ORDER BY updated_position LIMIT ${SPAN}`;
+  const own = inScope(kind, scope);
+  const which = `${own} AND updated_position > ? AND updated_position <= (SELECT max(updated_position) FROM (${span}))
+    AND (${isOpen} OR position <= ? OR updated_position > ? OR updated_position > ${recentAfter(own)}
+      OR session_id IN (SELECT value FROM json_each(?)))`;
+  const args = [after, after, from, openSince, JSON.stringify(sessionIds.map(columnText))];
+  return [
+    bounded({ ...source(kind), index }, which, args, limits, fleetRow(kind)),
+    {
+      sql: `SELECT count(*) AS seen, max(updated_position) AS reached FROM (${span})`,
+      args: [after],
+      toRow: null,
+      endOf: ([found]) => (Number(found?.seen ?? 0) < SPAN ? null : Number(found?.reached)),
+    },
+  ];
+}
+
+/** Must agree with `isInScope` in the fan-out, which filters rows read for several readers. */
+function inScope(kind: FleetRow['kind'], scope: Scope): string {
+  if (kind === 'agent') return agentsIn(scope, 'id');
+  return kind === 'session' ? listedSessionsIn(scope) : sessionsIn(scope, 'session_id');
+}
+
+function fleetRow(kind: FleetRow['kind']): (columns: Columns) => FleetRow {
+  return (columns) => ({ kind, position: Number(columns.updated_position), columns });
+}
+
+/** A table, its reading order, and the column with the text to measure. */
+interface RowSource {
+  table: string;
+  columns: string;
+  text: string;
+  order: string;
+  index?: string;
+}
+
+/** Cuts rows off where their text exceeds the limit, after at least one row. Other columns are read only for kept rows. */
+function bounded(
+  { table, columns, text, order, index }: RowSource,
+  which: string,
+  args: InValue[],
+  limits: RowLimits,
+  toRow: (columns: Columns) => Row,
+): RowStatement {
+  const listed = columns.split(', ').map((column) => `found.${column}`);
+  return {
+    sql: `SELECT ${listed.join(', ')}, size_so_far FROM (
+      SELECT id_of_row, size, SUM(size) OVER (ORDER BY place ROWS UNBOUNDED PRECEDING) AS size_so_far FROM (
+        SELECT rowid AS id_of_row, ${order} AS place, octet_length(${text}) AS size
+        FROM ${table}${index === undefined ? '' : ` INDEXED BY ${index}`} WHERE ${which} ORDER BY ${order} LIMIT ?
+      )
+    ) AS sized CROSS JOIN ${table} AS found ON found.rowid = sized.id_of_row WHERE size_so_far - size < ?`,
+    args: [...args, limits.rows, limits.bytes],
+    toRow,
+    endOf: (found) => {
+      const last = found.at(-1);
+      const isCutOff = found.length >= limits.rows || Number(last?.size_so_far ?? 0) >= limits.bytes;
+      return isCutOff && last !== undefined ? toRow(last).position : null;
+    },
+  };
+}
+
+function toEvent(row: Columns): EventRow {
+  const event = EVENT.read(row);
+  // The server's seq numbers run across all agents, which would reveal how busy others are.
+  const seq = event.producerId === SERVER_PRODUCER_ID ? 0 : event.seq;
+  return { kind: 'event', ...event, seq, payload: String(row.payload) };
+}
+
+function toLine(row: Columns): LogRow {
+  return { kind: 'log', position: Number(row.position), agentId: String(row.agent_id), line: logLineFromRow(row) };
 }

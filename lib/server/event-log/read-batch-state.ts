@@ -1,13 +1,12 @@
 import { addTo } from '@interlude/protocol/fields';
 import type { AgentSummary, Obligation, ProducerSummary, Task } from '@interlude/protocol/read-models';
 import type { InStatement, Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/fleet-rows';
-import { runInTurns } from '@/db/json-pieces';
-import { Pace } from '@/db/next-turn';
+import { runStatements } from '@/db/json-statements';
+import { agentFromRow, obligationFromRow, producerFromRow, sessionFromRow, taskFromRow } from '@/db/read-model-rows';
 import { agentLogs, events, sessions, tasks } from '@/db/schema';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
+import { Yielder } from '@/db/yield-to-loop';
 import {
   countQuarantined,
   MAX_HOMES,
@@ -22,55 +21,49 @@ import {
   selectOpenSessions,
   selectOpenTasks,
   selectOwed,
+  selectParts,
   selectProducerSessions,
+  selectRecentParts,
   selectSessions,
   selectTaskHomes,
   selectTasks,
 } from './batch-lookups';
 import type { AgentLog, SessionChange } from './batch-rows';
-import { aliasKey, type BatchScope, type SpokenTask } from './batch-scope';
-import { type SaidScope, saidKey, selectRecentlySaid, selectSaid } from './said-rows';
+import { aliasKey, type BatchScope, type MentionedPart, type MentionedTask, partKey } from './batch-scope';
 
-/** What a batch may touch, as it was before the batch. */
+/** The stored state that a batch may touch. */
 export interface BatchState {
-  /** The counter. */
   position: number;
   producer: ProducerSummary | null;
   sessions: Map<string, SessionChange>;
   agents: Map<string, AgentSummary>;
   /** By session. */
   tasks: Map<string, Task[]>;
-  /** Sessions of the same agents that know a task of this batch by its id, with the runs they know. */
-  taskHomes: SpokenTask[];
+  /** Sessions that know a mentioned task by its id, with the runs they know. */
+  taskHomes: MentionedTask[];
   /** By session. */
   obligations: Map<string, Obligation[]>;
-  /** By session: what was asked by the requests that were given up, where a status record may list them. */
+  /** By session: openings of given-up requests that a status record may list. */
   givenUp: Map<string, OpeningRow[]>;
-  /**
-   * By session: the newest rows of the messages and calls in its snapshots, in order; if one of them has none, the
-   * newest rows of the session, too.
-   */
-  said: Map<string, SaidRow[]>;
-  /** Which of those were looked up, by `saidKey`. */
+  /** By session: the newest rows of its snapshots' parts, in order. If a part has none, the session's newest rows, too. */
+  parts: Map<string, PartRow[]>;
+  /** The parts that were looked up, by `partKey`. */
   lookedUp: ReadonlySet<string>;
-  /** The sessions this producer has written to; only read when asked for. */
+  /** Sessions this producer has written to; read on demand. */
   producerSessionIds: string[];
-  /**
-   * Records in quarantine that name a session of the batch which has not begun, by session and agent. Empty until
-   * `readQuarantined` has read them.
-   */
+  /** Quarantined records that name a session that starts with the batch. Filled by `readQuarantined`. */
   quarantined: { sessionId: string; agentId: string; count: number }[];
   /** By agent, for the logs that the batch writes to. */
   logs: Map<string, AgentLog>;
-  /** By session: the id by which its runner knows it, where that is another. See session-aliases.ts. */
+  /** By session: the runner's own id, if that differs. See session-aliases.ts. */
   aliasBySession: Map<string, string>;
-  /** The same the other way round, by `aliasKey`. */
+  /** The inverse, by `aliasKey`. */
   sessionByAlias: Map<string, string>;
 }
 
-export interface SaidRow extends ReturnType<typeof SAID.read> {
+export interface PartRow extends ReturnType<typeof PART.read> {
   entityId: string;
-  /** Null if it is too long to equal the snapshot's text. */
+  /** Null if longer than the text to compare. */
   payload: string | null;
 }
 
@@ -79,88 +72,87 @@ export type OpeningRow = ReturnType<typeof OPENING.read>;
 const OPENING = shapeOf(events, 'sessionId', 'entityId', 'payload');
 const TASK_HOME = shapeOf(tasks, 'agentId', 'sessionId', 'id', 'runId');
 const AGENT_LOG = shapeOf(agentLogs, 'agentId', 'lastLine', 'bytes');
-const SAID = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
+const PART = shapeOf(events, 'sessionId', 'position', 'entityId', 'type', 'turnId');
 
-/** Look-ups that are sent together: one round trip if they are small. */
+/** Sends lookups together: in one round trip if they are small. */
 class Lookups {
-  readonly #asked: { statements: Iterable<InStatement>; rows: Row[] }[] = [];
+  readonly #lookups: { statements: Iterable<InStatement>; rows: Row[] }[] = [];
 
-  /** @returns where the rows will be, once it has run */
-  ask(statements: Iterable<InStatement>): Row[] {
+  /** @returns an array that `run` fills */
+  add(statements: Iterable<InStatement>): Row[] {
     const rows: Row[] = [];
-    this.#asked.push({ statements, rows });
+    this.#lookups.push({ statements, rows });
     return rows;
   }
 
-  /** Each statement is made only when it is about to be sent. */
   async run(transaction: WriteTransaction): Promise<void> {
-    const askers: Row[][] = [];
-    const asked = this.#asked;
+    const targets: Row[][] = [];
+    const lookups = this.#lookups;
     function* all(): Generator<InStatement> {
-      for (const { statements, rows } of asked) {
+      for (const { statements, rows } of lookups) {
         for (const statement of statements) {
-          askers.push(rows);
+          targets.push(rows);
           yield statement;
         }
       }
     }
-    const results = await runInTurns(transaction, all());
-    for (const [at, { rows }] of results.entries()) for (const row of rows) askers[at]?.push(row);
+    const results = await runStatements(transaction, all());
+    for (const [at, { rows }] of results.entries()) for (const row of rows) targets[at]?.push(row);
   }
 }
 
-/** One round trip if there is little to read; otherwise others get their turns between the pieces. */
+/** Takes one round trip if there is little to read. Otherwise yields to the event loop between the pieces. */
 export async function readBatchState(transaction: WriteTransaction, scope: BatchScope): Promise<BatchState> {
   const lookups = new Lookups();
-  const producers = lookups.ask([{ sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] }]);
-  const ownAgent = lookups.ask([selectAgentOf(scope.producerId)]);
-  const agents = lookups.ask(selectAgents(scope.agentIds));
-  const named = lookups.ask(selectSessions(scope.sessionIds));
-  const spokenOf = lookups.ask(selectTasks(scope.tasks));
-  const ofStrays = lookups.ask(selectAgentsOfSessions(scope.straysOf));
-  const homes = lookups.ask(selectTaskHomes(scope.tasks));
-  const latest = lookups.ask(selectLatestTasks(scope.wokenSessionIds));
-  const messages = lookups.ask(selectObligations(scope.messages));
-  const owed = lookups.ask(selectOwed(scope.owedIn));
-  const said = lookups.ask(selectSaid(scope.said));
-  const siblings = lookups.ask(scope.allProducerSessions ? [selectProducerSessions(scope.producerId)] : []);
-  const open = lookups.ask(scope.openSessionsOf.size > 0 ? [selectOpenSessions(scope.openSessionsOf)] : []);
-  const logs = lookups.ask(selectLogs(scope.logAgentIds));
-  const aliases = lookups.ask(selectAliases(scope.names()));
+  const producers = lookups.add([{ sql: 'SELECT * FROM producers WHERE id = ?', args: [scope.producerId] }]);
+  const ownAgent = lookups.add([selectAgentOf(scope.producerId)]);
+  const agents = lookups.add(selectAgents(scope.agentIds));
+  const named = lookups.add(selectSessions(scope.sessionIds));
+  const mentioned = lookups.add(selectTasks(scope.tasks));
+  const sessionAgents = lookups.add(selectAgentsOfSessions(scope.agentlessSessionIds));
+  const homes = lookups.add(selectTaskHomes(scope.tasks));
+  const latest = lookups.add(selectLatestTasks(scope.causelessSessionIds));
+  const messages = lookups.add(selectObligations(scope.messages));
+  const owed = lookups.add(selectOwed(scope.obligationSessionIds));
+  const parts = lookups.add(selectParts(scope.parts));
+  const siblings = lookups.add(scope.allProducerSessions ? [selectProducerSessions(scope.producerId)] : []);
+  const open = lookups.add(scope.openSessionAgentIds.size > 0 ? [selectOpenSessions(scope.openSessionAgentIds)] : []);
+  const logs = lookups.add(selectLogs(scope.logAgentIds));
+  const aliases = lookups.add(selectAliases(scope.names()));
   await lookups.run(transaction);
 
-  const pace = new Pace();
-  await pace.rest();
-  const around = new Set([...siblings, ...open].map(({ id }) => String(id)));
-  const unread = [...around].filter((id) => !scope.sessionIds.has(id));
-  const changes = await pace.map(
+  const yielder = new Yielder();
+  await yielder.rest();
+  const others = new Set([...siblings, ...open].map(({ id }) => String(id)));
+  const unread = [...others].filter((id) => !scope.sessionIds.has(id));
+  const changes = await yielder.map(
     [...named, ...(await readRows(transaction, selectSessions(unread)))],
     sessionChangeFromRow,
   );
-  const touched = sessionsWithNews(scope, changes);
+  const touched = sessionsWithChangedStatus(scope, changes);
   const running = await readOpenTasks(transaction, 'running', touched);
   const presumed = await readOpenTasks(transaction, 'presumed', touched);
   const givenUp = changes.flatMap(({ summary: { id }, memory }) =>
     touched.has(id) ? (memory.givenUp ?? []).map((request): [string, string] => [id, request]) : [],
   );
   const openings = givenUp.length === 0 ? [] : await readRows(transaction, selectOpenings(givenUp));
-  const known = await pace.map([...spokenOf, ...latest, ...running, ...presumed], taskFromRow);
+  const known = await yielder.map([...mentioned, ...latest, ...running, ...presumed], taskFromRow);
   const state: BatchState = {
     position: await transaction.position(),
     producer: producers[0] === undefined ? null : producerFromRow(producers[0]),
     sessions: new Map(changes.map((change) => [change.summary.id, change])),
     agents: new Map(
-      (await pace.map([...ownAgent, ...ofStrays, ...agents], agentFromRow)).map((agent) => [agent.id, agent]),
+      (await yielder.map([...ownAgent, ...sessionAgents, ...agents], agentFromRow)).map((agent) => [agent.id, agent]),
     ),
-    tasks: await tasksBySession(known, pace),
-    taskHomes: await pace.map(homes, (row) => {
+    tasks: await tasksBySession(known, yielder),
+    taskHomes: await yielder.map(homes, (row) => {
       const { id: taskId, ...home } = TASK_HOME.read(row);
       return { taskId, ...home };
     }),
-    obligations: await bySession(await pace.map([...messages, ...owed], obligationFromRow), pace),
-    givenUp: await bySession(await pace.map(openings, OPENING.read), pace),
-    lookedUp: new Set(scope.saidKeys),
-    said: await saidBySession(transaction, scope.said, await pace.map(said, saidFromRow), pace),
+    obligations: await bySession(await yielder.map([...messages, ...owed], obligationFromRow), yielder),
+    givenUp: await bySession(await yielder.map(openings, OPENING.read), yielder),
+    lookedUp: new Set(scope.partKeys),
+    parts: await partsBySession(transaction, scope.parts, await yielder.map(parts, partFromRow), yielder),
     quarantined: [],
     producerSessionIds: siblings.map(({ id }) => String(id)),
     aliasBySession: new Map(aliases.map((row) => [String(row.session_id), String(row.alias)])),
@@ -169,11 +161,11 @@ export async function readBatchState(transaction: WriteTransaction, scope: Batch
     ),
     logs: new Map(logs.map(AGENT_LOG.read).map(({ agentId, ...log }) => [agentId, log])),
   };
-  await readElsewhere(transaction, scope.tasks, state, pace);
+  await readOtherHomes(transaction, scope.tasks, state, yielder);
   return state;
 }
 
-/** Counts the quarantined records of the sessions that the batch begins. */
+/** Counts the quarantined records of the sessions that start with the batch. */
 export async function readQuarantined(
   transaction: WriteTransaction,
   scope: BatchScope,
@@ -191,25 +183,28 @@ export async function readQuarantined(
 }
 
 async function readRows(transaction: WriteTransaction, statements: Iterable<InStatement>): Promise<Row[]> {
-  const results = await runInTurns(transaction, statements);
+  const results = await runStatements(transaction, statements);
   return results.flatMap(({ rows }) => rows);
 }
 
-/** Sessions of which all tasks that run, or may, are read. A status record that repeats the one before it costs no read. */
-function sessionsWithNews({ endedSessionIds, statusKeys }: BatchScope, changes: readonly SessionChange[]): Set<string> {
-  const told = changes.filter(({ summary, memory }) => {
+/** Sessions whose open tasks must be read. A repeated status record costs no read. */
+function sessionsWithChangedStatus(
+  { endedSessionIds, statusKeys }: BatchScope,
+  changes: readonly SessionChange[],
+): Set<string> {
+  const changed = changes.filter(({ summary, memory }) => {
     if (summary.away?.isSilent === true) return true;
-    const { told = [], listed = [] } = statusKeys.get(summary.id) ?? {};
-    return [...told].some((key) => key !== memory.statusKey) || [...listed].some((key) => key !== memory.listsKey);
+    const { status = [], lists = [] } = statusKeys.get(summary.id) ?? {};
+    return [...status].some((key) => key !== memory.statusKey) || [...lists].some((key) => key !== memory.listsKey);
   });
-  return new Set([...endedSessionIds, ...told.map(({ summary }) => summary.id)]);
+  return new Set([...endedSessionIds, ...changed.map(({ summary }) => summary.id)]);
 }
 
-/** How many running tasks are read of each of several sessions, and of one that has more. */
-const RUNNING_AT_FIRST = 125;
-const RUNNING_AT_ONCE = 1_000;
+/** Open tasks read per session in the first round, and in each further one. */
+const FIRST_OPEN_TASKS = 125;
+const MORE_OPEN_TASKS = 1_000;
 
-/** All of them, however many: a session's tasks beyond the first few are read separately, in pieces. */
+/** Reads all open tasks, however many: those beyond a session's first few in slices. */
 async function readOpenTasks(
   transaction: WriteTransaction,
   which: 'running' | 'presumed',
@@ -217,9 +212,9 @@ async function readOpenTasks(
 ): Promise<Row[]> {
   const found: Row[] = [];
   let unread: (readonly [id: string, after: number])[] = [...sessionIds].map((id) => [id, 0]);
-  for (let limit = RUNNING_AT_FIRST; unread.length > 0; limit = RUNNING_AT_ONCE) {
+  for (let limit = FIRST_OPEN_TASKS; unread.length > 0; limit = MORE_OPEN_TASKS) {
     const last = new Map<string, { count: number; after: number }>();
-    for (const row of await readRows(transaction, selectOpenTasks(which, unread, RUNNING_AT_ONCE / limit, limit))) {
+    for (const row of await readRows(transaction, selectOpenTasks(which, unread, MORE_OPEN_TASKS / limit, limit))) {
       found.push(row);
       const id = String(row.session_id);
       const { count, after } = last.get(id) ?? { count: 0, after: 0 };
@@ -230,25 +225,25 @@ async function readOpenTasks(
   return found;
 }
 
-/** Adds the sessions whose tasks another session of their agent speaks of, with those tasks. There is seldom one. */
-async function readElsewhere(
+/** Adds sessions, with their tasks, whose tasks another session of the agent mentions. There is seldom one. */
+async function readOtherHomes(
   transaction: WriteTransaction,
-  wanted: readonly SpokenTask[],
+  wanted: readonly MentionedTask[],
   state: BatchState,
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<void> {
   if (state.taskHomes.length === 0) return;
   const homes = new Map<string, Set<string>>();
-  const keyOf = ({ agentId, taskId }: Pick<SpokenTask, 'agentId' | 'taskId'>, runId: string | null) =>
+  const keyOf = ({ agentId, taskId }: Pick<MentionedTask, 'agentId' | 'taskId'>, runId: string | null) =>
     JSON.stringify([agentId, columnText(taskId), runId && columnText(runId)]);
-  await pace.each(state.taskHomes, (home) => {
+  await yielder.each(state.taskHomes, (home) => {
     const key = keyOf(home, home.runId);
     homes.set(key, (homes.get(key) ?? new Set()).add(home.sessionId));
   });
-  const found = new Map<string, SpokenTask>();
-  await pace.each(wanted, (task) => {
+  const found = new Map<string, MentionedTask>();
+  await yielder.each(wanted, (task) => {
     const may = homes.get(keyOf(task, task.runId)) ?? homes.get(keyOf(task, null));
-    // A session that knows the task means its own, unless another session started the named run.
+    // A session that knows the task means its own, unless another one started the named run.
     if (may === undefined || may.size > MAX_HOMES || may.has(task.sessionId)) return;
     for (const sessionId of may)
       found.set(JSON.stringify([sessionId, task.taskId, task.runId]), { ...task, sessionId });
@@ -256,54 +251,57 @@ async function readElsewhere(
   if (found.size === 0) return;
   const unread = new Set([...found.values()].map(({ sessionId }) => sessionId));
   for (const id of state.sessions.keys()) unread.delete(id);
-  await pace.each(await readRows(transaction, selectSessions(unread)), (row) => {
+  await yielder.each(await readRows(transaction, selectSessions(unread)), (row) => {
     state.sessions.set(String(row.id), sessionChangeFromRow(row));
   });
-  const tasks = await pace.map(await readRows(transaction, selectTasks([...found.values()])), taskFromRow);
-  state.tasks = await tasksBySession([...[...state.tasks.values()].flat(), ...tasks], pace);
+  const tasks = await yielder.map(await readRows(transaction, selectTasks([...found.values()])), taskFromRow);
+  state.tasks = await tasksBySession([...[...state.tasks.values()].flat(), ...tasks], yielder);
 }
 
-async function saidBySession(
+async function partsBySession(
   transaction: WriteTransaction,
-  wanted: readonly SaidScope[],
-  said: readonly SaidRow[],
-  pace: Pace,
-): Promise<Map<string, SaidRow[]>> {
-  const byPosition = new Map<number, SaidRow>();
-  await pace.each(said, (row) => byPosition.set(row.position, row));
-  const known = new Set(said.map(({ sessionId, entityId }) => saidKey(sessionId, entityId)));
-  const unknown = new Map<string, Pick<SaidScope, 'sessionId' | 'length'>>();
-  await pace.each(wanted, ({ sessionId, id, length }) => {
-    if (known.has(saidKey(columnText(sessionId), columnText(id)))) return;
+  wanted: readonly MentionedPart[],
+  rows: readonly PartRow[],
+  yielder: Yielder,
+): Promise<Map<string, PartRow[]>> {
+  const byPosition = new Map<number, PartRow>();
+  await yielder.each(rows, (row) => byPosition.set(row.position, row));
+  const known = new Set(rows.map(({ sessionId, entityId }) => partKey(sessionId, entityId)));
+  const unknown = new Map<string, Pick<MentionedPart, 'sessionId' | 'length'>>();
+  await yielder.each(wanted, ({ sessionId, id, length }) => {
+    if (known.has(partKey(columnText(sessionId), columnText(id)))) return;
     unknown.set(sessionId, { sessionId, length: Math.max(length, unknown.get(sessionId)?.length ?? 0) });
   });
   if (unknown.size > 0) {
-    const recent = await readRows(transaction, selectRecentlySaid([...unknown.values()]));
-    await pace.each(await pace.map(recent, saidFromRow), (row) => {
+    const recent = await readRows(transaction, selectRecentParts([...unknown.values()]));
+    await yielder.each(await yielder.map(recent, partFromRow), (row) => {
       if (!byPosition.has(row.position)) byPosition.set(row.position, row);
     });
   }
   return bySession(
     [...byPosition.values()].sort((a, b) => a.position - b.position),
-    pace,
+    yielder,
   );
 }
 
-function saidFromRow(row: Row): SaidRow {
-  const { entityId, ...said } = SAID.read(row);
-  return { ...said, entityId: entityId ?? '', payload: row.payload === null ? null : String(row.payload) };
+function partFromRow(row: Row): PartRow {
+  const { entityId, ...part } = PART.read(row);
+  return { ...part, entityId: entityId ?? '', payload: row.payload === null ? null : String(row.payload) };
 }
 
-async function bySession<T extends { sessionId: string }>(values: readonly T[], pace: Pace): Promise<Map<string, T[]>> {
+async function bySession<T extends { sessionId: string }>(
+  values: readonly T[],
+  yielder: Yielder,
+): Promise<Map<string, T[]>> {
   const sessions = new Map<string, T[]>();
-  await pace.each(values, (value) => addTo(sessions, value.sessionId, value));
+  await yielder.each(values, (value) => addTo(sessions, value.sessionId, value));
   return sessions;
 }
 
-/** The same for tasks, in the order in which they began; each once, though it may have been read in two ways. */
-async function tasksBySession(tasks: readonly Task[], pace: Pace): Promise<Map<string, Task[]>> {
-  const sessions = await bySession(tasks, pace);
-  await pace.each(sessions, ([sessionId, all]) => {
+/** Tasks in the order they started, each once, even if it was read twice. */
+async function tasksBySession(tasks: readonly Task[], yielder: Yielder): Promise<Map<string, Task[]>> {
+  const sessions = await bySession(tasks, yielder);
+  await yielder.each(sessions, ([sessionId, all]) => {
     const inOrder = all.sort((a, b) => Number(a.position) - Number(b.position));
     sessions.set(
       sessionId,

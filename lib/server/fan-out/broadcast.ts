@@ -1,41 +1,35 @@
 import { EVERYTHING, type Scope, scopeKey } from '@interlude/protocol/scope';
-import { formatTopic, type Topic } from '@interlude/protocol/sse';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import type { ShownDigests } from '@/lib/server/access/shown-digests';
-import type { RowPage, Wanted } from '@/lib/server/event-log/read-after';
-import type { Row } from '@/lib/server/event-log/rows';
-import { isCutUnder } from './is-cut-under';
-import { isInScope } from './is-in-scope';
-import { rowFrame, topicOf, withDigests } from './row-frame';
-import type { RowRedactor } from './row-redactor';
-import type { Subscriber } from './subscriber';
-import { encodeText, Tick, type TickFrame } from './tick';
+import type { Row, RowPage, TopicFilter } from '@/lib/server/event-log/read-after';
+import { isInScope, isRemovedAfter, type RowRedactor, rowFrame, topicOf, withDigests } from './row-frame';
+import { encodeText, type Subscriber, Tick, type TickFrame } from './subscriber';
 
-/** What subscribers may be told, besides the topics that they ask for. */
-export interface Sees {
+/** What a subscriber may see of its topics. */
+export interface ReaderView {
   scope: Scope;
-  /** No secrets. */
+  /** Hides secrets. */
   redacts: boolean;
   digests: ShownDigests;
 }
 
-/** All subscribers of the same topics that see the same, who get the same bytes. */
-interface Audience extends Sees {
+/** The subscribers with the same topics and view, which receive the same bytes. */
+interface Audience extends ReaderView {
   topics: readonly Topic[];
   subscribers: Set<Subscriber>;
 }
 
 /**
- * Who listens to what. A tick's rows are encoded once each and joined once per audience; every subscriber of the
- * audience gets that same chunk.
+ * Delivers each tick of the tailer to its subscribers. A row is encoded once and joined once per audience, and all
+ * subscribers of an audience share the chunk.
  *
- * Ordering: an audience's frames keep the order of the rows.
- * Failure: a subscriber that can't take its chunk ends, and no other is affected.
+ * Ordering: the frames of an audience keep the order of the rows.
+ * Failure: a subscriber that can't accept its chunk ends. No other is affected.
  */
 export class Broadcast {
   readonly #audiences = new Map<string, Audience>();
   readonly #audiencesByTopic = new Map<string, Set<Audience>>();
-  #wanted: Wanted | null = null;
+  #filter: TopicFilter | null = null;
   #size = 0;
   readonly #redactor: RowRedactor;
 
@@ -51,8 +45,8 @@ export class Broadcast {
     for (const { subscribers } of this.#audiences.values()) yield* subscribers;
   }
 
-  /** @returns how to remove it; calling that twice does no harm. */
-  add(topics: readonly Topic[], { scope, redacts, digests }: Sees, subscriber: Subscriber): () => void {
+  /** @returns a function that removes the subscriber; may be called twice */
+  add(topics: readonly Topic[], { scope, redacts, digests }: ReaderView, subscriber: Subscriber): () => void {
     const key = JSON.stringify([scopeKey(scope), redacts, digests.kind, ...topics.map(formatTopic).sort()]);
     const audience = this.#audiences.get(key) ?? this.#newAudience(key, { topics, scope, redacts, digests });
     audience.subscribers.add(subscriber);
@@ -64,43 +58,41 @@ export class Broadcast {
     };
   }
 
-  /** All topics that anybody listens to. */
-  wanted(): Wanted {
-    this.#wanted ??= wantedBy(
+  filter(): TopicFilter {
+    this.#filter ??= topicFilter(
       [...this.#audiences.values()].flatMap(({ topics }) => topics),
       sharedScope([...this.#audiences.values()]),
     );
-    return this.#wanted;
+    return this.#filter;
   }
 
   /**
-   * Others get their turns while the rows are encoded; the chunks then go to all subscribers in one go.
-   * @param whole up to there, nothing can have been removed before it was read
-   * @returns how many subscribers got something
+   * Yields to the event loop while encoding, then hands the chunks to all subscribers at once.
+   * @param completeTo position up to which nothing was removed before it was read
+   * @returns the number of subscribers that received a chunk
    */
-  async publish({ rows, upTo, removedUpTo }: RowPage, from: number, whole: number): Promise<number> {
-    if (removedUpTo > whole) endAll(this.#audiencesByTopic.get('fleet') ?? new Set());
+  async publish({ rows, upTo, removedUpTo }: RowPage, from: number, completeTo: number): Promise<number> {
+    if (removedUpTo > completeTo) endAll(this.#audiencesByTopic.get('fleet') ?? new Set());
     const ticks = new Map<Audience, Tick>();
-    const pace = new Pace();
+    const yielder = new Yielder();
     for (const row of rows) {
       const audiences = this.#audiencesByTopic.get(topicOf(row));
-      // those who wanted it have left while it was read
+      // Its readers left during the read.
       if (audiences === undefined) continue;
-      if (isCutUnder(row, whole)) endAll(audiences, row);
-      const [all, some] = framesFor(audiences, row);
-      const told = some ? await this.#redacted(row, audiences) : null;
-      const frame = all ? rowFrame(row) : null;
+      if (isRemovedAfter(row, completeTo)) endAll(audiences, row);
+      const views = [...audiences].filter(({ scope }) => isInScope(row, scope));
+      const redacted = views.some(({ redacts }) => redacts) ? await this.#redactedFrame(row, audiences) : null;
+      const plain = views.some(({ redacts }) => !redacts) ? rowFrame(row) : null;
       const frames = new Map<string, TickFrame>();
-      for (const audience of audiences) {
-        if (!isInScope(row, audience.scope)) continue;
-        const text = audience.redacts ? told : frame;
+      for (const audience of views) {
+        const text = audience.redacts ? redacted : plain;
         if (text === null) continue;
         const own = frameFor(row, text, audience, frames);
         const tick = ticks.get(audience) ?? new Tick(from, upTo);
         ticks.set(audience, tick);
         tick.frames.push(own);
       }
-      if (pace.isDue) await pace.rest();
+      if (yielder.isDue) await yielder.rest();
     }
     let count = 0;
     for (const [audience, tick] of ticks) {
@@ -110,8 +102,8 @@ export class Broadcast {
     return count;
   }
 
-  /** Who can't be told what comes now has to resume. */
-  async #redacted(row: Row, audiences: ReadonlySet<Audience>): Promise<string | null> {
+  /** On failure, ends the readers that need redaction. They resume. */
+  async #redactedFrame(row: Row, audiences: ReadonlySet<Audience>): Promise<string | null> {
     try {
       return await this.#redactor.frame(row);
     } catch (error) {
@@ -122,15 +114,15 @@ export class Broadcast {
     }
   }
 
-  #newAudience(key: string, said: Omit<Audience, 'subscribers'>): Audience {
-    const audience: Audience = { ...said, subscribers: new Set() };
+  #newAudience(key: string, options: Omit<Audience, 'subscribers'>): Audience {
+    const audience: Audience = { ...options, subscribers: new Set() };
     this.#audiences.set(key, audience);
     for (const topic of audience.topics) {
       const name = formatTopic(topic);
       const audiences = this.#audiencesByTopic.get(name) ?? new Set();
       this.#audiencesByTopic.set(name, audiences.add(audience));
     }
-    this.#wanted = null;
+    this.#filter = null;
     return audience;
   }
 
@@ -145,44 +137,33 @@ export class Broadcast {
         this.#redactor.forget(topic.sessionId);
       }
     }
-    this.#wanted = null;
+    this.#filter = null;
   }
 }
 
-/** They resume, and are told that there is a gap. */
+/** The ended readers resume, with a gap. */
 function endAll(audiences: ReadonlySet<Audience>, row: Row | null = null): void {
   for (const { scope, subscribers } of [...audiences]) {
     if (row === null || isInScope(row, scope)) for (const subscriber of [...subscribers]) subscriber.close('planned');
   }
 }
 
-/** The row's frame with the audience's digests, made once for all audiences that see it alike. */
+/** Encodes a row once for all audiences with the same view. */
 function frameFor(row: Row, text: string, { redacts, digests }: Audience, frames: Map<string, TickFrame>): TickFrame {
   const key = `${redacts} ${digests.kind}`;
-  const made = frames.get(key) ?? { position: row.position, bytes: encodeText(withDigests(text, row, digests)) };
-  frames.set(key, made);
-  return made;
+  const frame = frames.get(key) ?? { position: row.position, bytes: encodeText(withDigests(text, row, digests)) };
+  frames.set(key, frame);
+  return frame;
 }
 
-/** Whether any of them is told everything, and any no secrets. */
-function framesFor(audiences: ReadonlySet<Audience>, row: Row): [all: boolean, some: boolean] {
-  let [all, some] = [false, false];
-  for (const { redacts, scope } of audiences) {
-    if (!isInScope(row, scope)) continue;
-    if (redacts) some = true;
-    else all = true;
-  }
-  return [all, some];
-}
-
-/** What one read for all of them has to reach: everything, unless they all have the same scope. */
+/** One read serves all audiences, so it covers everything unless they share a scope. */
 function sharedScope(audiences: readonly Audience[]): Scope {
   const [first, ...others] = audiences;
   const isShared = first !== undefined && others.every(({ scope }) => scopeKey(scope) === scopeKey(first.scope));
   return isShared ? first.scope : EVERYTHING;
 }
 
-export function wantedBy(topics: readonly Topic[], scope: Scope): Wanted {
+export function topicFilter(topics: readonly Topic[], scope: Scope): TopicFilter {
   const sessionIds = new Set<string>();
   const agentIds = new Set<string>();
   let fleet = false;

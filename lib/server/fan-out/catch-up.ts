@@ -1,45 +1,53 @@
 import type { Database } from '@/db/client';
-import { nextTurn, Pace, pause } from '@/db/next-turn';
+import { pause, Yielder, yieldToLoop } from '@/db/yield-to-loop';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
-import { type Bounds, readAfter, replayBehind, replayFrom, type Wanted } from '@/lib/server/event-log/read-after';
-import type { Row, RowLimits } from '@/lib/server/event-log/rows';
-import { isCutUnder } from './is-cut-under';
-import { rowFrame, withDigests } from './row-frame';
-import type { RowRedactor } from './row-redactor';
-import type { Subscriber } from './subscriber';
+import {
+  type Bounds,
+  type Row,
+  type RowLimits,
+  readAfter,
+  replayAfterPage,
+  replayFrom,
+  type TopicFilter,
+} from '@/lib/server/event-log/read-after';
+import { isRemovedAfter, type RowRedactor, rowFrame, withDigests } from './row-frame';
+import { encodeText, type Subscriber } from './subscriber';
 import type { Tailer } from './tailer';
-import { encodeText } from './tick';
 
-/** A replica may lag behind our own tailer; asking again at once would not help. */
+/** A replica may lag behind this process's tailer, and an immediate retry would not help. */
 const REPLICA_PAUSE_MS = 20;
 
 /**
- * Brings a subscriber from `after` to the live edge: page by page from the database, as fast as it reads, and then over
- * to ticks, with no row missing or repeated.
+ * Brings a subscriber from `after` to the live edge: reads pages from the database as fast as the reader drains them, then
+ * switches to ticks, with no row missing or repeated.
  *
- * Ordering: the subscriber is in the broadcast before the first page is read. A page whose snapshot is at least as new
- * as the tailer's position when the read began leaves no row between it and the ticks held meanwhile; what overlaps is
- * cut off by position.
+ * ```
+ *  reader    pages ──────►│last page│
+ *  tailer    ───── ticks ─┼─ held ──┼─► live
+ *                   tailer.position ≤ page.upTo: no gap; overlap is cut off by position
+ * ```
  *
- * Each page is a snapshot of its own, never one bound for all. Deltas fold while we read: had the bound been fixed at
- * the start, deltas this side of it could vanish before their page came, into a row beyond it that the tailer has
- * already passed. Read this way, the whole text stands ahead of every reader that has not all of its deltas.
+ * Ordering: the subscriber joins the broadcast before its first page is read. Ticks are held while a page is read. If the
+ * page's snapshot is at least as new as the tailer's position at the start of the read, no row lies between the page and
+ * the held ticks.
  *
- * Turns may be removed between two pages, and rows of the fleet. A reader that might have been told a part of them is
- * ended, and resumes.
+ * Each page is a snapshot of its own. With one bound for all pages, deltas below the bound could fold into a row above it
+ * that the tailer has already passed. This way the whole text lies ahead of every reader that lacks some of its deltas.
  *
- * @param start where the reader stands, and what bounds there were when that could be resumed
- * @param client who is waiting: each page takes its turn among all heavy reads
- * @param redactor of a subscriber that is told no secrets
- * @param digests as the subscriber sees them
+ * Retention may remove turns and fleet rows between two pages. A reader that may have received part of them is ended, and
+ * resumes with a gap.
  *
- * Failure: what the database throws ends the stream; the client resumes from the last row it has.
+ * Failure: a database error ends the stream. The client resumes from its last row.
+ *
+ * @param start position of the reader, and the bounds at which it could be resumed
+ * @param client whose turn among the heavy reads each page takes
+ * @param redactor for a subscriber without access to secrets
  */
 export async function catchUp(
   subscriber: Subscriber,
   database: Database,
   tailer: Tailer,
-  wanted: Wanted,
+  filter: TopicFilter,
   start: Pick<Bounds, 'newest' | 'removedUpTo'> & { after: number },
   limits: RowLimits,
   client: string,
@@ -48,32 +56,32 @@ export async function catchUp(
 ): Promise<void> {
   const { after, newest, removedUpTo } = start;
   let position = after;
-  let told = after;
+  let shown = after;
   let replay = replayFrom(after);
-  // where it begins, all that was removed by then has been dealt with
+  // Everything removed before this point was covered by `resume`.
   const knownRemoved = Math.max(after, removedUpTo);
   const readPage = async (): Promise<'joined' | 'reading' | 'waiting'> => {
     if (subscriber.isEnded) return 'joined';
-    // A tick that is being read now does not know this subscriber's topics yet.
+    // A tick that is being read does not include this subscriber's topics yet.
     await tailer.idle();
     subscriber.hold();
     const mustReach = tailer.position;
-    const page = await readAfter(database, wanted, position, replay, limits);
+    const page = await readAfter(database, filter, position, replay, limits);
     if (subscriber.isEnded) return 'joined';
-    const isMissed = wanted.fleet && page.removedUpTo > knownRemoved;
-    if (isMissed || page.rows.some((row) => row.position > newest && isCutUnder(row, after))) {
+    const isMissed = filter.fleet && page.removedUpTo > knownRemoved;
+    if (isMissed || page.rows.some((row) => row.position > newest && isRemovedAfter(row, after))) {
       subscriber.close('planned');
       return 'joined';
     }
-    replay = replayBehind(replay, page);
+    replay = replayAfterPage(replay, page);
     position = page.upTo;
     await sendRows(subscriber, page.rows, redactor, digests);
-    // to a reader with a scope, the counter would tell how busy others are
-    told = wanted.scope.kind === 'everything' ? position : Math.max(told, page.rows.at(-1)?.position ?? 0);
-    // A folded row's text is in a later row. The next page reads that row; a tick would send only its own part.
+    // The counter would show a scoped reader how busy others are.
+    shown = filter.scope.kind === 'everything' ? position : Math.max(shown, page.rows.at(-1)?.position ?? 0);
+    // The next page reads the row that holds a folded row's text. A tick would send only its own part.
     const isBehind = redactor?.takeMissed() === true;
     if (page.complete && position >= mustReach && !isBehind) {
-      subscriber.join(position, told);
+      subscriber.join(position, shown);
       return 'joined';
     }
     subscriber.release();
@@ -83,27 +91,27 @@ export async function catchUp(
     const outcome = await database.reads.run(client, readPage, { continues: true });
     if (outcome === 'joined') return;
     await subscriber.room();
-    await (outcome === 'waiting' ? pause(REPLICA_PAUSE_MS) : nextTurn());
+    await (outcome === 'waiting' ? pause(REPLICA_PAUSE_MS) : yieldToLoop());
   }
 }
 
-/** Approximate size of one chunk: it is built, and written to the socket, on the event loop. */
+/** Approximate size of a chunk, which is built and written to the socket on the event loop. */
 const CHUNK_LENGTH = 256 * 1024;
 
-/** Everybody else gets a turn between the chunks of a page. */
+/** Yields to the event loop between the chunks of a page. */
 async function sendRows(
   subscriber: Subscriber,
   rows: readonly Row[],
   redactor: RowRedactor | null,
   digests: ShownDigests,
 ): Promise<void> {
-  const pace = new Pace();
+  const yielder = new Yielder();
   let chunk = '';
   for (const [index, row] of rows.entries()) {
     chunk += withDigests(redactor === null ? rowFrame(row) : await redactor.frame(row), row, digests);
-    if (chunk.length < CHUNK_LENGTH && !pace.isDue && index < rows.length - 1) continue;
+    if (chunk.length < CHUNK_LENGTH && !yielder.isDue && index < rows.length - 1) continue;
     subscriber.send(encodeText(chunk));
     chunk = '';
-    await pace.rest();
+    await yielder.rest();
   }
 }

@@ -7,48 +7,48 @@ import { serverLog } from '@interlude/protocol/server-log.mjs';
 import { encodeFrame, HEARTBEAT, type Topic } from '@interlude/protocol/sse';
 import type { Database } from '@/db/client';
 import { PLAIN_DIGESTS, type ShownDigests } from '@/lib/server/access/shown-digests';
-import type { OpenStream, OpenStreams, Sink } from '@/lib/server/access/streamed-response';
-import { type Bounds, type RowPage, readBounds } from '@/lib/server/event-log/read-after';
-import type { EventRow, RowLimits } from '@/lib/server/event-log/rows';
+import type { Opener, Sink } from '@/lib/server/access/stream-answer';
+import {
+  type Bounds,
+  type EventRow,
+  type RowLimits,
+  type RowPage,
+  readBounds,
+} from '@/lib/server/event-log/read-after';
 import type { Telemetry } from '@/lib/server/telemetry/telemetry';
-import { Broadcast, wantedBy } from './broadcast';
+import { Broadcast, topicFilter } from './broadcast';
 import { catchUp } from './catch-up';
-import { RowRedactor } from './row-redactor';
-import { Subscriber, type SubscriberLimits } from './subscriber';
+import { RowRedactor } from './row-frame';
+import { encodeText, Subscriber, type SubscriberLimits } from './subscriber';
 import { Tailer } from './tailer';
-import { encodeText } from './tick';
 
 export interface FanOutOptions extends SubscriberLimits {
   heartbeatMs: number;
-  /** How often to look for rows that another process wrote. */
+  /** How often to look for rows of other processes. */
   pollMs: number;
-  /** Limit of one read while catching up. */
+  /** Limit of one page while catching up. */
   page: RowLimits;
   /** Limit of one read of the tailer. */
   tick: RowLimits;
-  /** Is told of each stream that opens. */
   streams: OpenStreams | null;
-  /** Is told of each tick. */
   telemetry: Telemetry | null;
 }
 
-/** Who wants to hear what. */
 export interface Subscription {
   topics: readonly Topic[];
   scope: Scope;
-  /** Whether it is told no secrets. */
+  /** Hides secrets. */
   redacts?: boolean;
-  /** By default plain. */
   digests?: ShownDigests;
   /** Where to resume; null for "from now". */
   after: number | null;
   /** Aborted when the reader is gone. */
   signal: AbortSignal;
-  /** When to say `bye` and end; null for never. */
+  /** When to send `bye` and end; null for never. */
   maxMs?: number | null;
-  /** The id of the reader's credential, for its place in line. */
+  /** Id of the reader's credential, for its turn among the heavy reads. */
   client?: string;
-  /** Calls back once the reader may not listen any more. @returns how to stop that */
+  /** Calls back once the reader loses its permission. @returns how to stop that */
   whenOver?: (onEnd: () => void) => () => void;
 }
 
@@ -58,7 +58,7 @@ const DEFAULTS: FanOutOptions = {
   page: { rows: 500, bytes: 1024 * 1024 },
   tick: { rows: 1000, bytes: 4 * 1024 * 1024 },
   readAheadBytes: 64 * 1024,
-  // Chunks are shared, so that a thousand slow readers hold one copy. More than a reader can lose to a short stall.
+  // More than a reader loses to a short stall. A thousand slow readers share one copy of a chunk.
   maxBacklogBytes: 4 * 1024 * 1024,
   lingerMs: 10_000,
   streams: null,
@@ -68,10 +68,10 @@ const DEFAULTS: FanOutOptions = {
 const HEARTBEAT_CHUNK = encodeText(HEARTBEAT);
 
 /**
- * All streams of one database in this process, over one tailer, which runs while anybody listens.
+ * All streams of a database in this process. One tailer serves them, and runs while there are any.
  *
- * Ordering: each stream is `hello`, rows in position order, `up-to-date`, rows in position order.
- * Failure: a stream ends (planned, slow, shutdown, or broken off) but never skips; see Subscriber.
+ * Ordering: a stream sends `hello`, rows in position order, `up-to-date`, rows in position order.
+ * Failure: a stream ends (planned, slow, shutdown, failed) but never skips a row; see Subscriber.
  */
 export class FanOut {
   readonly #database: Database;
@@ -80,7 +80,7 @@ export class FanOut {
   readonly #tailer: Tailer;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
-  #isBroken = false;
+  #hasLoggedFailure = false;
 
   constructor(database: Database, options: Partial<FanOutOptions> = {}) {
     this.#database = database;
@@ -90,8 +90,8 @@ export class FanOut {
       database,
       limits: this.#options.tick,
       pollMs: this.#options.pollMs,
-      wanted: () => this.#broadcast.wanted(),
-      publish: (page, from, whole) => this.#publish(page, from, whole),
+      filter: () => this.#broadcast.filter(),
+      publish: (page, from, completeTo) => this.#publish(page, from, completeTo),
     });
   }
 
@@ -99,35 +99,35 @@ export class FanOut {
     return this.#broadcast.size;
   }
 
-  /** Whether anything in it would keep a process alive. */
+  /** Nothing here keeps the process alive. */
   get isIdle(): boolean {
     return !this.#tailer.isRunning && this.#heartbeat === undefined;
   }
 
   /**
-   * @returns how the stream begins, once there is something to write it to
+   * @returns how to start the stream on a sink
    * @throws AppError `unavailable` while shutting down, and what the database throws
    */
-  async subscribe(wish: Subscription): Promise<OpenStream> {
-    const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = wish;
-    const wanted = wantedBy(topics, scope);
-    const start = resume(after, await readBounds(this.#database, wanted));
+  async subscribe(subscription: Subscription): Promise<Opener> {
+    const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, after, client = '' } = subscription;
+    const filter = topicFilter(topics, scope);
+    const start = resume(after, await readBounds(this.#database, filter));
     if (this.#isClosed) {
       throw new AppError('unavailable', 'Interlude is shutting down. Open the stream again in a moment.', {
         headers: { 'retry-after': '1' },
       });
     }
     return (sink) => {
-      const subscriber = this.#begin(sink, wish, start);
+      const subscriber = this.#start(sink, subscription, start);
       const { page } = this.#options;
       const redactor = redacts ? new RowRedactor(this.#database.reader) : null;
-      catchUp(subscriber, this.#database, this.#tailer, wanted, start, page, client, redactor, digests).then(
+      catchUp(subscriber, this.#database, this.#tailer, filter, start, page, client, redactor, digests).then(
         () => {
-          this.#isBroken = false;
+          this.#hasLoggedFailure = false;
         },
         (error) => {
           if (subscriber.isEnded) return;
-          this.#sayBroken(error);
+          this.#logFailure(error);
           subscriber.fail(error);
         },
       );
@@ -135,24 +135,24 @@ export class FanOut {
     };
   }
 
-  async #publish(page: RowPage, from: number, whole: number): Promise<number> {
+  async #publish(page: RowPage, from: number, completeTo: number): Promise<number> {
     const { telemetry } = this.#options;
-    if (telemetry?.published === undefined) return this.#broadcast.publish(page, from, whole);
-    const [at, beganAt] = [Date.now(), performance.now()];
-    const subscribers = await this.#broadcast.publish(page, from, whole);
-    const tookMs = performance.now() - beganAt;
-    const stored = oldestOf(page);
-    const lagMs = stored === null ? null : Math.max(at + tookMs - stored, 0);
+    if (telemetry?.published === undefined) return this.#broadcast.publish(page, from, completeTo);
+    const [at, startedAt] = [Date.now(), performance.now()];
+    const subscribers = await this.#broadcast.publish(page, from, completeTo);
+    const tookMs = performance.now() - startedAt;
+    const oldest = page.rows.find(({ kind }) => kind === 'event') as EventRow | undefined;
+    const lagMs = oldest === undefined ? null : Math.max(at + tookMs - oldest.receivedAt, 0);
     telemetry.published({ rows: page.rows.length, subscribers, at, tookMs, lagMs });
     return subscribers;
   }
 
-  #begin(sink: Sink, wish: Subscription, start: Start): Subscriber {
-    const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, signal, maxMs = null, whenOver } = wish;
+  #start(sink: Sink, subscription: Subscription, start: Start): Subscriber {
+    const { topics, scope, redacts = false, digests = PLAIN_DIGESTS, signal, maxMs = null, whenOver } = subscription;
     const cleanUps: (() => void)[] = [];
     const subscriber = new Subscriber(sink, this.#options, () => {
       for (const cleanUp of cleanUps) cleanUp();
-      if (this.#broadcast.size === 0) this.#rest();
+      if (this.#broadcast.size === 0) this.#stop();
     });
     cleanUps.push(this.#broadcast.add(topics, { scope, redacts, digests }, subscriber));
     if (whenOver !== undefined) cleanUps.push(whenOver(() => subscriber.close('unauthorized')));
@@ -165,7 +165,7 @@ export class FanOut {
     }
     const ended = this.#options.streams?.begin();
     if (ended !== undefined) cleanUps.push(ended);
-    this.#wakeUp(start.newest);
+    this.#run(start.newest);
     const hello = { resume: start.resume, position: positionFromNumber(start.after) };
     subscriber.send(encodeText(encodeFrame({ event: 'hello', data: hello })));
     if (this.#isClosed) subscriber.close('shutdown');
@@ -173,45 +173,38 @@ export class FanOut {
     return subscriber;
   }
 
-  /** Says `bye` to everybody and accepts nobody new, so that a server can stop without cutting anyone off. */
+  /** Sends `bye` to all readers and accepts no new ones, so that the server can stop without cutting anyone off. */
   close(reason: FrameData['bye']['reason'] = 'shutdown'): void {
     this.#isClosed = true;
     for (const subscriber of [...this.#broadcast.subscribers()]) subscriber.close(reason);
   }
 
-  /** Logged once for all streams that break before the next one catches up; damage has been logged already. */
-  #sayBroken(error: unknown): void {
-    if (this.#isBroken || this.#database.damage.code !== null) return;
-    this.#isBroken = true;
-    serverLog('error', 'a stream broke off while it caught up:', { error: forLog(error) });
+  /** Logs the first of several failures. Damage has been logged already. */
+  #logFailure(error: unknown): void {
+    if (this.#hasLoggedFailure || this.#database.damage.code !== null) return;
+    this.#hasLoggedFailure = true;
+    serverLog('error', 'a stream failed while catching up:', { error: inShort(error) });
   }
 
-  #wakeUp(position: number): void {
+  #run(position: number): void {
     this.#tailer.start(position);
     this.#heartbeat ??= setInterval(() => {
       for (const subscriber of this.#broadcast.subscribers()) subscriber.beat(HEARTBEAT_CHUNK);
     }, this.#options.heartbeatMs);
   }
 
-  #rest(): void {
+  #stop(): void {
     this.#tailer.stop();
     clearInterval(this.#heartbeat);
     this.#heartbeat = undefined;
   }
 }
 
-/** When the first event among the rows was received; null if there is none. */
-function oldestOf({ rows }: RowPage): number | null {
-  const event = rows.find(({ kind }) => kind === 'event') as EventRow | undefined;
-  return event?.receivedAt ?? null;
-}
-
 type Start = Bounds & { resume: 'ok' | 'gap'; after: number };
 
 /**
- * Where a stream begins. What can't be resumed is a `gap`: the position is of another database or from beyond
- * retention. Such a stream begins now, and its client loads its snapshot again. The beginning is where it always was:
- * before all that is there.
+ * Decides where a stream starts. A position of another database, or from before retention, is a `gap`: the stream starts
+ * now, and its client reloads its snapshot. Position 0 is always valid.
  */
 export function resume(after: number | null, bounds: Bounds): Start {
   if (after === null) return { ...bounds, resume: 'ok', after: bounds.latest };

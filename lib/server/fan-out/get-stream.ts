@@ -2,12 +2,12 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_TOPICS } from '@interlude/protocol/limits';
 import { isPosition, positionToNumber } from '@interlude/protocol/position';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import type { Scope } from '@interlude/protocol/scope';
-import { formatTopic, parseTopic, SSE_HEADERS, type Topic } from '@interlude/protocol/sse';
-import { columnText } from '@/db/column-text';
-import { requireScope } from '@/lib/server/access/principal';
-import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
-import { StreamedResponse } from '@/lib/server/access/streamed-response';
+import { SSE_HEADERS } from '@interlude/protocol/sse';
+import { columnText } from '@/db/table-rows';
+import type { Asked } from '@/lib/server/access/asked';
+import { requireReach } from '@/lib/server/access/require-reach';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import { StreamAnswer } from '@/lib/server/access/stream-answer';
 import type { FanOut } from './fan-out';
 
 export interface StreamServer extends ServerContext {
@@ -26,31 +26,20 @@ export async function getStream(
   const query = new URL(request.url).searchParams;
   const topics = topicsOf(query.getAll('topic'));
   const { scope, redacts } = principal;
-  await requireTopics(server.database, scope, topics);
+  for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(server.database, scope, topic, 'log');
   const after = afterOf(request.headers.get('last-event-id'), query.get('after'));
-  const { signal } = request;
-  const wish = {
+  const open = await server.fanOut.subscribe({
     topics,
     scope,
     redacts,
     digests,
     after,
-    signal,
+    signal: request.signal,
     maxMs: server.streamMaxMs,
     client: principal.credentialId,
     whenOver,
-  };
-  const open = await server.fanOut.subscribe(wish);
-  return markRedacted(new StreamedResponse(open, SSE_HEADERS));
-}
-
-/** Of a session or a log out of scope, nobody is told that it is there. */
-async function requireTopics(
-  database: StreamServer['database'],
-  scope: Scope,
-  topics: readonly Topic[],
-): Promise<void> {
-  for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(database, scope, topic, 'log');
+  });
+  return markRedacted(new StreamAnswer(open, SSE_HEADERS));
 }
 
 function topicsOf(names: readonly string[]): Topic[] {
@@ -65,7 +54,7 @@ function topicsOf(names: readonly string[]): Topic[] {
   return [...topics.values()];
 }
 
-/** Topics use ids as the database holds them, because rows carry them so. */
+/** Uses ids as the database stores them, as rows do. */
 function storedAs(topic: Topic): Topic {
   if (topic.kind === 'session') return { ...topic, sessionId: columnText(topic.sessionId) };
   if (topic.kind === 'logs') return { ...topic, agentId: columnText(topic.agentId) };
@@ -77,7 +66,7 @@ function invalid(what: string, details: Record<string, unknown>): AppError {
   return new AppError('invalid_argument', message, { details });
 }
 
-/** Last-Event-ID wins: a browser that reconnects by itself repeats the URL, whose `after` is old by then. */
+/** Last-Event-ID wins: a reconnecting browser repeats the URL, whose `after` is outdated. */
 function afterOf(lastEventId: string | null, after: string | null): number | null {
   const [name, text] = lastEventId ? ['Last-Event-ID', lastEventId] : ['after', after];
   if (text === null) return null;

@@ -1,30 +1,32 @@
 import { forLog } from '@interlude/protocol/errors';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
-import { nextTurn, pause } from '@/db/next-turn';
-import { type RowPage, readAfter, type Wanted } from '@/lib/server/event-log/read-after';
-import type { RowLimits } from '@/lib/server/event-log/rows';
+import { pause, yieldToLoop } from '@/db/yield-to-loop';
+import { type RowLimits, type RowPage, readAfter, type TopicFilter } from '@/lib/server/event-log/read-after';
 
-/** Twice what writing a chunk to one subscriber's connection costs, in milliseconds. */
+/** Twice the time it takes to write a chunk to one connection, in milliseconds. */
 const PACE_MS_PER_CHUNK = 0.012;
 const MAX_PAUSE_MS = 60;
 
+/** `completeTo`: position up to which nothing was removed before it was read. @returns the number of receivers */
+type Publish = (page: RowPage, from: number, completeTo: number) => Promise<number>;
+
 /**
- * Follows the newest rows for everybody in this process: woken by this process's commits at once, and by what the
- * database tells of those of others.
+ * Follows the newest rows for all readers of this process. This process's commits wake it at once; the database reports
+ * those of others.
  *
- * Ordering: `publish` gets adjoining ranges (from, upTo] in order, one at a time.
- * Failure: a read that fails leaves the position where it is; the next wake or poll reads the same range again.
+ * Ordering: `publish` gets adjoining ranges (from, upTo], in order and one at a time.
+ * Failure: a failed read leaves the position unchanged. The next wake-up or poll reads the same range again.
  */
 export class Tailer {
   readonly #database: Database;
   readonly #limits: RowLimits;
   readonly #pollMs: number;
-  readonly #wanted: () => Wanted;
-  readonly #publish: (page: RowPage, from: number, whole: number) => Promise<number>;
+  readonly #filter: () => TopicFilter;
+  readonly #publish: Publish;
   #position = 0;
-  /** Where it had everything there was: what was removed behind it since, it may have missed. */
-  #whole = 0;
+  /** The last position with nothing left to read. Rows removed after it may have been missed. */
+  #completeTo = 0;
   #chunkCount = 0;
   #isAwake = false;
   #failing = false;
@@ -36,18 +38,17 @@ export class Tailer {
     database: Database;
     limits: RowLimits;
     pollMs: number;
-    wanted: () => Wanted;
-    /** @returns to how many subscribers it gave a chunk */
-    publish: (page: RowPage, from: number, whole: number) => Promise<number>;
+    filter: () => TopicFilter;
+    publish: Publish;
   }) {
     this.#database = options.database;
     this.#limits = options.limits;
     this.#pollMs = options.pollMs;
-    this.#wanted = options.wanted;
+    this.#filter = options.filter;
     this.#publish = options.publish;
   }
 
-  /** Rows up to here have been published, or were there before anybody listened. */
+  /** Rows up to here have been published, or existed before the first reader. */
   get position(): number {
     return this.#position;
   }
@@ -56,11 +57,11 @@ export class Tailer {
     return this.#stop !== null;
   }
 
-  /** Begins after `position`. Does nothing if it is running. */
+  /** Starts after `position`, unless it is running. */
   start(position: number): void {
     if (this.#stop !== null) return;
     this.#position = position;
-    this.#whole = position;
+    this.#completeTo = position;
     const unlisten = this.#database.onCommit(() => this.#wake());
     const unfollow = this.#database.follow(() => this.#wake(), this.#pollMs);
     this.#stop = () => {
@@ -75,7 +76,7 @@ export class Tailer {
     this.#stop = null;
   }
 
-  /** Resolves once no read is running: the next one includes what is wanted by then. */
+  /** Resolves once no read is running. The next one uses the current filter. */
   async idle(): Promise<void> {
     while (this.#reading !== null) await this.#reading;
   }
@@ -84,7 +85,7 @@ export class Tailer {
     this.#isAwake = true;
     this.#loop ??= this.#run().finally(() => {
       this.#loop = null;
-      // a commit may have come between the loop's last read and its end
+      // A commit may arrive between the loop's last read and its end.
       if (this.#isAwake && this.isRunning) this.#wake();
     });
   }
@@ -92,12 +93,12 @@ export class Tailer {
   async #run(): Promise<void> {
     while (this.#isAwake && this.isRunning) {
       this.#isAwake = false;
-      const beganAt = performance.now();
+      const startedAt = performance.now();
       this.#reading = this.#tick();
       await this.#reading;
       this.#reading = null;
-      await nextTurn();
-      await pauseAfter(this.#chunkCount, performance.now() - beganAt);
+      await yieldToLoop();
+      await pauseAfter(this.#chunkCount, performance.now() - startedAt);
     }
   }
 
@@ -106,33 +107,33 @@ export class Tailer {
     this.#chunkCount = 0;
     const stop = this.#stop;
     try {
-      const wanted = this.#wanted();
-      const page = await readAfter(this.#database, wanted, this.#position, 'near', this.#limits);
-      // stopped, and perhaps started elsewhere, while it read
+      const page = await readAfter(this.#database, this.#filter(), this.#position, 'tail', this.#limits);
+      // Stopped, and perhaps restarted elsewhere, during the read.
       if (stop === null || stop !== this.#stop) return;
-      const [from, whole] = [this.#position, this.#whole];
+      const [from, completeTo] = [this.#position, this.#completeTo];
       this.#position = page.upTo;
-      if (page.complete) this.#whole = page.upTo;
+      if (page.complete) this.#completeTo = page.upTo;
       else this.#isAwake = true;
       this.#failing = false;
-      if (page.rows.length > 0 || page.removedUpTo > whole) this.#chunkCount = await this.#publish(page, from, whole);
+      if (page.rows.length > 0 || page.removedUpTo > completeTo)
+        this.#chunkCount = await this.#publish(page, from, completeTo);
     } catch (error) {
       if (stop !== this.#stop) return;
-      // damage has been logged already
-      const isSaid = this.#failing || this.#database.damage.code !== null;
-      if (!isSaid) serverLog('error', 'live updates are held up:', { error: forLog(error) });
+      // Damage has been logged already.
+      const isLogged = this.#failing || this.#database.damage.code !== null;
+      if (!isLogged) serverLog('error', 'live updates are delayed:', { error: inShort(error) });
       this.#failing = true;
     }
   }
 }
 
 /**
- * A tick after a quiet moment leaves at once; after that, at most about half of the time goes to ticks. With many
- * subscribers, or a machine that is slow at the moment, they grow larger instead of starving ingest.
+ * A tick after a quiet moment leaves at once. After that, at most about half of the time goes to ticks: with many readers,
+ * or on a slow machine, ticks grow larger instead of starving ingest.
  */
 async function pauseAfter(chunkCount: number, tookMs: number): Promise<void> {
   const paceMs = chunkCount * PACE_MS_PER_CHUNK;
-  // `tookMs` includes time spent on the disk, for which subscribers need not wait
+  // `tookMs` includes disk time, for which readers need not wait.
   const pauseMs = Math.min(Math.max(paceMs - tookMs, Math.min(tookMs, 2 * paceMs)), MAX_PAUSE_MS);
   if (pauseMs >= 1) await pause(pauseMs);
 }

@@ -3,76 +3,73 @@ import { differs } from '@interlude/protocol/projections/differs';
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { noSessions } from '@interlude/protocol/session-states';
 
-/** The fleet is told of an agent's row at most this often while only the time it was last seen changes. */
+/** Minimum interval between published rows of an agent while only `lastSeenAt` changes. */
 const SEEN_ANNOUNCE_MS = 5_000;
-/** The same for an agent that only repeats its status. */
-const STILL_ANNOUNCE_MS = 60_000;
-/** How often the time an agent was last seen is stored without telling the fleet. */
-const SEEN_NOTE_MS = 5_000;
+/** The same while an agent only repeats its status. */
+const REPEAT_ANNOUNCE_MS = 60_000;
+/** Minimum interval between unpublished updates of `lastSeenAt`. */
+const SEEN_STORE_MS = 5_000;
 
-const NOT_TOLD: ReadonlySet<keyof AgentSummary> = new Set(['statusAt']);
+const UNPUBLISHED: ReadonlySet<keyof AgentSummary> = new Set(['statusAt']);
 
-/** The agents that a batch speaks of, each as a copy that may be changed. */
+/** The agents a batch touches, as mutable copies. */
 export class AgentLedger {
   readonly #stored: ReadonlyMap<string, AgentSummary>;
-  readonly #seen = new Map<string, AgentSummary>();
-  /** The agents that told something new. */
-  readonly #told = new Set<string>();
+  readonly #touched = new Map<string, AgentSummary>();
+  readonly #active = new Set<string>();
   readonly #announced = new Set<string>();
-  /** Those for which a runner speaks that says how often it reports. */
   readonly #reporting = new Set<string>();
   readonly #receivedAt: number;
   readonly #isSignOfLife: boolean;
 
-  /** @param isSignOfLife whether the agents themselves sent the batch */
+  /** @param isSignOfLife the agents themselves sent the batch */
   constructor(stored: ReadonlyMap<string, AgentSummary>, receivedAt: number, isSignOfLife = true) {
     this.#isSignOfLife = isSignOfLife;
     this.#stored = stored;
     this.#receivedAt = receivedAt;
   }
 
-  see(id: string): AgentSummary {
-    const known = this.#seen.get(id);
+  get(id: string): AgentSummary {
+    const known = this.#touched.get(id);
     if (known !== undefined) return known;
     const agent = { ...(this.#stored.get(id) ?? newAgent(id, this.#receivedAt)) };
-    // whoever put it away was wrong
+    // An agent that sends records is not retired.
     if (this.#isSignOfLife) agent.retiredAt = null;
-    this.#seen.set(id, agent);
+    this.#touched.set(id, agent);
     return agent;
   }
 
-  /** The agent told something, which need not change its row. */
-  hear(id: string): void {
-    this.see(id);
-    this.#told.add(id);
+  /** Notes a new record of the agent, which need not change its row. */
+  markActive(id: string): void {
+    this.get(id);
+    this.#active.add(id);
   }
 
-  /** A runner has reported, and says how often it does. */
-  report(id: string): void {
+  /** Notes that a runner reports at a known interval. */
+  markReporting(id: string): void {
     this.#reporting.add(id);
   }
 
-  /** Agents for which a runner speaks, although none listens. */
-  reportingAway(): string[] {
-    return [...this.#reporting].filter((id) => this.see(id).connection === 'away');
+  /** Agents whose runner reports although no command stream is open. */
+  reportingWhileAway(): string[] {
+    return [...this.#reporting].filter((id) => this.get(id).connection === 'away');
   }
 
-  /** Its row is written and told in any case. */
+  /** Writes and publishes the row in any case. */
   announce(id: string): AgentSummary {
     this.#announced.add(id);
-    return this.see(id);
+    return this.get(id);
   }
 
-  /** Whether an agent's status is, word for word, the last one it sent. */
-  hasSaid(id: string, status: AgentSummary['status']): boolean {
-    const before = this.see(id).status;
+  repeatsStatus(id: string, status: AgentSummary['status']): boolean {
+    const before = this.get(id).status;
     return before !== null && JSON.stringify(before) === JSON.stringify(status);
   }
 
-  /** The agents to write, each with a position of its own. */
-  changed(nextPosition: () => number): AgentSummary[] {
-    return [...this.#seen.values()]
-      .filter((agent) => this.#isToTell(agent))
+  /** Returns the agents to write, each with a new position. */
+  changes(nextPosition: () => number): AgentSummary[] {
+    return [...this.#touched.values()]
+      .filter((agent) => this.#isPublished(agent))
       .map((agent) => ({
         ...agent,
         lastSeenAt: this.#isSignOfLife ? this.#receivedAt : agent.lastSeenAt,
@@ -80,30 +77,29 @@ export class AgentLedger {
       }));
   }
 
-  /** The agents for which only the time they were seen is stored, without telling anybody. */
-  stillThere(): string[] {
+  /** Agents for which only `lastSeenAt` is stored, without publishing the row. */
+  seenOnly(): string[] {
     if (!this.#isSignOfLife) return [];
-    return [...this.#seen.values()]
-      .filter((agent) => !this.#isToTell(agent) && this.#seenAgoMs(agent) >= SEEN_NOTE_MS)
+    return [...this.#touched.values()]
+      .filter((agent) => !this.#isPublished(agent) && this.#seenAgoMs(agent) >= SEEN_STORE_MS)
       .map(({ id }) => id);
   }
 
-  #isToTell(agent: AgentSummary): boolean {
+  #isPublished(agent: AgentSummary): boolean {
     const before = this.#stored.get(agent.id);
     if (before === undefined || this.#announced.has(agent.id)) return true;
-    if (this.#isSignOfLife && this.#told.has(agent.id) && this.#seenAgoMs(agent) >= SEEN_ANNOUNCE_MS) return true;
-    // both are on the runner's clock: however wrong that is, it tells how long ago the row was told
-    if (Math.abs((agent.statusAt ?? 0) - (before.statusAt ?? 0)) >= STILL_ANNOUNCE_MS) return true;
-    return differs(before, agent, NOT_TOLD);
+    if (this.#isSignOfLife && this.#active.has(agent.id) && this.#seenAgoMs(agent) >= SEEN_ANNOUNCE_MS) return true;
+    // Both times are on the runner's clock, so their difference holds even if that clock is wrong.
+    if (Math.abs((agent.statusAt ?? 0) - (before.statusAt ?? 0)) >= REPEAT_ANNOUNCE_MS) return true;
+    return differs(before, agent, UNPUBLISHED);
   }
 
-  /** In either direction: after a clock was set back, an agent must not stay seen in the future. */
+  /** Absolute: after a clock was set back, an agent must not stay seen in the future. */
   #seenAgoMs({ id }: AgentSummary): number {
     return Math.abs(this.#receivedAt - (this.#stored.get(id)?.lastSeenAt ?? 0));
   }
 }
 
-/** An agent about which nothing is known yet. */
 function newAgent(id: string, at: number): AgentSummary {
   return {
     id,

@@ -1,22 +1,21 @@
 import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { EVERYTHING } from '@interlude/protocol/scope';
 import type { WriteTransaction } from '@/db/writes';
+import { collectScope } from './collect-scope';
 import { commitBatch } from './commit-batch';
 import type { AgentFact, EventFact } from './facts';
-import { judgeRecord } from './judge-record';
-import type { JudgedRecord } from './plan-batch';
-import { scopeOf } from './scope-of';
+import { type ValidatedRecord, validateRecord } from './validate-record';
 
-/** The server has only one epoch: its facts need no fencing, because nobody sends them. */
+/** Always the same: no outbox sends as the server, so nothing needs fencing. */
 const EPOCH = 1;
 
 /**
- * Appends facts in the same way as the records of an outbox: with the same positions, projections and read models. No row
- * of the fleet is written in any other way. A fact is not a sign of life of the agent, unless it says so.
+ * Appends what the server itself knows, through the same plan as the records of an outbox. No other code changes rows of
+ * the read models. A fact does not count as a sign of life of the agent.
  *
- * Failure: runs in the caller's transaction, so the facts are stored together with what they tell of, or not at all.
+ * Failure: runs in the caller's transaction, so a fact is stored together with the change it reports, or not at all.
  *
- * @returns the counter after them
+ * @returns the counter after the facts
  */
 export async function appendFacts(
   transaction: WriteTransaction,
@@ -28,20 +27,20 @@ export async function appendFacts(
     sql: 'SELECT last_seq FROM producers WHERE id = ? AND epoch = ?',
     args: [SERVER_PRODUCER_ID, EPOCH],
   });
-  // On a server, several append at once: none of them knows the others' numbers, but no two take the same positions.
+  // Concurrent transactions on a libSQL server don't see each other's seq numbers, but never share positions.
   const lastSeq = Math.max(Number(rows[0]?.last_seq ?? 0), await transaction.position());
   const source = { id: SERVER_PRODUCER_ID, epoch: EPOCH };
-  const records = facts.map((fact, index): JudgedRecord => {
+  const records = facts.map((fact, index): ValidatedRecord => {
     const seq = lastSeq + 1 + index;
-    if ('kind' in fact) return { raw: { seq }, judgement: { taken: true, record: fact } };
+    if ('kind' in fact) return { raw: { seq }, validation: { isValid: true, record: fact } };
     const raw = { seq, kind: 'event', occurredAt: receivedAt, ...fact };
-    return { raw, judgement: judgeRecord(raw, false) };
+    return { raw, validation: validateRecord(raw, false) };
   });
-  const scope = await scopeOf(source, records);
+  const scope = await collectScope(source, records);
   const batch = { source, records, scope, reach: EVERYTHING, aliasSecret: null, receivedAt };
   const outcome = await commitBatch(transaction, batch, 0);
   if (outcome.kind !== 'answered' || outcome.answer.rejected.length > 0) {
-    throw new Error(`the server's own facts were not taken: ${JSON.stringify(outcome)}`);
+    throw new Error(`the server's own facts were rejected: ${JSON.stringify(outcome)}`);
   }
   return outcome.answer.position;
 }

@@ -1,20 +1,26 @@
-import type { BatchState } from '@/lib/server/event-log/read-batch-state';
+import type { WakeRule } from '@interlude/protocol/commands';
+import type { Position } from '@interlude/protocol/position';
+import type { EventEntry } from '@interlude/protocol/projections/event-entry';
+import type { SnapshotPart } from '@interlude/protocol/projections/snapshot-parts';
+import type { StatusTold } from '@interlude/protocol/projections/status-told';
+import type { Arrangement, Obligation, Task } from '@interlude/protocol/read-models';
+import { isOfHook } from '@interlude/protocol/signals';
+import type { EventRow, InsightRow, SessionChange, SessionMemory } from '@/lib/server/event-log/batch-rows';
+import type { BatchState, PartRow } from '@/lib/server/event-log/read-batch-state';
 import { DerivedRequests, type RequestMemory } from './derived-requests';
-import { NO_FAILURES } from './failure-tally';
-import type { FailureTally, SessionBatch } from './session-batch';
 
-function nothingNew(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'startedAt' | 'requests'> {
+function emptyBatch(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'startedAt' | 'requests'> {
   return {
     failures: NO_FAILURES,
     quarantined: 0,
     markedUpTo: 0,
-    isHeard: false,
-    isDue: false,
+    isActive: false,
+    isStateDue: false,
     usualSilenceMs: null,
     arrangement: null,
     wakeRule: null,
     entries: [],
-    told: [],
+    statuses: [],
     statusKey: null,
     listsKey: null,
     end: null,
@@ -23,18 +29,17 @@ function nothingNew(): Omit<SessionBatch, 'id' | 'agentId' | 'before' | 'started
   };
 }
 
-/** The sessions that a batch writes to or speaks of: stored ones, and those that begin with it. */
+/** The sessions a batch touches: stored ones, and those that start with it. */
 export class BatchSessions {
   readonly #state: BatchState;
   readonly #known = new Map<string, SessionBatch>();
-  /** Sessions that begin with this batch, by agent. */
+  /** Sessions that start with this batch, by agent. */
   readonly #fresh = new Map<string, Set<string>>();
 
   constructor(state: BatchState) {
     this.#state = state;
   }
 
-  /** How many the batch has spoken of so far. */
   get size(): number {
     return this.#known.size;
   }
@@ -43,7 +48,7 @@ export class BatchSessions {
     return this.#known.values();
   }
 
-  /** The session, if anything was written to it, before or in this batch. */
+  /** The session, if anything was ever written to it. */
   find(id: string): SessionBatch | null {
     const session = this.#known.get(id);
     if (session !== undefined) return session;
@@ -52,19 +57,18 @@ export class BatchSessions {
     const { agentId, startedAt } = before.summary;
     const { markedUpTo = 0, statusKey = null, listsKey = null, end = before.hasEnded ? 'told' : null } = before.memory;
     const known = { statusKey, listsKey, end, markedUpTo };
-    return this.#remember({ id, agentId, before, startedAt, ...nothingNew(), ...known });
+    return this.#remember({ id, agentId, before, startedAt, ...emptyBatch(), ...known });
   }
 
   /**
-   * The session, which belongs to `agentId` from now on if it belonged to no agent.
-   * @param at when it began, if it begins now
-   * @param failures what it counts from, if it begins now
+   * Returns the session, which belongs to `agentId` from now on if it had no owner.
+   * @param at start time of a new session
+   * @param failures initial tally of a new session
    */
   claim(id: string, agentId: string, at: number, failures: FailureTally): SessionBatch {
-    return this.find(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, ...nothingNew(), failures });
+    return this.find(id) ?? this.#remember({ id, agentId, before: null, startedAt: at, ...emptyBatch(), failures });
   }
 
-  /** Whether the agent has any session but this one. */
   hasOthers(agentId: string, sessionId: string): boolean {
     const stored = this.#state.agents.get(agentId)?.sessionCount ?? 0;
     const fresh = this.#fresh.get(agentId);
@@ -78,8 +82,8 @@ export class BatchSessions {
   }
 
   /**
-   * Where a loss that names no session may have been: in every session this outbox has written to for the agent. An
-   * outbox that has written to none replaces one that could no longer be read: then in every session that has not ended.
+   * Sessions that a loss without a session may concern: all that this outbox has written to for the agent. An outbox that
+   * has written to none replaces an unreadable one, so all sessions that have not ended may be concerned.
    */
   writtenFor(agentId: string): SessionBatch[] {
     const own = this.#of(agentId, this.#state.producerSessionIds);
@@ -92,10 +96,10 @@ export class BatchSessions {
       .filter((session): session is SessionBatch => session?.agentId === agentId);
   }
 
-  #remember(told: Omit<SessionBatch, 'requests'>): SessionBatch {
-    const { memory, places = null } = told.before ?? {};
+  #remember(batch: Omit<SessionBatch, 'requests'>): SessionBatch {
+    const { memory, places = null } = batch.before ?? {};
     const requests = new DerivedRequests(memory?.wireRequests as RequestMemory | undefined, places, memory?.givenUp);
-    const session = { ...told, requests };
+    const session = { ...batch, requests };
     this.#known.set(session.id, session);
     if (session.before === null) {
       const fresh = this.#fresh.get(session.agentId) ?? new Set();
@@ -103,4 +107,129 @@ export class BatchSessions {
     }
     return session;
   }
+}
+
+/** `other` counts the failures that are not died hooks. */
+export interface FailureTally {
+  all: number;
+  other: number;
+}
+
+export interface SessionEntry {
+  entry: EventEntry;
+  row: EventRow;
+  /** Parts of a snapshot. As many positions after the entry's own are reserved for the new ones. */
+  parts: readonly SnapshotPart[];
+}
+
+export interface SessionBatch {
+  id: string;
+  agentId: string;
+  /** Null before its first row. */
+  before: SessionChange | null;
+  startedAt: number;
+  /** Events of this batch in position order, each with its row. */
+  entries: SessionEntry[];
+  requests: DerivedRequests;
+  /** Failures in this batch that mark the session. */
+  failures: FailureTally;
+  /** Change in the number of its quarantined records. */
+  quarantined: number;
+  /** Position of the newest failure that ever marked it. */
+  markedUpTo: number;
+  /** States that status records reported, each with the counter at that record. */
+  statuses: { position: number; status: StatusTold }[];
+  /** State and lists of the last status record; null if an equal record may be news. */
+  statusKey: string | null;
+  listsKey: string | null;
+  /** How the log records the end of the process; null if it doesn't, or if the process is back. */
+  end: NonNullable<SessionMemory['end']> | null;
+  /** The agent itself sent something about the session, if only a heartbeat. */
+  isActive: boolean;
+  /** Time may have changed the state. */
+  isStateDue: boolean;
+  /** The 99th percentile of silences of this kind of agent; null if not computed. */
+  usualSilenceMs: number | null;
+  /** Ids of messages whose reply has become overdue. */
+  overdue: string[];
+  /** Positions of tasks whose result was not delivered in time. */
+  undelivered: Position[];
+  /** A person's new arrangement; null for no change. */
+  arrangement: Arrangement | null;
+  /** The new wake rule; null for no change. */
+  wakeRule: { when: WakeRule | null } | null;
+}
+
+/** The stored rows of a session that its new events may touch. */
+export interface Stored {
+  tasks: readonly Task[];
+  obligations: readonly Obligation[];
+  parts: readonly PartRow[];
+  /** The runner's own id of the session, if that differs. */
+  alias: string | null;
+  /** The counter before the batch: rows up to it are in the database. */
+  position: number;
+}
+
+export const NO_FAILURES: FailureTally = { all: 0, other: 0 };
+
+/** Failures nobody has seen yet, by the session they name; null for none. */
+export type UnseenFailures = ReadonlyMap<string | null, FailureTally>;
+
+function addTallies(...tallies: readonly FailureTally[]): FailureTally {
+  return tallies.reduce((sum, { all, other }) => ({ all: sum.all + all, other: sum.other + other }), NO_FAILURES);
+}
+
+export function addFailure(session: SessionBatch, row: InsightRow): void {
+  session.failures = addTallies(session.failures, tallyOf(row));
+  session.markedUpTo = row.position;
+}
+
+/**
+ * Lowers a session's marks once everything up to a position has been seen: to zero if nothing newer marked it, else to
+ * its unseen failures and the unassigned ones. Those may predate the session, so the marks never grow here.
+ */
+export function removeSeenFailures(session: SessionBatch, upTo: number, unseen: UnseenFailures): void {
+  if (session.before === null) return;
+  const { insightCount, otherFailureCount } = session.before.summary;
+  const marks = addTallies(session.failures, { all: insightCount, other: otherFailureCount });
+  const unseenHere = addTallies(unseen.get(session.id) ?? NO_FAILURES, unseen.get(null) ?? NO_FAILURES);
+  const left = upTo >= session.markedUpTo ? NO_FAILURES : unseenHere;
+  session.failures = addTallies(session.failures, {
+    all: Math.min(left.all, marks.all) - marks.all,
+    other: Math.min(left.other, marks.other) - marks.other,
+  });
+}
+
+/** Failures that name no session, by agent. Each finally marks every open session of its agent once. */
+export class UnassignedFailures {
+  readonly #tallies = new Map<string, FailureTally & { last: number }>();
+
+  note(row: InsightRow): void {
+    const tally = addTallies(this.#of(row.agentId), tallyOf(row));
+    this.#tallies.set(row.agentId, { ...tally, last: row.position });
+  }
+
+  /** The initial tally of a new session: it cancels failures from before the session started. */
+  before(agentId: string): FailureTally {
+    const { all, other } = this.#of(agentId);
+    return { all: -all, other: -other };
+  }
+
+  markIn(sessionsOf: (agentId: string) => Iterable<SessionBatch>): void {
+    for (const [agentId, { last, ...tally }] of this.#tallies) {
+      for (const session of sessionsOf(agentId)) {
+        session.failures = addTallies(session.failures, tally);
+        session.markedUpTo = Math.max(session.markedUpTo, last);
+      }
+    }
+  }
+
+  #of(agentId: string): FailureTally {
+    return this.#tallies.get(agentId) ?? NO_FAILURES;
+  }
+}
+
+function tallyOf(row: InsightRow): FailureTally {
+  return { all: 1, other: Number(!isOfHook(row)) };
 }

@@ -1,22 +1,29 @@
+import { cutText } from '@interlude/protocol/cut-text';
 import { type IngestAnswer, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
-import { positionFromNumber } from '@interlude/protocol/position';
+import { AppError } from '@interlude/protocol/errors';
+import { laterPosition, positionFromNumber } from '@interlude/protocol/position';
 import { reachesAgent } from '@interlude/protocol/scope';
+import { serverLog } from '@interlude/protocol/server-log.mjs';
+import { isInputsFault } from '@/db/database-error';
 import type { WriteTransaction } from '@/db/writes';
+import { yieldToLoop } from '@/db/yield-to-loop';
 import { appendBatch } from '@/lib/server/event-log/append-batch';
 import type { BatchScope } from '@/lib/server/event-log/batch-scope';
 import { commitProducer } from '@/lib/server/event-log/producer-state';
 import { type BatchState, readBatchState, readQuarantined } from '@/lib/server/event-log/read-batch-state';
-import { type JudgedRecord, planBatch } from './plan-batch';
-import { type AliasedBatch, type AliasedIds, aliasedIn, renamed, storeAliases } from './session-aliases';
+import { collectScope } from './collect-scope';
+import { planBatch } from './plan-batch';
+import { type AliasedBatch, type AliasedIds, renameSessions, resolveAliases, storeAliases } from './session-aliases';
 import type { Opening } from './stamp-requests';
+import { rejection, type ValidatedRecord } from './validate-record';
 
 export type CommitOutcome =
-  /** `sessionByAlias`: the ids of sessions that the sender knows by an alias. */
+  /** `sessionByAlias`: ids of sessions that the sender knows by an alias. */
   | { kind: 'answered'; answer: IngestAnswer; openings: Opening[]; sessionByAlias: AliasedIds }
   | { kind: 'gap'; expectedSeq: number }
   | { kind: 'fenced'; currentEpoch: number }
   | { kind: 'ahead'; currentEpoch: number | null }
-  /** The outbox is of an agent that the sender may not speak for. */
+  /** The outbox belongs to an agent out of the sender's reach. */
   | { kind: 'foreign' };
 
 export interface Batch extends AliasedBatch {
@@ -24,14 +31,18 @@ export interface Batch extends AliasedBatch {
 }
 
 /**
- * Checks the producer and writes rows and read models in the transaction it is given: reads once, decides, writes once.
- * @param gaps how often this producer has been refused for a gap since its row was last written
+ * Checks the producer, then writes rows and read models in the caller's transaction: one read, one plan, one write.
+ *
+ * Ordering: a record is appended only as the next `seq` of its producer, and rows take positions in `seq` order.
+ * Failure: an outcome other than `answered` has written nothing.
+ *
+ * @param gaps gap refusals of this producer since its row was last written
  */
 export async function commitBatch(transaction: WriteTransaction, sent: Batch, gaps: number): Promise<CommitOutcome> {
   const found = await readBatchState(transaction, sent.scope);
-  const sessionByAlias = aliasedIn(sent, found);
-  const { records, scope } = await renamed(sent, sessionByAlias);
-  // Also if nothing was renamed: the response time would reveal whether an id is in use.
+  const sessionByAlias = resolveAliases(sent, found);
+  const { records, scope } = await renameSessions(sent, sessionByAlias);
+  // Reads twice for a new session even if nothing was renamed: the response time must not reveal that an id is in use.
   const isReadAgain = sessionByAlias.size > 0 || (sent.aliasSecret !== null && beginsSession(sent, found));
   const state = isReadAgain ? await readBatchState(transaction, scope) : found;
   touchAll(transaction, scope, state);
@@ -45,23 +56,22 @@ export async function commitBatch(transaction: WriteTransaction, sent: Batch, ga
   const outcome = commitProducer(stored, source, seqs, receivedAt);
   if (outcome.kind !== 'taken') return outcome;
   const { lastSeq } = outcome;
-  const fresh = outcome.fresh.map((index) => records[index] as JudgedRecord);
+  const fresh = outcome.fresh.map((index) => records[index] as ValidatedRecord);
   const duplicates = records.length - fresh.length;
   const before = state.producer ?? NEW_PRODUCER;
   const counts = { lastSeq, duplicates: before.duplicates + duplicates, gaps: before.gaps + gaps };
   const producer = { ...before, ...source, ...counts };
   const { rows, rejected, openings } = await planBatch(state, source, producer, fresh, receivedAt);
-  // their digests are over the positions at which they were opened
+  // Request digests cover the positions.
   if (openings.length > 0) transaction.fixPositions();
-  // its numbers are positions
+  // The server's seq numbers are positions.
   if (isServer) rows.position = Math.max(rows.position, lastSeq);
   await storeAliases(transaction, sessionByAlias, found);
   await appendBatch(transaction, rows);
   const accepted = fresh.length - rejected.length;
-  // The counter, had nothing of this taken a position, would tell a runner with a scope how busy others are.
+  // The counter would show a scoped runner how busy other agents are.
   const isOwn = rows.position > state.position || reach.kind === 'everything';
-  const own = isOwn ? rows.position : NOTHING_NEW;
-  const position = positionFromNumber(own);
+  const position = positionFromNumber(isOwn ? rows.position : 0);
   const answer = { ackedSeq: lastSeq, accepted, duplicates, rejected, position };
   return { kind: 'answered', answer, openings, sessionByAlias };
 }
@@ -70,7 +80,7 @@ function beginsSession({ scope }: Batch, { sessions }: BatchState): boolean {
   return [...scope.sessionIds].some((id) => !sessions.has(id));
 }
 
-/** All that was read is under these keys: what is planned from it stands as long as nobody touches them. */
+/** Covers everything that was read. The plan holds as long as no other transaction touches these keys. */
 function touchAll(transaction: WriteTransaction, scope: BatchScope, state: BatchState): void {
   if (scope.producerId !== SERVER_PRODUCER_ID) transaction.touch(`producer:${scope.producerId}`);
   for (const id of [...scope.agentIds, ...state.agents.keys()]) transaction.touch(`agent:${id}`);
@@ -78,8 +88,101 @@ function touchAll(transaction: WriteTransaction, scope: BatchScope, state: Batch
   for (const id of scope.sessionIds) if (!state.sessions.has(id)) transaction.touch(`session:${id}`);
 }
 
-/** Before everything. */
-const NOTHING_NEW = 0;
-
 const NONE = { accepted: 0, duplicates: 0, gaps: 0, rejected: 0, lost: 0 };
 const NEW_PRODUCER = { ...NONE, agentId: null, clockSkewMs: null, lastSeenAt: 0 };
+
+/** Bisecting finds a refused record in a few tries. After this many, the rest of a part is quarantined with it. */
+const MAX_FOUND = 32;
+/** How much is kept of a record that even quarantine refuses, because it is larger than a row may be. */
+const KEPT_LENGTH = 256 * 1024;
+const MESSAGE = 'The database cannot store this record. See the server log for the cause.';
+
+type Commit = typeof commitBatch;
+
+/** The records are at fault: the database would refuse them, or our own code fail on them, every time. */
+export function isRefusal(error: unknown): boolean {
+  return !(error instanceof AppError) && isInputsFault(error);
+}
+
+/**
+ * Commits a batch that was refused as a whole by bisecting it. A record that is refused alone is quarantined as
+ * `not_storable`; the others are stored.
+ *
+ * Ordering: parts are committed in `seq` order.
+ * Failure: each try runs behind a savepoint of the caller's transaction, so all of it happens or nothing. An error that
+ * is not a refusal aborts everything.
+ */
+export async function commitInParts(
+  transaction: WriteTransaction,
+  batch: Batch,
+  gaps: number,
+  commit: Commit,
+): Promise<CommitOutcome> {
+  let found = 0;
+  return part(batch, gaps);
+
+  async function part(some: Batch, gapCount: number): Promise<CommitOutcome> {
+    const { records } = some;
+    const tried = await attempt(some, gapCount);
+    if (tried !== null) return tried;
+    if (records.length > 1 && found < MAX_FOUND) {
+      const middle = records.length >> 1;
+      const first = await part(await partOf(some, records.slice(0, middle)), gapCount);
+      if (first.kind !== 'answered') return first;
+      return mergeOutcomes(first, await part(await partOf(some, records.slice(middle)), 0));
+    }
+    found += records.length;
+    const quarantined = await attempt(await partOf(some, records.map(asRejected)), gapCount);
+    return quarantined ?? commit(transaction, await partOf(some, records.map(asExcerpt)), gapCount);
+  }
+
+  /** @returns null if the part was refused and rolled back */
+  async function attempt(some: Batch, gapCount: number): Promise<CommitOutcome | null> {
+    await yieldToLoop();
+    await transaction.execute('SAVEPOINT part');
+    try {
+      const outcome = await commit(transaction, some, gapCount);
+      await transaction.execute('RELEASE part');
+      return outcome;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      if (some.records.length === 1) serverLog('warn', 'the database refused a record', { error });
+      await transaction.execute('ROLLBACK TO part');
+      await transaction.execute('RELEASE part');
+      return null;
+    }
+  }
+}
+
+async function partOf(batch: Batch, records: readonly ValidatedRecord[]): Promise<Batch> {
+  return { ...batch, records, scope: await collectScope(batch.source, records) };
+}
+
+function asRejected({ raw, validation }: ValidatedRecord): ValidatedRecord & { validation: { isValid: false } } {
+  return { raw, validation: validation.isValid ? rejection(raw, 'not_storable', MESSAGE) : validation };
+}
+
+/** The start of the record's JSON without an owner, for a database that can't store the record whole or with its ids. */
+function asExcerpt(record: ValidatedRecord): ValidatedRecord {
+  const { raw, validation } = asRejected(record);
+  const json = JSON.stringify(raw);
+  const kept = { seq: raw.seq, length: json.length, beginning: cutText(json, KEPT_LENGTH) };
+  return { raw: kept, validation: { ...validation, agentId: null, sessionId: null } };
+}
+
+function mergeOutcomes(first: CommitOutcome & { kind: 'answered' }, second: CommitOutcome): CommitOutcome {
+  if (second.kind !== 'answered') return second;
+  const [a, b] = [first.answer, second.answer];
+  return {
+    kind: 'answered',
+    openings: [...first.openings, ...second.openings],
+    sessionByAlias: new Map([...first.sessionByAlias, ...second.sessionByAlias]),
+    answer: {
+      ackedSeq: Math.max(a.ackedSeq, b.ackedSeq),
+      accepted: a.accepted + b.accepted,
+      duplicates: a.duplicates + b.duplicates,
+      rejected: [...a.rejected, ...b.rejected],
+      position: laterPosition(a.position, b.position),
+    },
+  };
+}

@@ -22,67 +22,65 @@ import { parsedArgs } from '@interlude/protocol/projections/parsed-args';
 import { type SnapshotPart, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
 import type { TurnPlaces } from '@interlude/protocol/turn-places';
 import { type Interrupt, inputResults, interruptsOf, resumptionsOf } from './interrupts';
-import type { SessionEntry } from './session-batch';
 
-const UNNAMED = 'The agent asks';
+const FALLBACK_TITLE = 'The agent asks';
 const MOST = { mostOpen: MAX_OPEN_REQUESTS, mostEnded: MAX_PENDING_REQUESTS };
-/** Most messages of people that are remembered: a run names them again. */
-const MAX_SAID = 16;
+/** Most user message ids remembered: a later run repeats them. */
+const MAX_USER_MESSAGES = 16;
 const MAX_ARGS = 32 * 1024;
-/** Calls of a run, until they have a result, and calls that were asked about. Beyond the bounds a request has no input. */
+/** Bounds for calls without a result and calls with a request. A request beyond them has no input. */
 const CALLS: CallBounds = { most: 16, mostEnded: 64, maxArgs: MAX_ARGS, maxAllArgs: 2 * MAX_ARGS, stays: isQuestion };
 
 type Outcome = RequestResolvedValue['outcome'];
 
 interface Open {
   id: string;
-  /** The tool call that the request is about. */
+  /** The tool call it is about. */
   callId: string | null;
   kind: RequestOpenedValue['kind'];
-  /** The request was derived here, and so is its end. */
+  /** Opened here, so it is also resolved here. */
   isDerived: boolean;
 }
 
-/** A request to derive. */
-interface Asked extends Pick<Open, 'id' | 'callId' | 'kind'> {
+interface DerivedRequest extends Pick<Open, 'id' | 'callId' | 'kind'> {
   call: OpenCall | undefined;
   title: string | null;
   expiresAt?: number | null;
 }
 
-/** State between batches: JSON, bounded by what is open, without what is empty. */
+/** State between batches. JSON without empty lists, bounded by what is open. */
 export interface RequestMemory {
   open?: Open[];
-  /** Calls of the open run that have no result yet. */
+  /** Calls of the open run without a result. */
   calls?: Omit<OpenCall, 'by'>[];
-  /** Calls about which nothing more is to be asked: their agent opened the request itself, or it was answered. */
+  /** Calls that need no further request: the agent opened one itself, or it was answered. */
   settled?: readonly string[];
-  /** The newest messages of people. */
+  /** The newest user messages. */
   said?: readonly string[];
-  /** A person's turn has begun without a new message of that person. */
+  /** A user turn has started without a new user message. */
   isUnsaid?: true;
-  /** A person's turn is open, and before it began something had been asked that may still be open. */
+  /** A user turn is open, and a request from before it may still be open. */
   isUserTurn?: true;
 }
 
-/** Number of events that may still be derived. */
+/** Number of events that may still be derived in this batch. */
 export interface DerivedRoom {
   left: number;
 }
 
 /**
- * The requests of a session, and the events that follow for those its agent never names as such: the interrupts with which
- * a run ends, and calls of AskUserQuestion that a run leaves without a result. Each derives a `request:opened` right behind
- * its event, as if the agent had sent it, and its answer a `request:resolved`. So all readers of requests know these, too.
+ * Tracks a session's requests and derives those its agent never opens as such: the interrupts that end a run, and
+ * AskUserQuestion calls that a run leaves without a result. Each derives a `request:opened` right after its event, as if
+ * the agent had sent it, and its answer derives a `request:resolved`. So every reader of requests sees them.
  *
- * A request that the agent opens itself, before or after, counts instead, and nothing is derived beside it.
+ * A request that the agent opens itself, before or after, replaces the derived one.
  */
 export class DerivedRequests {
-  /** Of those that have ended only the ones that were given up are kept. */
+  /** Of the ended requests, only passed ones are kept. */
   readonly #requests = new Entities<'request', Open>('request', MOST);
-  /** Its turn, and the agent's own calls. A call has ended once nothing more is to be asked about it. */
+  /** The turn and the agent's own calls. A call has ended once it needs no further request. */
   readonly #session: OpenSession;
-  #said: readonly string[];
+  #userMessageIds: readonly string[];
   #isUnsaid: boolean;
   #isUserTurn: boolean;
   #chunks: TurnPlaces['chunks'];
@@ -90,8 +88,8 @@ export class DerivedRequests {
   #room: DerivedRoom = { left: 0 };
 
   /**
-   * @param places those of the same moment as the memory
-   * @param passed requests that were given up by then
+   * @param places the turn placement at the same point as the memory
+   * @param passed requests given up by then
    */
   constructor(
     memory: RequestMemory = {},
@@ -104,7 +102,7 @@ export class DerivedRequests {
     const calls = (memory.calls ?? []).map((call) => ({ ...call, by: null }));
     this.#session = new OpenSession({ turn, tasks: [], requests: [] }, calls, CALLS);
     for (const id of memory.settled ?? []) this.#session.endCall(id);
-    this.#said = memory.said ?? [];
+    this.#userMessageIds = memory.said ?? [];
     this.#isUnsaid = memory.isUnsaid === true;
     this.#isUserTurn = memory.isUserTurn === true;
     this.#chunks = places?.chunks;
@@ -112,7 +110,7 @@ export class DerivedRequests {
 
   get memory(): RequestMemory {
     const calls = this.#session.calls.map(({ by: _, ...call }) => call);
-    const lists = { open: this.#open, calls, settled: this.#session.endedCallIds, said: this.#said };
+    const lists = { open: this.#open, calls, settled: this.#session.endedCallIds, said: this.#userMessageIds };
     const kept: RequestMemory = Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
     return {
       ...kept,
@@ -126,7 +124,7 @@ export class DerivedRequests {
     return this.#open.filter((request) => !request.isDerived).map(({ id }) => id);
   }
 
-  /** Requests of the agent itself that were given up, and about which neither it nor its runner has said anything since. */
+  /** The agent's own requests that were given up, and not mentioned by the agent or its runner since. */
   get passedIds(): string[] {
     return this.#requests.ended;
   }
@@ -143,31 +141,35 @@ export class DerivedRequests {
     return this.#session.calls.filter(isQuestion);
   }
 
-  /** To be called before `take`. @returns the event, marked if its request takes the place of a derived one */
+  /** Marks an event whose request replaces a derived one. Call before `apply`. */
   marked(event: AgUiEvent): AgUiEvent {
     const replaced = customName(event) === CUSTOM.requestOpened ? this.#replacedBy(event) : undefined;
     return replaced === undefined ? event : withInterlude(event, { replaces: replaced.id });
   }
 
   /**
-   * @param isGuess the event is the server's inference
-   * @returns the events that follow from this one, to stand right behind it
+   * @param isInferred the server inferred the event
+   * @returns the derived events, to be written right after this one
    */
-  take({ entry, parts }: Pick<SessionEntry, 'entry' | 'parts'>, room: DerivedRoom, isGuess = false): AgUiEvent[] {
+  apply(
+    { entry, parts }: { entry: EventEntry; parts: readonly SnapshotPart[] },
+    room: DerivedRoom,
+    isInferred = false,
+  ): AgUiEvent[] {
     const by = subagentTaskId(entry.event);
     const event = namedRun(namedChunk(this.#chunks, entry, by));
     this.#chunks = chunksAfter(this.#chunks, event, by);
     this.#room = room;
     this.#derived = [];
     const inputs = inputsOf(event);
-    for (const said of inputs) {
-      if (said.kind === 'turn') this.#takeTurn(said, event, entry.position);
-      else if (said.kind === 'call') this.#takeCall(said, event);
-      else if (said.kind === 'request') this.#takeRequest(said, event, isGuess);
-      else if (said.kind === 'text' || said.kind === 'thought') this.#takeWords(said, event);
+    for (const input of inputs) {
+      if (input.kind === 'turn') this.#applyTurn(input, event, entry.position);
+      else if (input.kind === 'call') this.#applyCall(input, event);
+      else if (input.kind === 'request') this.#applyRequest(input, event, isInferred);
+      else if (input.kind === 'text' || input.kind === 'thought') this.#applyText(input, event);
     }
-    if (event.type === 'MESSAGES_SNAPSHOT') this.#takeSnapshot(parts);
-    if (customName(event) === CUSTOM.messageDelivery) this.#takeDelivery(customValue(event));
+    if (event.type === 'MESSAGES_SNAPSHOT') this.#applySnapshot(parts);
+    if (customName(event) === CUSTOM.messageDelivery) this.#applyDelivery(customValue(event));
     if (endsSession(event)) {
       this.#breakOff();
       for (const id of this.passedIds) this.#end(id, 'cut');
@@ -176,92 +178,93 @@ export class DerivedRequests {
     return this.#derived;
   }
 
-  /** The end of a call's arguments is not followed: until its result comes, the call may be a question. */
+  /** Ignores the end of a call's arguments: until its result arrives, the call may be a question. */
   #follow(event: AgUiEvent, inputs: readonly EventInput[]): void {
     const isOwn = ({ kind, input, by }: EventInput) =>
       kind === 'turn' || (by === null && kind === 'call' && (input === 'start' || input === 'args'));
     this.#session.take(event, inputs.filter(isOwn));
   }
 
-  /** To be called before the session moves on: the end of a turn asks about calls that are open until then. */
-  #takeTurn(said: EventInput<'turn'>, event: AgUiEvent, position: string): void {
+  /** Runs before the session advances, since the end of a turn opens requests for calls that are open until then. */
+  #applyTurn(input: EventInput<'turn'>, event: AgUiEvent, position: string): void {
     const turnId = this.#session.work.turn?.runId ?? null;
-    const [, verdict] = turnStep(turnId, said);
-    if (said.input === 'begin') this.#begin(event, verdict === 'late');
+    const [, verdict] = turnStep(turnId, input);
+    if (input.input === 'begin') this.#startTurn(event, verdict === 'late');
     else if (verdict === 'stray') return;
     else if (event.type !== 'RUN_ERROR' && fieldsOf(event.outcome).type !== 'cancelled') {
-      // A run whose beginning came too early to be known may still ask.
+      // A run whose start is unknown may still ask.
       this.#finish(event, verdict === 'ends', { turnId, position });
     } else if (verdict === 'ends') this.#breakOff();
   }
 
-  #begin(event: AgUiEvent, breaksIn: boolean): void {
-    let isSaid = false;
+  #startTurn(event: AgUiEvent, isLate: boolean): void {
+    let isAnswered = false;
     for (const { interruptId, status } of resumptionsOf(event)) {
       const named = this.#openDerived.filter(({ id }) => interruptId === null || id === interruptId);
-      isSaid ||= named.length > 0;
+      isAnswered ||= named.length > 0;
       for (const request of named) this.#resolve(request, status === 'cancelled' ? status : answerTo(request, status));
     }
-    for (const callId of inputResults(event)) this.#takeResult(callId, false);
-    const { turn, userMessageIds } = readInterlude(event);
-    const byItself = event.input === undefined && idField(event, 'parentRunId') !== null;
-    const isUserTurn = turn === 'user' || (turn === undefined && !byItself);
+    for (const callId of inputResults(event)) this.#applyResult(callId, false);
+    const { turn, userMessageIds } = interludeOf(event);
+    const isContinuation = event.input === undefined && idField(event, 'parentRunId') !== null;
+    const isUserTurn = turn === 'user' || (turn === undefined && !isContinuation);
     if (isUserTurn) {
       const named = [inputUserMessages(event).at(-1)?.id, userMessageIds?.at(-1)];
       for (const id of named) {
-        if (id === undefined || this.#said.includes(id)) continue;
-        isSaid = true;
-        this.#hearUser(id);
+        if (id === undefined || this.#userMessageIds.includes(id)) continue;
+        isAnswered = true;
+        this.#applyUserMessage(id);
       }
     }
-    if (breaksIn) this.#breakOff();
+    if (isLate) this.#breakOff();
     this.#isUserTurn = isUserTurn && this.#openDerived.length > 0;
-    this.#isUnsaid = this.#isUserTurn && !isSaid;
+    this.#isUnsaid = this.#isUserTurn && !isAnswered;
   }
 
-  #finish(event: AgUiEvent, isItsEnd: boolean, at: { turnId: string | null; position: string }): void {
+  #finish(event: AgUiEvent, endsTurn: boolean, at: { turnId: string | null; position: string }): void {
     const interrupts = interruptsOf(event);
-    // A person's turn that ends well and asks for nothing waits for nothing that was asked before it.
-    if (isItsEnd && this.#isUserTurn && interrupts.length === 0) this.#isUnsaid = true;
-    if (isItsEnd) this.#isUserTurn = false;
-    this.#goOn(interrupts);
+    // A user turn that ends without interrupts settles what was asked before it.
+    if (endsTurn && this.#isUserTurn && interrupts.length === 0) this.#isUnsaid = true;
+    if (endsTurn) this.#isUserTurn = false;
+    this.#resume(interrupts);
     for (const [index, interrupt] of interrupts.entries()) {
       this.#interrupt(interrupt, interrupt.id ?? `interrupt:${at.position}:${index}`, at.turnId);
     }
-    if (!isItsEnd) return;
+    if (!endsTurn) return;
     for (const call of this.#questions) {
       const { id } = call;
-      const isAsked = this.#open.some((request) => isOfCall(request, id));
-      if (!isAsked) this.#ask({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
+      const hasRequest = this.#open.some((request) => isOfCall(request, id));
+      if (!hasRequest) this.#ask({ id, callId: id, call, kind: 'question', title: null }, at.turnId);
     }
   }
 
-  #takeWords({ kind, id, by }: EventInput<'text' | 'thought'>, event: AgUiEvent): void {
+  #applyText({ kind, id, by }: EventInput<'text' | 'thought'>, event: AgUiEvent): void {
     if (by !== null || !/_(START|CHUNK)$/.test(event.type)) return;
     if (kind === 'thought' || event.role !== 'user') {
-      if (!this.#said.includes(id)) this.#goOn();
-    } else if (readInterlude(event).delivery !== 'queued') this.#hearUser(id);
+      if (!this.#userMessageIds.includes(id)) this.#resume();
+    } else if (interludeOf(event).delivery !== 'queued') this.#applyUserMessage(id);
   }
 
-  #takeDelivery(value: Fields): void {
+  #applyDelivery(value: Fields): void {
     const id = pickId(value, 'message_id', 'messageId');
-    if (id !== null && value.delivery === 'delivered') this.#hearUser(id);
+    if (id !== null && value.delivery === 'delivered') this.#applyUserMessage(id);
   }
 
-  /** A person's message has reached the agent, which then waits for nothing that it asked before. */
-  #hearUser(id: string): void {
-    if (this.#said.includes(id)) return;
+  /** A user message that reached the agent answers everything it asked before. */
+  #applyUserMessage(id: string): void {
+    if (this.#userMessageIds.includes(id)) return;
     this.#remember(id);
     for (const request of this.#openDerived) this.#resolve(request, 'answered');
     for (const call of this.#questions) this.#session.endCall(call.id);
   }
 
   #remember(messageId: string): void {
-    if (!this.#said.includes(messageId)) this.#said = [...this.#said, messageId].slice(-MAX_SAID);
+    if (this.#userMessageIds.includes(messageId)) return;
+    this.#userMessageIds = [...this.#userMessageIds, messageId].slice(-MAX_USER_MESSAGES);
   }
 
-  /** The agent goes on in a turn that did not say how it came about: it has its answer. */
-  #goOn(except: readonly Interrupt[] = []): void {
+  /** An agent that continues in a turn without a known cause has its answer. */
+  #resume(except: readonly Interrupt[] = []): void {
     if (!this.#isUnsaid) return;
     this.#isUnsaid = false;
     for (const request of this.#openDerived) {
@@ -270,12 +273,12 @@ export class DerivedRequests {
     }
   }
 
-  #takeCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
-    if (input === 'result') this.#takeResult(id, event.isError === true || event.error !== undefined);
-    else if (by === null && input === 'start') this.#goOn();
+  #applyCall({ id, input, by }: EventInput<'call'>, event: AgUiEvent): void {
+    if (input === 'result') this.#applyResult(id, event.isError === true || event.error !== undefined);
+    else if (by === null && input === 'start') this.#resume();
   }
 
-  #takeResult(callId: string, isError: boolean): void {
+  #applyResult(callId: string, isError: boolean): void {
     this.#session.forgetCall(callId);
     for (const request of this.#openDerived) {
       if (request.callId !== callId) continue;
@@ -283,12 +286,12 @@ export class DerivedRequests {
     }
   }
 
-  /** A snapshot is history: a call in it is answered only by what follows the call there. */
-  #takeSnapshot(parts: readonly SnapshotPart[]): void {
+  /** A snapshot is history: only what follows a call in it answers the call. */
+  #applySnapshot(parts: readonly SnapshotPart[]): void {
     const before = new Set<string>();
     for (const part of parts) {
       const { kind, id, fields } = part;
-      if (kind === 'result') this.#takeResult(id, fields.error !== undefined);
+      if (kind === 'result') this.#applyResult(id, fields.error !== undefined);
       else if (kind === 'call') {
         before.add(id);
         const event = snapshotEvent(part, null);
@@ -303,11 +306,11 @@ export class DerivedRequests {
     }
   }
 
-  /** A request that the agent opens or resolves itself. */
-  #takeRequest({ id, input }: EventInput<'request'>, event: AgUiEvent, isGuess: boolean): void {
+  /** The agent opens or resolves a request itself. */
+  #applyRequest({ id, input }: EventInput<'request'>, event: AgUiEvent, isInferred: boolean): void {
     if (input !== 'ask') {
       const request = this.#open.find((known) => known.id === id);
-      if (input === 'pass' && isGuess && request?.isDerived !== true) this.#pass(id);
+      if (input === 'pass' && isInferred && request?.isDerived !== true) this.#pass(id);
       else this.#end(id, input === 'pass' ? 'cut' : input);
       if (request?.callId != null) this.#session.endCall(request.callId);
       return;
@@ -323,7 +326,7 @@ export class DerivedRequests {
     for (const name of new Set([id, callId ?? id])) this.#session.endCall(name);
   }
 
-  /** A given-up request was asked, even if its opening is not known. */
+  /** Opens the request first if its opening is unknown. */
   #pass(id: string): void {
     if (this.#requests.stateOf(id) === 'new') {
       this.#requests.take(id, 'ask', { id, callId: null, kind: 'permission', isDerived: false });
@@ -340,9 +343,9 @@ export class DerivedRequests {
     const known = this.#open.filter((one) => one.id === id || (callId !== null && one.callId === callId));
     if (known.some(({ isDerived }) => !isDerived)) return;
     const call = this.#session.calls.find((one) => one.id === callId);
-    // Asked again, in words that don't have the call's input any more.
+    // Repeats a request without the call's input, which is no longer known.
     if (known.some((one) => one.id === id) && callId !== null && call === undefined) return;
-    // The same question, which a run before had left open without an interrupt.
+    // An earlier run left the same question open without an interrupt.
     const left = id === callId ? undefined : known.find((one) => one.id === callId);
     if (left !== undefined) this.#resolve(left, 'cancelled');
     const isOfQuestion = call?.name === QUESTION_TOOL || left?.kind === 'question' || !isApproval;
@@ -351,7 +354,7 @@ export class DerivedRequests {
     if (call !== undefined) this.#session.forgetCall(call.id);
   }
 
-  #ask({ id, callId, call, kind, title, expiresAt = null }: Asked, turnId: string | null): void {
+  #ask({ id, callId, call, kind, title, expiresAt = null }: DerivedRequest, turnId: string | null): void {
     const others = this.#open.filter((one) => one.id !== id);
     if (others.length >= MAX_PENDING_REQUESTS || this.#room.left <= 0) return;
     this.#requests.take(id, 'ask', { id, callId, kind, isDerived: true });
@@ -361,7 +364,7 @@ export class DerivedRequests {
       kind,
       tool_use_id: callId ?? undefined,
       tool_name: call?.name,
-      title: title ?? (kind === 'question' ? (questionIn(input) ?? UNNAMED) : undefined),
+      title: title ?? (kind === 'question' ? (questionIn(input) ?? FALLBACK_TITLE) : undefined),
       input,
       expires_at: expiresAt ?? undefined,
     };
@@ -381,7 +384,7 @@ export class DerivedRequests {
     this.#derived.push({ type: 'CUSTOM', name, value, metadata });
   }
 
-  /** The turn broke off: nothing that was asked is waited for any more. */
+  /** The turn was cut off: no request is pending any more. */
   #breakOff(): void {
     for (const request of this.#openDerived) this.#resolve(request, 'cancelled');
     for (const id of this.#requests.open) this.#end(id, 'cut');
@@ -389,7 +392,7 @@ export class DerivedRequests {
     this.#isUserTurn = false;
   }
 
-  /** The derived request whose place the agent's own takes, unless it has one already. */
+  /** The derived request that the agent's own one replaces, unless the agent has opened it before. */
   #replacedBy(event: AgUiEvent): Open | undefined {
     const { id } = namesOf(event);
     const isKnown = this.#open.some((request) => !request.isDerived && request.id === id);
@@ -397,7 +400,7 @@ export class DerivedRequests {
     return alike.find((request) => request.id === id) ?? alike[0];
   }
 
-  /** Derived requests for the same question as the agent's own. */
+  /** Derived requests about the same question as the agent's own. */
   #derivedLike(event: AgUiEvent): Open[] {
     const { id, callId } = namesOf(event);
     return this.#openDerived.filter((one) => one.id === id || (one.callId !== null && one.callId === (callId ?? id)));
@@ -409,15 +412,15 @@ function namesOf(event: AgUiEvent): { id: string | null; callId: string | null }
   return { id: pickId(value, 'request_id', 'requestId'), callId: pickId(value, 'tool_use_id', 'toolCallId') };
 }
 
-function isOfCall({ id, callId }: Open, asked: string | null): boolean {
-  return asked !== null && (callId === asked || id === asked);
+function isOfCall({ id, callId }: Open, other: string | null): boolean {
+  return other !== null && (callId === other || id === other);
 }
 
 function isQuestion({ name }: OpenCall): boolean {
   return name === QUESTION_TOOL;
 }
 
-/** A run without a name is named after the place of its beginning. */
+/** Names an unnamed run after the position of its start. */
 function namedRun({ event, position }: EventEntry): AgUiEvent {
   return event.type !== 'RUN_STARTED' || idField(event, 'runId') !== null
     ? event
@@ -429,7 +432,7 @@ function answerTo({ kind }: Open, status: 'resolved' | 'denied'): Outcome {
   return status === 'denied' ? 'denied' : 'allowed';
 }
 
-/** The first question of the arguments of AskUserQuestion. */
+/** The first question in the arguments of AskUserQuestion. */
 function questionIn(input: unknown): string | null {
   return textOf(fieldsOf(listOf(fieldsOf(input).questions)[0]).question);
 }

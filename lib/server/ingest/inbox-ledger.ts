@@ -13,10 +13,10 @@ import type { InboxChange, InsightRow } from '@/lib/server/event-log/batch-rows'
 import type { TaskChange } from './project-session';
 
 /**
- * What a batch changes in the inbox. An item follows from the row it is about, so the rows before and after tell what has
- * come up and what is done, and no item has to be read.
+ * Collects the inbox changes of a batch. Items derive from the row they are about, so comparing the rows before and
+ * after shows what to open and close, without reading any item.
  *
- * Ordering: an item changes after the row it follows from.
+ * Ordering: an item takes its position after the row it derives from.
  */
 export class InboxLedger {
   readonly #changes: InboxChange[] = [];
@@ -32,7 +32,7 @@ export class InboxLedger {
     return this.#changes;
   }
 
-  /** @param before null for a session of which no item was ever made */
+  /** @param before null if no inbox items were derived from the session before */
   session(before: SessionFold | null, { summary, pendingRequests }: SessionFold): void {
     const { id: sessionId, agentId } = summary;
     const earlier = before === null ? [] : attentionOfSession(before.summary, before.pendingRequests);
@@ -54,7 +54,7 @@ export class InboxLedger {
     }
   }
 
-  /** @param failure the newest that the batch tells of the agent */
+  /** @param failure the agent's newest failure in the batch */
   agent(before: AgentSummary | undefined, after: AgentSummary, failure: InsightRow | undefined): void {
     const { id: agentId } = after;
     const title = failure === undefined ? null : [failure.source, failure.detail].filter(Boolean).join(': ');

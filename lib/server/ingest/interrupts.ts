@@ -3,13 +3,13 @@ import { pickId } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { MAX_NAMED, MAX_TIME } from '@interlude/protocol/limits';
 
-/** What a run that ended waits for, as far as it says. */
+/** Something that a finished run waits for. */
 export interface Interrupt {
-  /** Null if it has none, or one that is none. */
+  /** Null if missing or invalid. */
   id: string | null;
-  /** The tool call that it is about. */
+  /** The tool call it is about. */
   callId: string | null;
-  /** It asks whether a tool may run. */
+  /** Asks whether a tool may run. */
   isApproval: boolean;
   message: string | null;
   reason: string | null;
@@ -17,24 +17,23 @@ export interface Interrupt {
   expiresAt: number | null;
 }
 
-/** An answer to an interrupt, in the input of the run that goes on from it. */
+/** The answer to an interrupt, in the input of the run that continues from it. */
 export interface Resumption {
-  /** Null if it does not say which interrupt it answers. */
+  /** Null if the input names no interrupt. */
   interruptId: string | null;
   status: 'resolved' | 'denied' | 'cancelled';
 }
 
 /**
- * What a RUN_FINISHED waits for: at most MAX_NAMED interrupts, each id once. Older agents nest them deeper, or send a
- * single one.
+ * Reads the interrupts of a RUN_FINISHED: at most MAX_NAMED, each id once. Older agents nest them deeper, or send one.
  *
  * @see AG-UI 1.0.0, `Interrupt`: `toolCallId` is "the tool call this interrupt concerns, when it is a tool approval"
  */
 export function interruptsOf(event: AgUiEvent): Interrupt[] {
   const outcome = fieldsOf(event.outcome);
   if (outcome.type === 'success' || outcome.type === 'cancelled') return [];
-  const said = [outcome.interrupts, outcome.interrupt, event.interrupts, event.interrupt].map(interruptList);
-  const found = (said.find((list) => list.length > 0) ?? []).slice(0, MAX_NAMED).filter(isObject).map(interruptOf);
+  const lists = [outcome.interrupts, outcome.interrupt, event.interrupts, event.interrupt].map(interruptList);
+  const found = (lists.find((list) => list.length > 0) ?? []).slice(0, MAX_NAMED).filter(isObject).map(interruptOf);
   const ids = new Set<string>();
   return found.filter(({ id }) => id === null || (!ids.has(id) && ids.add(id)));
 }
@@ -45,24 +44,23 @@ function interruptList(value: unknown): unknown[] {
   return Array.isArray(value.interrupts) ? value.interrupts : [value];
 }
 
-function interruptOf(said: Fields): Interrupt {
-  const callId = pickId(said, 'toolCallId', 'tool_call_id');
-  const reason = textOf(said.reason);
+function interruptOf(fields: Fields): Interrupt {
+  const callId = pickId(fields, 'toolCallId', 'tool_call_id');
+  const reason = textOf(fields.reason);
   return {
-    id: pickId(said, 'id'),
+    id: pickId(fields, 'id'),
     callId,
     isApproval: callId !== null || reason === 'tool_call',
-    message: textOf(said.message),
+    message: textOf(fields.message),
     reason,
-    expiresAt: timeOf(said.expiresAt ?? said.expires_at),
+    expiresAt: timeOf(fields.expiresAt ?? fields.expires_at),
   };
 }
 
-/** The interrupts that the input of a RUN_STARTED answers: at most MAX_NAMED. */
+/** Reads the interrupts that the input of a RUN_STARTED answers: at most MAX_NAMED. */
 export function resumptionsOf(event: AgUiEvent): Resumption[] {
   const { resume } = fieldsOf(event.input);
-  const said = isObject(resume) ? [resume] : listOf(resume);
-  return said
+  return (isObject(resume) ? [resume] : listOf(resume))
     .slice(0, MAX_NAMED)
     .filter(isObject)
     .map((entry) => {
@@ -72,20 +70,20 @@ export function resumptionsOf(event: AgUiEvent): Resumption[] {
     });
 }
 
-/** The calls whose results end the input of a RUN_STARTED, among a person's messages: at most MAX_NAMED. */
+/** Reads the trailing tool results, mixed with user messages, of a RUN_STARTED's input: at most MAX_NAMED call ids. */
 export function inputResults(event: AgUiEvent): string[] {
   const found: string[] = [];
   for (const message of listOf(fieldsOf(event.input).messages).slice(-MAX_NAMED).reverse()) {
-    const said = fieldsOf(message);
-    const callId = said.role === 'tool' ? pickId(said, 'toolCallId') : null;
+    const { role, toolCallId } = fieldsOf(message);
+    const callId = role === 'tool' ? pickId({ toolCallId }, 'toolCallId') : null;
     if (callId !== null) found.push(callId);
-    else if (said.role !== 'user' && said.role !== 'tool') break;
+    else if (role !== 'user' && role !== 'tool') break;
   }
   return found;
 }
 
-/** AG-UI leaves the form open, and its convention is ISO 8601. */
-function timeOf(said: unknown): number | null {
-  const time = typeof said === 'string' ? Date.parse(said) : said;
+/** AG-UI leaves the format open. Its convention is ISO 8601. */
+function timeOf(value: unknown): number | null {
+  const time = typeof value === 'string' ? Date.parse(value) : value;
   return typeof time === 'number' && time >= 0 && time <= MAX_TIME ? time : null;
 }

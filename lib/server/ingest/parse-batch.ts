@@ -9,35 +9,35 @@ import {
   QUOTE,
 } from '@interlude/protocol/json';
 import { MAX_JSON_DEPTH, MAX_RECORD_VALUES, MAX_RECORDS_PER_REQUEST } from '@interlude/protocol/limits';
-import type { Pace } from '@/db/next-turn';
-import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-json';
+import { mayHaveHalves } from '@interlude/protocol/well-formed';
+import type { Yielder } from '@/db/yield-to-loop';
+import { decodeStart, decodeUtf8, malformed, parseJsonText, tooDeep } from './parse-request';
 
 export interface ParsedBatch {
-  /** The body; its `records` are in their order. */
   value: unknown;
-  /** Some string in it may have half a surrogate pair: it can be read, but not stored before `wellFormed`. */
+  /** A string may hold half a surrogate pair, which must be repaired by `wellFormed` before storing. */
   hasHalves: boolean;
-  /** The `records` that hold too many values: the objects and lists in them were left as text. */
+  /** Records with too many values: their objects and lists are left as text. */
   tooWide: ReadonlySet<unknown>;
 }
 
-/** How much of `records` is parsed in one go, in bytes and in values: each value takes time, however small it is. */
+/** Limits of one parse, in bytes and in values: each value takes time, however small it is. */
 const READ_BYTES = 128 * 1024;
 const READ_VALUES = 10_000;
 const SCANNED_AT_ONCE = 64 * 1024;
 
 /**
- * The body of `POST /events`, parsed as JSON in pieces of its `records`, so that others get turns of the event loop: 8 MiB
- * in one piece would hold them up for most of a second if it is all brackets.
+ * Parses the body of `POST /events` in slices of its `records`, yielding to the event loop in between: 8 MiB of brackets
+ * in one go would block it for most of a second.
  *
  * @throws AppError `malformed` that says where
  */
-export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedBatch> {
+export async function parseBatch(bytes: Uint8Array, yielder: Yielder): Promise<ParsedBatch> {
   if (bytes.byteLength === 0) throw malformed('The body is empty. Send a JSON object.');
   const scan = new BatchScan(bytes);
   while (!scan.isOver) {
     scan.go(SCANNED_AT_ONCE);
-    await pace.rest();
+    await yielder.rest();
   }
   const { list } = scan;
   if (scan.valuesOutside > MAX_RECORD_VALUES) {
@@ -48,18 +48,18 @@ export async function parseBatch(bytes: Uint8Array, pace: Pace): Promise<ParsedB
   const records: unknown[] = [];
   const tooWide = new Set<unknown>();
   let hasHalves = frame.hasHalves;
-  for (const { start, end, isWide } of pieces(list)) {
+  for (const { start, end, isWide } of slices(list)) {
     const text = isWide
-      ? await withTexts(bytes.subarray(start, end), pace)
+      ? await withNestedAsText(bytes.subarray(start, end), yielder)
       : `[${decodeUtf8(bytes.subarray(start, end))}]`;
-    hasHalves ||= mayBeIllFormed(text);
-    await pace.rest();
+    hasHalves ||= mayHaveHalves(text);
+    await yielder.rest();
     if (isWide) {
       const record = parseJsonText(text);
       tooWide.add(record);
       records.push(record);
     } else for (const record of parseJsonText(text) as unknown[]) records.push(record);
-    await pace.rest();
+    await yielder.rest();
   }
   (frame.value as { records: unknown }).records = records;
   return { value: frame.value, hasHalves, tooWide };
@@ -69,47 +69,47 @@ function read(text: string): ParsedBatch {
   return { value: parseJsonText(text), hasHalves: mayBeIllFormed(text), tooWide: new Set() };
 }
 
-/** One of `records`: where its bytes are, and roughly how many values it holds. */
+/** The byte range of a record, and roughly how many values it holds. */
 interface Entry {
   start: number;
   end: number;
   values: number;
 }
 
-/** Between the brackets. */
+/** The byte range between the brackets. */
 interface RecordList {
   start: number;
   end: number;
   entries: Entry[];
 }
 
-/** Entries that are parsed together; one that is too wide comes alone. */
-function* pieces({ entries }: RecordList): Generator<{ start: number; end: number; isWide: boolean }> {
-  let piece: Entry | null = null;
+/** Groups records to parse together. A record with too many values comes alone. */
+function* slices({ entries }: RecordList): Generator<{ start: number; end: number; isWide: boolean }> {
+  let slice: Entry | null = null;
   for (const entry of entries) {
     const isWide = entry.values > MAX_RECORD_VALUES;
     const isFull =
-      piece !== null && (entry.end - piece.start > READ_BYTES || piece.values + entry.values > READ_VALUES);
-    if (piece !== null && (isWide || isFull)) {
-      yield { ...piece, isWide: false };
-      piece = null;
+      slice !== null && (entry.end - slice.start > READ_BYTES || slice.values + entry.values > READ_VALUES);
+    if (slice !== null && (isWide || isFull)) {
+      yield { ...slice, isWide: false };
+      slice = null;
     }
     if (isWide) yield { ...entry, isWide };
-    else if (piece === null) piece = { ...entry };
+    else if (slice === null) slice = { ...entry };
     else {
-      piece.end = entry.end;
-      piece.values += entry.values;
+      slice.end = entry.end;
+      slice.values += entry.values;
     }
   }
-  if (piece !== null) yield { ...piece, isWide: false };
+  if (slice !== null) yield { ...slice, isWide: false };
 }
 
 /**
- * One pass without recursion over the raw bytes: how deep they go, and where the entries of `records` begin and end.
- * Text that is not JSON is left for the parser to refuse: it gets every byte.
+ * Scans the raw bytes once, without recursion, for the nesting depth and the byte ranges of `records`. Invalid JSON is
+ * left for the parser to refuse.
  */
 class BatchScan {
-  /** The last `records` of the body: if a name occurs twice, the last one counts. */
+  /** The last `records` of the body, since of a repeated name the last one counts. */
   list: RecordList | null = null;
   valuesOutside = 0;
   readonly #bytes: Uint8Array;
@@ -128,7 +128,7 @@ class BatchScan {
     return this.#index >= this.#bytes.length;
   }
 
-  /** @throws AppError `malformed` if it is too deep, or has too many records */
+  /** @throws AppError `malformed` if the body is too deep or has too many records */
   go(count: number): void {
     const bytes = this.#bytes;
     const until = Math.min(bytes.length, this.#index + count);
@@ -199,28 +199,28 @@ class BatchScan {
   }
 }
 
-/** The JSON of a record with every object and list replaced by its JSON as text. It may be as large as a request. */
-async function withTexts(bytes: Uint8Array, pace: Pace): Promise<string> {
-  let [depth, copied, begun, values, rested] = [0, 0, 0, 0, 0];
+/** Re-encodes a record with each nested object and list as a string of its JSON. The record may be as large as a request. */
+async function withNestedAsText(bytes: Uint8Array, yielder: Yielder): Promise<string> {
+  let [depth, copied, start, values, yieldedAt] = [0, 0, 0, 0, 0];
   const parts: string[] = [];
   for (let index = 0; index < bytes.length; index += 1) {
-    if (index - rested >= SCANNED_AT_ONCE) {
-      await pace.rest();
-      rested = index;
+    if (index - yieldedAt >= SCANNED_AT_ONCE) {
+      await yielder.rest();
+      yieldedAt = index;
     }
     const byte = bytes[index];
     if (byte === QUOTE) index = endOfString(bytes, index);
     else if (byte === COMMA && depth === 1) values += 1;
     else if (isOpening(byte)) {
       depth += 1;
-      if (depth === 2) begun = index;
+      if (depth === 2) start = index;
     } else if (isClosing(byte)) {
       depth -= 1;
       if (depth !== 1) continue;
-      parts.push(decodeUtf8(bytes.subarray(copied, begun)));
-      await pace.rest();
-      parts.push(JSON.stringify(decodeUtf8(bytes.subarray(begun, index + 1))));
-      await pace.rest();
+      parts.push(decodeUtf8(bytes.subarray(copied, start)));
+      await yielder.rest();
+      parts.push(JSON.stringify(decodeUtf8(bytes.subarray(start, index + 1))));
+      await yielder.rest();
       copied = index + 1;
     }
   }

@@ -2,30 +2,29 @@ import { positionFromNumber, positionToNumber } from '@interlude/protocol/positi
 import { NO_PLACES, type Placement } from '@interlude/protocol/projections/placement';
 import { aliasEvent, snapshotEvent } from '@interlude/protocol/projections/snapshot-parts';
 import { placeEvents } from '@interlude/protocol/projections/turns';
-import type { TurnPlaces } from '@interlude/protocol/turn-places';
-import type { Pace } from '@/db/next-turn';
+import { NO_PLACES, type TurnPlaces } from '@interlude/protocol/turn-places';
+import type { Yielder } from '@/db/yield-to-loop';
 import type { EventRow } from '@/lib/server/event-log/batch-rows';
-import { KnownParts } from './known-parts';
-import type { SessionBatch, SessionEntry, Stored } from './session-batch';
-import { twinsOf } from './snapshot-twins';
+import type { SessionBatch, SessionEntry, Stored } from './batch-sessions';
+import { KnownParts, matchParts } from './known-parts';
 
-/** Most events that are placed before others get a turn. */
+/** Most events placed before yielding to the event loop. */
 const PLACED_AT_ONCE = 500;
 
 interface Placed {
   places: TurnPlaces;
   placements: Placement[];
-  /** The batch's entries, and those derived from its snapshots. Each has the placement of its index. */
+  /** The batch's entries and those derived from its snapshots; each index matches `placements`. */
   entries: SessionEntry[];
   derived: EventRow[];
 }
 
-/** Places a session's events in pieces, as `placeEvents` would place all of them; what is new in a snapshot follows it. */
-export async function placeSession(session: SessionBatch, stored: Stored, pace: Pace): Promise<Placed> {
+/** Runs `placeEvents` in slices. The new parts of a snapshot are placed right after it. */
+export async function placeSession(session: SessionBatch, stored: Stored, yielder: Yielder): Promise<Placed> {
   const hasSnapshots = session.entries.some(({ parts }) => parts.length > 0);
   const { removed } = session.before?.summary ?? {};
   const removedUpTo = removed === undefined ? 0 : positionToNumber(removed.upTo);
-  const known = hasSnapshots ? await KnownParts.of(stored.said, stored.obligations, pace, removedUpTo) : null;
+  const known = hasSnapshots ? await KnownParts.of(stored.parts, stored.obligations, yielder, removedUpTo) : null;
   const placed: Placed = {
     places: session.before?.places ?? NO_PLACES,
     placements: [],
@@ -43,9 +42,9 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
       for (const entry of some) placed.entries.push(entry);
       for (const placement of next.placements) {
         placed.placements.push(placement);
-        known?.see(placement);
+        known?.add(placement);
       }
-      await pace.rest();
+      await yielder.rest();
     }
   };
   let from = 0;
@@ -53,20 +52,20 @@ export async function placeSession(session: SessionBatch, stored: Stored, pace: 
     if (snapshot.parts.length === 0 || known === null) continue;
     await place(session.entries.slice(from, at + 1));
     from = at + 1;
-    const news: SessionEntry[] = [];
-    const first = removed === undefined ? 0 : known.firstLeft(snapshot.parts, removed.lastId);
-    const twins = await twinsOf(snapshot.parts, known, pace);
-    await pace.each(snapshot.parts.entries(), ([index, part]) => {
+    const added: SessionEntry[] = [];
+    const first = removed === undefined ? 0 : known.firstKept(snapshot.parts, removed.lastId);
+    const matches = await matchParts(snapshot.parts, known, yielder);
+    await yielder.each(snapshot.parts.entries(), ([index, part]) => {
       if (index < first) return;
-      const place = known.placeFor(part, twins);
+      const place = known.placeFor(part, matches);
       if (place === undefined) return;
       const { turnId, sameAs, id = part.id } = place;
       const isAlias = sameAs !== undefined && turnId !== null;
       const event = isAlias ? aliasEvent(part, turnId, sameAs) : snapshotEvent({ ...part, id }, turnId);
-      news.push(derivedFrom(snapshot, index + 1, event));
+      added.push(derivedFrom(snapshot, index + 1, event));
     });
-    await place(news);
-    for (const { row } of news) placed.derived.push(row);
+    await place(added);
+    for (const { row } of added) placed.derived.push(row);
   }
   await place(session.entries.slice(from));
   return placed;

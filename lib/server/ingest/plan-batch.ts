@@ -22,33 +22,25 @@ import { isReportDue } from '@interlude/protocol/projections/session-summary';
 import { partsWithin } from '@interlude/protocol/projections/snapshot-parts';
 import { outdatesLists, type StatusTold } from '@interlude/protocol/projections/status-told';
 import type { ProducerSummary } from '@interlude/protocol/read-models';
-import { Pace } from '@/db/next-turn';
+import { unmarked, withInterlude } from '@interlude/protocol/with-interlude';
+import { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, InsightRow, QuarantineRow } from '@/lib/server/event-log/batch-rows';
+import { partKey } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
-import { saidKey } from '@/lib/server/event-log/said-rows';
+import { BatchLog, insightRow, limitSignals } from './batch-log';
+import type { SessionBatch, SessionEntry } from './batch-sessions';
 import type { DerivedRoom } from './derived-requests';
-import { EarlyRecords } from './early-records';
 import type { AgentFact } from './facts';
-import { FleetWriter } from './fleet-writer';
-import { endOf, heardStatus } from './heard-status';
-import { insightRow, keptInsights } from './insight-row';
-import { type Judgement, rejection } from './judge-record';
-import { eventsOfLists, requestIdOf } from './listed-inputs';
-import { LogTally } from './log-tally';
 import type { RawRecord } from './parse-request';
+import { exitEvent, parseStatus, reconcileLists, requestIdOf } from './parse-status';
 import { foldOf, isAtRest } from './project-session';
-import type { SessionBatch, SessionEntry } from './session-batch';
+import { ReadModelWriter } from './read-model-writer';
 import type { Opening } from './stamp-requests';
-import { OWN, type TaskMention, taskMention } from './task-owners';
-import { TaskRouter, whyParked } from './task-router';
+import { OWN, parkedRejection, type TaskMention, TaskRouter, taskMention } from './task-router';
+import { rejection, type ValidatedRecord, type Validation } from './validate-record';
 
-/** Most events that a batch writes for losses that name no session; beyond it only the agent counts them. */
-const MAX_LOSSES_SAID = 10_000;
-
-export interface JudgedRecord {
-  raw: RawRecord;
-  judgement: Judgement;
-}
+/** Most loss events that a batch writes for losses without a session. Beyond it, only the agent counts them. */
+const MAX_LOSS_EVENTS = 10_000;
 
 export interface BatchPlan {
   rows: BatchRows;
@@ -57,32 +49,31 @@ export interface BatchPlan {
 }
 
 /**
- * Decides everything that a batch changes, from what is stored and without touching it. Others get their turns
- * meanwhile, however much it is.
+ * Decides everything a batch changes, from the stored state and without writing. Yields to the event loop in between.
  *
- * Ordering: rows take positions in `seq` order; then every changed task, session and agent takes one of its own.
- * Failure: whatever a record holds, it becomes an event, a log line, a change of state or a quarantine row.
+ * Ordering: rows take positions in `seq` order. Then each changed reply, task, session, agent and inbox item takes one.
+ * Failure: whatever a record holds, it becomes an event, a log line, a state change or a quarantine row.
  *
- * @param records the batch's new records in `seq` order
- * @param producer the producer's row with its new epoch and last seq; its other counters are raised here
+ * @param records the new records in `seq` order
+ * @param producer the producer's row with its new epoch and last seq; this function raises its other counters
  */
 export async function planBatch(
   state: BatchState,
   source: ProducerRef,
   producer: ProducerSummary,
-  records: readonly JudgedRecord[],
+  records: readonly ValidatedRecord[],
   receivedAt: number,
 ): Promise<BatchPlan> {
-  const pace = new Pace();
+  const yielder = new Yielder();
   const draft = new BatchDraft(state, producer, receivedAt);
-  await pace.each(state.taskHomes, (home) => draft.tasks.knowHome(home));
-  for (const tasks of state.tasks.values()) await pace.each(tasks, (task) => draft.tasks.knowTask(task));
-  await pace.each(records, ({ raw, judgement }) => {
-    if (judgement.taken) draft.take(judgement.record, raw);
-    else draft.quarantine(raw, judgement);
+  await yielder.each(state.taskHomes, (home) => draft.tasks.addHome(home));
+  for (const tasks of state.tasks.values()) await yielder.each(tasks, (task) => draft.tasks.addTask(task));
+  await yielder.each(records, ({ raw, validation }) => {
+    if (validation.isValid) draft.add(validation.record, raw);
+    else draft.quarantine(raw, validation);
   });
   return {
-    rows: { source, receivedAt, ...(await draft.finish(pace)) },
+    rows: { source, receivedAt, ...(await draft.finish(yielder)) },
     rejected: draft.rejected,
     openings: draft.openings,
   };
@@ -94,44 +85,42 @@ class BatchDraft {
   readonly tasks: TaskRouter;
   readonly #producer: ProducerSummary;
   readonly #receivedAt: number;
-  readonly #fleet: FleetWriter;
+  readonly #readModels: ReadModelWriter;
   readonly #isServer: boolean;
-  /** The last loss that named no session: where it was written, and how many sessions were known then. */
-  #loss: { agentId: string; knownSessions: number; said: { count: number; reason: string }[] } | null = null;
-  #lossesSaid = 0;
+  /** The last loss without a session: the values of its events, and the number of sessions known at that point. */
+  #loss: { agentId: string; knownSessions: number; values: { count: number; reason: string }[] } | null = null;
+  #lossEvents = 0;
   readonly #events: EventRow[] = [];
   readonly #snapshotRoom = { left: MAX_SNAPSHOT_PARTS };
-  readonly #lookedUp: BatchState['lookedUp'];
   readonly #derivedRoom: DerivedRoom = { left: MAX_DERIVED };
-  readonly #openings: BatchState['givenUp'];
-  readonly #logs: LogTally;
+  readonly #state: BatchState;
+  readonly #logs: BatchLog;
   readonly #insights: InsightRow[] = [];
   readonly #quarantine: QuarantineRow[] = [];
-  /** How many records of an agent that name a session are in quarantine, while the session has not begun. */
-  readonly #early: EarlyRecords;
+  /** Quarantined records that name a session before it has started, by `preSessionKey`. */
+  readonly #preSessionRecords: Map<string, number>;
   #position: number;
 
   constructor(state: BatchState, producer: ProducerSummary, receivedAt: number) {
+    this.#state = state;
     this.#producer = { ...producer, lastSeenAt: receivedAt };
-    this.#early = new EarlyRecords(state.quarantined);
+    this.#preSessionRecords = new Map(state.quarantined.map((row) => [preSessionKey(row), row.count]));
     this.#receivedAt = receivedAt;
     this.#isServer = producer.id === SERVER_PRODUCER_ID;
-    this.#fleet = new FleetWriter(state, receivedAt, !this.#isServer);
-    this.#openings = state.givenUp;
-    this.#logs = new LogTally(state.logs);
+    this.#readModels = new ReadModelWriter(state, receivedAt, !this.#isServer);
+    this.#logs = new BatchLog(state.logs);
     this.#position = state.position;
-    this.#lookedUp = state.lookedUp;
-    this.tasks = new TaskRouter(this.#fleet.sessions, state.position, this.#isServer);
+    this.tasks = new TaskRouter(this.#readModels.sessions, state.position, this.#isServer);
   }
 
-  take(record: IngestRecord | AgentFact, raw: RawRecord): void {
+  add(record: IngestRecord | AgentFact, raw: RawRecord): void {
     if (isFact(record)) {
       this.#producer.accepted += 1;
-      this.#fleet.learn(record);
+      this.#readModels.applyFact(record);
       return;
     }
     const sessionId = record.kind === 'log' ? undefined : record.sessionId;
-    const known = sessionId === undefined ? null : this.#fleet.sessions.find(sessionId);
+    const known = sessionId === undefined ? null : this.#readModels.sessions.find(sessionId);
     if (known !== null && known.agentId !== record.agentId) {
       const message = 'The session belongs to another agent, which wrote to it first.';
       this.quarantine(raw, rejection(raw, 'session_of_another_agent', message));
@@ -139,47 +128,47 @@ class BatchDraft {
     }
     const mention = record.kind === 'event' ? taskMention(record.event) : null;
     const owner = record.kind === 'event' && mention !== null ? this.tasks.ownerOf(record, mention) : OWN;
-    const isRepeated = record.kind === 'status' && this.#fleet.agents.hasSaid(record.agentId, record.status);
-    if (!isRepeated) this.#fleet.agents.hear(record.agentId);
-    this.#seeClock(record.occurredAt);
-    const session = sessionId === undefined ? null : this.#fleet.claim(sessionId, record);
-    if (session !== null && known === null) this.#begin(session, record);
-    if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isHeard = true;
-    if (mention !== null && (owner.kind === 'nobody' || owner.kind === 'several')) {
-      this.quarantine(raw, whyParked(raw, mention, owner), mention);
+    const isRepeated = record.kind === 'status' && this.#readModels.agents.repeatsStatus(record.agentId, record.status);
+    if (!isRepeated) this.#readModels.agents.markActive(record.agentId);
+    this.#checkClock(record.occurredAt);
+    const session = sessionId === undefined ? null : this.#readModels.claim(sessionId, record);
+    if (session !== null && known === null) this.#addPreSessionRecords(session, record);
+    if (session !== null && !this.#isServer && !(isRepeated && isAtRest(session))) session.isActive = true;
+    if (mention !== null && (owner.kind === 'unknown' || owner.kind === 'ambiguous')) {
+      this.quarantine(raw, parkedRejection(raw, mention, owner), mention);
       return;
     }
     this.#producer.accepted += 1;
     if (!this.#isServer) this.#producer.agentId = record.agentId;
-    if (record.kind === 'status' && session !== null) this.#hear(session, record);
+    if (record.kind === 'status' && session !== null) this.#applyStatus(session, record);
     switch (record.kind) {
       case 'event':
         if (session === null) return;
-        if (this.#isServer && owner.kind === 'own') this.#fleet.unpark(record);
+        if (this.#isServer && owner.kind === 'own') this.#readModels.settleParked(record);
         for (const { to, event } of this.tasks.route(record, session, mention, owner)) {
-          this.#tell(to, record, this.#isServer ? event : withoutServerMarks(event));
+          this.#write(to, record, this.#isServer ? event : unmarked(event));
         }
         return;
       case 'log':
         this.#logs.add(this.#next(), record);
-        this.#keepInsight(record);
+        this.#addInsight(record);
         return;
       case 'status':
-        this.#observe(record);
+        this.#updateAgent(record);
         return;
       case 'lost':
-        this.#declare(record, session);
+        this.#addLoss(record, session);
     }
   }
 
-  /** @param task if given, parks the record: it is about this task, and nothing proves whose task that is */
+  /** @param task parks the record: it is about this task, whose owner is unproven */
   quarantine(
     raw: RawRecord,
-    { code, message, agentId, sessionId }: Judgement & { taken: false },
+    { code, message, agentId, sessionId }: Validation & { isValid: false },
     task: TaskMention | null = null,
   ): void {
     const { seq } = raw;
-    const session = sessionId === null ? null : this.#fleet.sessions.find(sessionId);
+    const session = sessionId === null ? null : this.#readModels.sessions.find(sessionId);
     const known = agentId ?? session?.agentId ?? this.#producer.agentId;
     this.#producer.rejected += 1;
     this.rejected.push({ seq, code, message });
@@ -187,11 +176,14 @@ class BatchDraft {
     const kept = { seq, agentId: known, sessionId, code, message, record: raw, task: parked };
     this.#quarantine.push({ position: this.#next(), ...kept });
     if (known !== null) {
-      const agent = this.#fleet.agents.see(known);
+      const agent = this.#readModels.agents.get(known);
       agent.quarantinedCount += 1;
       if (parked !== null) agent.parkedCount += 1;
     }
-    if (session === null && sessionId !== null && known !== null) this.#early.add(sessionId, known);
+    if (session === null && sessionId !== null && known !== null) {
+      const key = preSessionKey({ sessionId, agentId: known });
+      this.#preSessionRecords.set(key, (this.#preSessionRecords.get(key) ?? 0) + 1);
+    }
     if (session !== null && session.agentId === known) {
       session.quarantined += 1;
       const at = timeSchema.catch(this.#receivedAt).parse(raw.occurredAt);
@@ -199,17 +191,17 @@ class BatchDraft {
     }
   }
 
-  /** Records that were refused before the session began are missing in the session, too. */
-  #begin(session: SessionBatch, { seq, occurredAt }: { seq: number; occurredAt: number }): void {
-    const count = this.#early.take(session.id, session.agentId);
+  /** Reports records that were quarantined before their session started. */
+  #addPreSessionRecords(session: SessionBatch, { seq, occurredAt }: { seq: number; occurredAt: number }): void {
+    const count = this.#preSessionRecords.get(preSessionKey({ sessionId: session.id, agentId: session.agentId })) ?? 0;
     if (count === 0) return;
     session.quarantined += count;
-    const value = { count, message: 'from before this session began' };
+    const value = { count, message: 'rejected before this session started' };
     this.#append(session, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.quarantined, value });
   }
 
-  async finish(pace: Pace): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
-    const { derived, foldedAway, openings, ...rows } = await this.#fleet.finish(pace, () => this.#next());
+  async finish(yielder: Yielder): Promise<Omit<BatchRows, 'source' | 'receivedAt'>> {
+    const { derived, foldedAway, openings, ...rows } = await this.#readModels.finish(yielder, () => this.#next());
     this.openings.push(...openings);
     return {
       ...rows,
@@ -218,7 +210,7 @@ class BatchDraft {
       events: inOrder(this.#events, derived).filter((row) => !foldedAway.has(row)),
       logLines: this.#logs.lines,
       agentLogs: this.#logs.changed(),
-      insights: keptInsights(this.#insights),
+      insights: limitSignals(this.#insights),
       logComponents: this.#logs.components(),
       quarantine: this.#quarantine,
     };
@@ -229,18 +221,18 @@ class BatchDraft {
     return this.#position;
   }
 
-  /** Appends an event, and what follows from it. */
-  #tell(to: SessionBatch, { seq, occurredAt }: Moment, told: AgUiEvent): void {
-    const isEnd = endsSession(told);
+  /** Appends an event and the events derived from it. */
+  #write(to: SessionBatch, { seq, occurredAt }: Moment, sent: AgUiEvent): void {
+    const isEnd = endsSession(sent);
     const isAgain = isEnd && to.end === 'presumed';
-    const event = isAgain ? withInterlude(told, { again: true }) : to.requests.marked(told);
+    const event = isAgain ? withInterlude(sent, { again: true }) : to.requests.marked(sent);
     const entry = this.#append(to, seq, occurredAt, event);
     this.tasks.follow(to, occurredAt, event);
     if (isEnd) to.end = readInterlude(event).presumed ? 'presumed' : 'told';
     else if (startsSession(event)) to.end = null;
     if (outdatesLists(event)) to.listsKey = null;
-    const isGuess = readInterlude(event).presumed === true || (this.#isServer && to.before?.isAway === true);
-    const derived = to.requests.take(entry, this.#derivedRoom, isGuess);
+    const isInferred = interludeOf(event).presumed === true || (this.#isServer && to.before?.isAway === true);
+    const derived = to.requests.apply(entry, this.#derivedRoom, isInferred);
     for (const one of derived) this.#append(to, seq, occurredAt, one);
   }
 
@@ -250,131 +242,131 @@ class BatchDraft {
     const row = { position, sessionId, agentId, seq, occurredAt, entityId: null, turnId: null, event };
     this.#events.push(row);
     const entry = { position: positionFromNumber(position), occurredAt, receivedAt: this.#receivedAt, event };
-    const isTaken = (id: string) => this.#lookedUp.has(saidKey(sessionId, id));
-    const parts = partsWithin(this.#snapshotRoom, event, isTaken);
+    const isStored = (id: string) => this.#state.lookedUp.has(partKey(sessionId, id));
+    const parts = partsWithin(this.#snapshotRoom, event, isStored);
     const appended = { entry, row, parts };
     session.entries.push(appended);
     this.#position += parts.length;
     return appended;
   }
 
-  /** What a line says besides its message. */
-  #keepInsight(record: LogRecord): void {
+  #addInsight(record: LogRecord): void {
     const insight = readInsight(record.log.insight);
     if (insight === null) return;
     const row = insightRow(this.#position, record, insight);
     this.#insights.push(row);
-    if (row.isFailure) this.#fleet.fail(row);
+    if (row.isFailure) this.#readModels.addFailure(row);
   }
 
-  /** Status records repeat themselves: only news is applied. */
-  #hear(session: SessionBatch, record: StatusRecord): void {
-    const told = heardStatus(record);
-    if (told === null) return;
+  /** Runners repeat status records: only a changed state or list is applied. */
+  #applyStatus(session: SessionBatch, record: StatusRecord): void {
+    const status = parseStatus(record);
+    if (status === null) return;
     const { before } = session;
-    // The same words may be a new report, if anything has happened since.
+    // An equal status may be a new report if anything has happened since.
     const mayBeNew = session.entries.length > 0 || before === null || isReportDue(foldOf(session, 0));
-    const { at, turnId } = told.report ?? {};
-    const isNews = told.key !== session.statusKey || (at === null && turnId === null && mayBeNew);
-    const isListed = told.lists !== null && told.listsKey !== session.listsKey;
-    if (!isNews && !isListed) return;
-    session.isHeard = !this.#isServer;
-    session.statusKey = told.key;
-    session.listsKey = told.listsKey;
-    if (isNews) {
-      session.told.push({ position: this.#position, status: told });
-      if (told.process === 'there') session.end = null;
+    const { at, turnId } = status.report ?? {};
+    const isNew = status.key !== session.statusKey || (at === null && turnId === null && mayBeNew);
+    const hasNewLists = status.lists !== null && status.listsKey !== session.listsKey;
+    if (!isNew && !hasNewLists) return;
+    session.isActive = !this.#isServer;
+    session.statusKey = status.key;
+    session.listsKey = status.listsKey;
+    if (isNew) {
+      session.statuses.push({ position: this.#position, status });
+      if (status.process === 'there') session.end = null;
     }
-    if (told.isAhead) return;
-    const { process } = told;
-    if (isNews && process !== null && process !== 'there' && session.end === null) {
-      this.#tell(session, record, endOf(process));
+    if (status.isAhead) return;
+    const { process } = status;
+    if (isNew && process !== null && process !== 'there' && session.end === null) {
+      this.#write(session, record, exitEvent(process));
     }
-    if (told.lists !== null) this.#compare(session, told.lists, record, told.unreachable !== null);
+    if (status.lists !== null) this.#reconcile(session, status.lists, record, status.unreachable !== null);
   }
 
-  /** What follows from the work that a status record lists. */
-  #compare(
-    session: SessionBatch,
-    lists: NonNullable<StatusTold['lists']>,
-    moment: Moment,
-    isUnreachable: boolean,
-  ): void {
+  /** Writes the events that follow from the tasks and requests a status record lists. */
+  #reconcile(session: SessionBatch, lists: StatusLists, moment: Moment, isUnreachable: boolean): void {
     const passedIds = new Set(session.requests.passedIds);
-    const passed = (this.#openings.get(session.id) ?? []).filter(({ payload }) => passedIds.has(requestIdOf(payload)));
-    // as the projection will have it: its tasks run again with its first word
+    const passed = (this.#state.givenUp.get(session.id) ?? []).filter(({ payload }) =>
+      passedIds.has(requestIdOf(payload)),
+    );
+    // Matches the projection, in which the session's tasks run again with its first record.
     if (foldOf(session, 0).away?.isSilent) this.tasks.hearAgain(session);
-    // What this batch itself has given up can be opened again with the next record only.
+    // Only the next record can reopen what this batch itself has given up.
     const isNewlyPassed = (id: string) => passedIds.has(id) && session.before?.memory.givenUp?.includes(id) !== true;
     if (lists.requestIds?.some(isNewlyPassed)) session.listsKey = null;
     const open = { tasks: this.tasks.openOf(session), requestIds: session.requests.ownIds };
-    for (const event of eventsOfLists(lists, open, passed, isUnreachable)) {
+    for (const event of reconcileLists(lists, open, passed, isUnreachable)) {
       if (this.#derivedRoom.left <= 0) {
-        // the next record goes on with it
+        // The next record continues.
         session.listsKey = null;
         return;
       }
       this.#derivedRoom.left -= 1;
-      this.#tell(session, moment, event);
+      this.#write(session, moment, event);
     }
   }
 
-  #observe({ agentId, occurredAt, status }: StatusRecord): void {
-    const agent = this.#fleet.agents.see(agentId);
-    if (!this.#fleet.agents.hasSaid(agentId, status)) agent.status = status;
+  #updateAgent({ agentId, occurredAt, status }: StatusRecord): void {
+    const agent = this.#readModels.agents.get(agentId);
+    if (!this.#readModels.agents.repeatsStatus(agentId, status)) agent.status = status;
     agent.statusAt = occurredAt;
-    const said = readAgentStatus(status);
-    if (said.kind !== undefined) agent.kind = said.kind;
-    if (said.runner !== undefined && said.everyMs !== undefined) this.#fleet.agents.report(agentId);
-    agent.logLevel = heardLevel(agent.logLevel, said, this.#receivedAt);
+    const report = readAgentStatus(status);
+    if (report.kind !== undefined) agent.kind = report.kind;
+    if (report.runner !== undefined && report.everyMs !== undefined) this.#readModels.agents.markReporting(agentId);
+    agent.logLevel = heardLevel(agent.logLevel, report, this.#receivedAt);
   }
 
-  #declare({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
+  #addLoss({ agentId, seq, occurredAt, lost }: LostRecord, session: SessionBatch | null): void {
     this.#producer.lost = sum(this.#producer.lost, lost.count);
-    const agent = this.#fleet.agents.see(agentId);
+    const agent = this.#readModels.agents.get(agentId);
     agent.lostCount = sum(agent.lostCount, lost.count);
-    const say = (where: SessionBatch) => {
-      const said = { count: lost.count, reason: lost.reason };
-      this.#append(where, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.lost, value: said });
-      return said;
+    const write = (to: SessionBatch) => {
+      const value = { count: lost.count, reason: lost.reason };
+      this.#append(to, seq, occurredAt, { type: 'CUSTOM', name: CUSTOM.lost, value });
+      return value;
     };
     if (session !== null) {
-      say(session);
+      write(session);
       return;
     }
-    // A loss right behind one that went to all sessions is added to that one.
-    const knownSessions = this.#fleet.sessions.size;
+    // Adds to the previous loss if that one went to the same sessions.
+    const knownSessions = this.#readModels.sessions.size;
     if (this.#loss?.agentId === agentId && this.#loss.knownSessions === knownSessions) {
-      for (const said of this.#loss.said) {
-        said.count = sum(said.count, lost.count);
-        if (said.reason !== lost.reason) said.reason = 'several reasons';
+      for (const value of this.#loss.values) {
+        value.count = sum(value.count, lost.count);
+        if (value.reason !== lost.reason) value.reason = 'several reasons';
       }
       return;
     }
-    const sessions = this.#fleet.sessions.writtenFor(agentId).slice(-MAX_FAN_OUT);
-    if (this.#lossesSaid + sessions.length > MAX_LOSSES_SAID) return;
-    this.#lossesSaid += sessions.length;
-    this.#loss = { agentId, knownSessions: this.#fleet.sessions.size, said: sessions.map(say) };
+    const sessions = this.#readModels.sessions.writtenFor(agentId).slice(-MAX_FANNED_OUT);
+    if (this.#lossEvents + sessions.length > MAX_LOSS_EVENTS) return;
+    this.#lossEvents += sessions.length;
+    this.#loss = { agentId, knownSessions: this.#readModels.sessions.size, values: sessions.map(write) };
   }
 
-  #seeClock(occurredAt: number): void {
+  #checkClock(occurredAt: number): void {
     const skewMs = occurredAt - this.#receivedAt;
     if (Math.abs(skewMs) > CLOCK_SKEW_MS) this.#producer.clockSkewMs = skewMs;
   }
 }
 
-/** Which record it follows from. */
+/** The record that an event follows from. */
 type Moment = Pick<EventRecord, 'seq' | 'occurredAt'>;
+type StatusLists = NonNullable<StatusTold['lists']>;
 
 function isFact(record: IngestRecord | AgentFact): record is AgentFact {
   return !('seq' in record);
 }
 
-/** The rows of a batch with those derived from its snapshots, by position. */
 function inOrder(events: readonly EventRow[], derived: readonly EventRow[]): readonly EventRow[] {
   return derived.length === 0 ? events : [...events, ...derived].sort((a, b) => a.position - b.position);
 }
 
 function sum(a: number, b: number): number {
   return Math.min(a + b, Number.MAX_SAFE_INTEGER);
+}
+
+function preSessionKey({ sessionId, agentId }: { sessionId: string; agentId: string }): string {
+  return JSON.stringify([sessionId, agentId]);
 }

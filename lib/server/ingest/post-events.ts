@@ -1,35 +1,49 @@
-import { SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
+import { type CommandEventValue, CUSTOM } from '@interlude/protocol/ag-ui';
+import type { Command } from '@interlude/protocol/commands';
+import { type IngestAnswer, SERVER_PRODUCER_ID } from '@interlude/protocol/envelope';
 import { AppError } from '@interlude/protocol/errors';
-import { wellFormed } from '@interlude/protocol/json';
+import { fieldsOf, textOf } from '@interlude/protocol/fields';
 import { MAX_RECORD_BYTES } from '@interlude/protocol/limits';
 import { serverLog } from '@interlude/protocol/server-log.mjs';
-import { Pace } from '@/db/next-turn';
+import { wellFormed } from '@interlude/protocol/well-formed';
 import { serverKey } from '@/db/server-keys';
 import type { WriteTransaction } from '@/db/writes';
-import { credentialEnded } from '@/lib/server/access/authenticate';
-import type { RequestContext, ServerContext } from '@/lib/server/access/request-context';
-import { commitApart, isRefusal } from './commit-apart';
-import { type Batch, type CommitOutcome, commitBatch } from './commit-batch';
-import type { GapTally } from './gap-tally';
-import { IngestWatch } from './ingest-watch';
-import { judgeRecord, tooManyValues } from './judge-record';
+import { Yielder } from '@/db/yield-to-loop';
+import type { Asked } from '@/lib/server/access/asked';
+import { overMeanwhile } from '@/lib/server/access/authenticate';
+import type { ServerContext } from '@/lib/server/access/server-context';
+import type { Ended, Telemetry } from '@/lib/server/telemetry/telemetry';
+import { appendFacts } from './append-facts';
+import { authorizeProducer, authorizeRecord, foreignProducer } from './authorize-sender';
+import { collectScope } from './collect-scope';
+import { type Batch, type CommitOutcome, commitBatch, commitInParts, isRefusal } from './commit-batch';
 import { parseBatch } from './parse-batch';
 import { parseRequest } from './parse-request';
 import { readBody } from './read-body';
-import { scopeOf } from './scope-of';
-import { foreignProducer, requireProducer, withinReach } from './sender-reach';
-import { knownAliases, rememberAliases, renamed } from './session-aliases';
-import { withdrawAnswers } from './withdraw-answers';
+import { knownAliases, rememberAliases, renameSessions } from './session-aliases';
+import type { Opening } from './stamp-requests';
+import { tooManyValues, validateRecord } from './validate-record';
 
 export interface IngestServer extends ServerContext {
   gaps: GapTally;
 }
 
 /**
- * `POST /events`: takes what an outbox sends, exactly once and in order, and answers when it is on disk.
+ * `POST /events`: stores the records of an outbox exactly once, in order, and responds once they are on disk.
+ *
+ * ```
+ *  body ─► parse ─► authorize + validate each record ─► rename aliased sessions
+ *                                                          │ one write transaction
+ *          read what the batch may touch ─► check producer ─► plan ─► append rows + read models
+ * ```
+ *
+ * Ordering: records are planned in `seq` order, and each row takes the next position. Batches with a key in common (the
+ * producer, an agent) run in the order they arrived.
+ * Failure: a request that throws stores nothing. A record that can't be stored is quarantined and acknowledged, so it
+ * blocks no other. A batch that the database refuses as a whole is committed again in parts.
  *
  * @returns 200 with an IngestAnswer
- * @throws AppError if the body or the protocol refuses it; then nothing of the request is stored
+ * @throws AppError for a body or a sequence that is not acceptable
  * @see PROTOCOL.md, Ingest
  */
 export async function postEvents(
@@ -37,34 +51,38 @@ export async function postEvents(
   server: IngestServer,
 ): Promise<Response> {
   const { scope: reach } = principal;
-  // it may take minutes to come
+  // The body may take minutes to arrive.
   let isOver = false;
   const stop = whenOver(() => {
     isOver = true;
   });
   const body = await readBody(request).finally(stop);
-  if (isOver) throw credentialEnded();
-  const pace = new Pace();
-  const { value, hasHalves, tooWide } = await parseBatch(body, pace);
-  const { producer: source, records: raws } = await parseRequest(value, pace);
+  if (isOver) throw overMeanwhile();
+  const yielder = new Yielder();
+  const { value, hasHalves, tooWide } = await parseBatch(body, yielder);
+  const { producer: source, records: raws } = await parseRequest(value, yielder);
   if (source.id === SERVER_PRODUCER_ID) {
     throw new AppError('malformed', `producer.id: ${SERVER_PRODUCER_ID} is the server's own. Choose another.`);
   }
   const mayBeLarge = body.byteLength > MAX_RECORD_BYTES;
-  requireProducer(reach, source);
-  // Judged as it was sent, because an id with half a character is refused, and mended before any of it is kept.
-  await pace.rest();
-  const judged = await pace.map(raws, (raw) => ({
+  authorizeProducer(reach, source);
+  // Validates the record as sent, since half a surrogate pair makes an id invalid. Repairs strings before storing.
+  await yielder.rest();
+  const validated = await yielder.map(raws, (raw) => ({
     raw,
-    judgement: withinReach(principal, raw, tooWide.has(raw) ? tooManyValues(raw) : judgeRecord(raw, mayBeLarge)),
+    validation: authorizeRecord(
+      principal,
+      raw,
+      tooWide.has(raw) ? tooManyValues(raw) : validateRecord(raw, mayBeLarge),
+    ),
   }));
-  const records = hasHalves ? await pace.map(judged, (record) => wellFormed(record)) : judged;
-  await pace.rest();
+  const records = hasHalves ? await yielder.map(validated, (record) => wellFormed(record)) : validated;
+  await yielder.rest();
   const { database } = server;
   const aliasSecret = reach.kind === 'everything' ? null : await serverKey(database, 'session-alias');
-  const scope = await scopeOf(source, records);
+  const scope = await collectScope(source, records);
   const sent = { source, records, scope, reach, aliasSecret, receivedAt: server.now() };
-  const batch = await renamed(sent, knownAliases(database, scope));
+  const batch = await renameSessions(sent, knownAliases(database, scope));
   const outcome = await commit(server, batch, request, body);
   if (outcome.kind === 'answered') rememberAliases(database, outcome.sessionByAlias);
   return toAnswer(outcome, batch, raws[0]?.seq ?? 0);
@@ -81,37 +99,37 @@ async function commit(
   const gaps = tally.count(source.id);
   const { writes } = server.database;
   const keys = [`producer:${source.id}` as const, ...[...scope.agentIds].map((id) => `agent:${id}` as const)];
-  const about = { bytes: body.byteLength, keys };
-  const watch =
-    server.telemetry?.ingested === undefined ? null : new IngestWatch(server.telemetry, batch, request, body);
+  const options = { bytes: body.byteLength, keys };
+  const telemetry = server.telemetry?.ingested === undefined ? null : server.telemetry;
+  const measure = telemetry && new IngestMeasurement(telemetry, batch, request, body);
   const outcome = await writes
     .run((transaction) => {
-      watch?.begin();
-      return take(transaction, batch, gaps);
-    }, about)
+      measure?.begin();
+      return commitAndWithdraw(transaction, batch, gaps);
+    }, options)
     .catch((error) => {
       if (!isRefusal(error)) throw error;
-      serverLog('warn', 'a request is refused as a whole, and taken in parts', { error });
-      return writes.run((transaction) => commitApart(transaction, batch, gaps, take), about);
+      serverLog('warn', 'the database refused a batch: committing it in parts', { error });
+      return writes.run((transaction) => commitInParts(transaction, batch, gaps, commitAndWithdraw), options);
     })
     .catch((error) => {
-      watch?.end(null);
+      measure?.end(null);
       throw error;
     });
-  watch?.end(outcome);
+  measure?.end(outcome);
   if (outcome.kind === 'answered') tally.subtract(source.id, gaps);
-  // An outbox that only asks what the server expects is at no fault.
+  // A probe only asks for the expected seq.
   if (outcome.kind === 'gap' && batch.records[0]?.raw.kind !== 'probe') tally.add(source.id);
   return outcome;
 }
 
-async function take(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
+async function commitAndWithdraw(transaction: WriteTransaction, batch: Batch, gaps: number): Promise<CommitOutcome> {
   const committed = await commitBatch(transaction, batch, gaps);
   if (committed.kind === 'answered') await withdrawAnswers(transaction, committed.openings, batch.receivedAt);
   return committed;
 }
 
-/** The answer is too small for a compressor, which Next would otherwise start for each one. */
+/** `no-transform`: Next would start a compressor for each of these small responses. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store, no-transform' };
 
 function toAnswer(
@@ -143,4 +161,149 @@ function toAnswer(
         { details: { currentEpoch: outcome.currentEpoch } },
       );
   }
+}
+
+/** Beyond this many producers with an open gap, the oldest counts are dropped. */
+const MAX_PRODUCERS = 10_000;
+
+/** Counts gap refusals per producer in memory. The next accepted batch stores the count. */
+export class GapTally {
+  readonly #counts = new Map<string, number>();
+
+  count(producerId: string): number {
+    return this.#counts.get(producerId) ?? 0;
+  }
+
+  add(producerId: string): void {
+    this.#counts.set(producerId, this.count(producerId) + 1);
+    if (this.#counts.size > MAX_PRODUCERS) this.#counts.delete(this.#counts.keys().next().value as string);
+  }
+
+  subtract(producerId: string, written: number): void {
+    const left = this.count(producerId) - written;
+    if (left > 0) this.#counts.set(producerId, left);
+    else this.#counts.delete(producerId);
+  }
+}
+
+/** Reports how long a batch waited and took, and which turns and tasks it ended. */
+class IngestMeasurement {
+  readonly #telemetry: Telemetry;
+  readonly #batch: Batch;
+  readonly #traceparent: string | null;
+  readonly #bytes: number;
+  readonly #startedAt = performance.now();
+  #waitedMs: number | null = null;
+
+  constructor(telemetry: Telemetry, batch: Batch, { headers }: Request, body: Uint8Array) {
+    this.#telemetry = telemetry;
+    this.#batch = batch;
+    this.#traceparent = headers.get('traceparent');
+    this.#bytes = body.byteLength;
+  }
+
+  /** Called when the transaction starts. A retry calls it again. */
+  begin(): void {
+    this.#waitedMs ??= performance.now() - this.#startedAt;
+  }
+
+  /** @param outcome null if the commit failed */
+  end(outcome: CommitOutcome | null): void {
+    const { source, records, receivedAt } = this.#batch;
+    const answer = outcome?.kind === 'answered' ? outcome.answer : null;
+    if (answer !== null && this.#telemetry.ended !== undefined) {
+      const ended = endedIn(records, answer);
+      if (ended.length > 0) this.#telemetry.ended(ended);
+    }
+    const newest = records.at(-1)?.validation;
+    const occurredAt = newest?.isValid === true && 'occurredAt' in newest.record ? newest.record.occurredAt : null;
+    const tookMs = performance.now() - this.#startedAt;
+    this.#telemetry.ingested?.({
+      producerId: source.id,
+      records: records.length,
+      outcome:
+        answer === null
+          ? null
+          : { accepted: answer.accepted, duplicates: answer.duplicates, rejected: answer.rejected.length },
+      kind: outcome?.kind ?? 'failed',
+      bytes: this.#bytes,
+      receivedAt,
+      waitedMs: this.#waitedMs ?? tookMs,
+      tookMs,
+      ageMs: occurredAt === null ? null : Math.max(receivedAt - occurredAt, 0),
+      traceparent: this.#traceparent,
+    });
+  }
+}
+
+/** Turns and tasks that newly accepted records ended. Duplicates are left out. */
+function endedIn(records: Batch['records'], { ackedSeq, accepted, rejected }: IngestAnswer): Ended[] {
+  const lastStoredSeq = ackedSeq - accepted - rejected.length;
+  const rejectedSeqs = new Set(rejected.map(({ seq }) => seq));
+  return records.flatMap(({ raw, validation }): Ended[] => {
+    if (raw.seq <= lastStoredSeq || rejectedSeqs.has(raw.seq) || !validation.isValid) return [];
+    const { record } = validation;
+    if (record.kind !== 'event') return [];
+    const { agentId, sessionId, occurredAt, event } = record;
+    const about = { agentId, sessionId, occurredAt };
+    if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
+      return [{ ...about, kind: 'turn', id: textOf(event.runId) }];
+    }
+    if (event.type !== 'CUSTOM' || (event.name !== CUSTOM.taskCompleted && event.name !== CUSTOM.taskUpdated))
+      return [];
+    const id = textOf(fieldsOf(event.value).task_id);
+    return id === null ? [] : [{ ...about, kind: 'task', id }];
+  });
+}
+
+const REASON = 'the agent asked again under the same id: read the new request';
+
+/**
+ * Withdraws undelivered answers to an earlier request whose id was opened again with other input, or after it was
+ * resolved. The transcript records the withdrawal.
+ *
+ * A delivered answer may have reached the agent before the new request. It becomes `expired`, not `failed`, so that a
+ * later acknowledgement from the runner still counts.
+ */
+async function withdrawAnswers(
+  transaction: WriteTransaction,
+  openings: readonly Opening[],
+  now: number,
+): Promise<void> {
+  if (openings.length === 0) return;
+  const digests = new Map(
+    openings.map(({ sessionId, requestId, digest }) => [requestKey(sessionId, requestId), digest]),
+  );
+  const agentIds = [...new Set(openings.map(({ agentId }) => agentId))];
+  const { rows } = await transaction.execute({
+    sql: `SELECT id, agent_id, session_id, type, body, delivery_count FROM commands
+          WHERE agent_id IN (SELECT value FROM json_each(?)) AND state IN ('queued', 'delivered')
+            AND type IN ('permission.decision', 'question.answer') ORDER BY position`,
+    args: [JSON.stringify(agentIds)],
+  });
+  for (const row of rows) {
+    const sessionId = String(row.session_id);
+    const body = JSON.parse(String(row.body)) as (Command & { type: 'permission.decision' })['body'];
+    const digest = digests.get(requestKey(sessionId, body.requestId));
+    if (digest === undefined || digest === body.digest) continue;
+    const value: CommandEventValue = {
+      command_id: String(row.id),
+      type: String(row.type) as Command['type'],
+      request_id: body.requestId,
+      ...(body.digest === undefined ? {} : { digest: body.digest }),
+      reason: REASON,
+    };
+    await appendFacts(transaction, now, [
+      { agentId: String(row.agent_id), sessionId, event: { type: 'CUSTOM', name: CUSTOM.commandFailed, value } },
+    ]);
+    await transaction.execute({
+      sql: `UPDATE commands SET state = iif(delivery_count > 0, 'expired', 'failed'), reason = ?, lease_until = NULL
+            WHERE id = ?`,
+      args: [REASON, String(row.id)],
+    });
+  }
+}
+
+function requestKey(sessionId: string, requestId: string): string {
+  return JSON.stringify([sessionId, requestId]);
 }

@@ -7,6 +7,7 @@ import {
   type ObligationFold,
   ObligationLedger,
 } from '@interlude/protocol/projections/obligations';
+import type { OpenRequest } from '@interlude/protocol/projections/open-requests';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { stateAt } from '@interlude/protocol/projections/resolve-state';
 import {
@@ -19,32 +20,32 @@ import { TaskLedger } from '@interlude/protocol/projections/tasks';
 import type { Arrangement, SessionSummary, Task } from '@interlude/protocol/read-models';
 import { canReply, hasEnded, hasOpenWork } from '@interlude/protocol/session-predicates';
 import type { TurnHeader } from '@interlude/protocol/turn-places';
-import type { Pace } from '@/db/next-turn';
+import { withInterlude } from '@interlude/protocol/with-interlude';
+import type { Yielder } from '@/db/yield-to-loop';
 import type { BatchRows, EventRow, SessionChange } from '@/lib/server/event-log/batch-rows';
 import { appendDelta, isFoldable, wholeEvent } from '@/lib/server/event-log/fold-deltas';
+import type { SessionBatch, Stored } from './batch-sessions';
 import { placeSession } from './place-session';
-import { rememberedFold } from './remembered-fold';
-import type { SessionBatch, Stored } from './session-batch';
 import { type Opening, stampRequests } from './stamp-requests';
 
-/** The fleet is told of a session's row at most this often while only text grows. */
+/** Minimum interval between published rows of a session while only text grows. */
 const QUIET_ANNOUNCE_MS = 5_000;
 
-/** What the sessions of a batch make of its events, session by session. */
+/** Rows that projecting the sessions of a batch adds to. */
 export interface SessionRows
   extends Pick<
     BatchRows,
-    'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds' | 'unjudgedSessionIds'
+    'turns' | 'removedTurns' | 'moves' | 'folds' | 'seenMessages' | 'startedAgentIds' | 'replyChangedSessionIds'
   > {
-  /** Requests that ask for the first time, or for something else than before. */
+  /** Requests opened for the first time, or with another question. */
   openings: Opening[];
-  /** What is new in snapshots, each row after its snapshot. */
+  /** New events from snapshots, each after its snapshot. */
   derived: EventRow[];
-  /** Rows of this batch that folded into a later one. */
+  /** Rows of this batch that were folded into a later one. */
   foldedAway: Set<EventRow>;
 }
 
-/** A task before and after a batch; null before it began. */
+/** `before` is null for a new task. */
 export interface TaskChange {
   before: Task | null;
   after: Task;
@@ -52,11 +53,11 @@ export interface TaskChange {
 
 export interface SessionProjection {
   change: SessionChange;
-  /** Whether the fleet hears of it now. */
+  /** The row is published now. */
   announces: boolean;
   tasks: TaskChange[];
   obligations: ObligationChange[];
-  /** Null if no inbox items have been kept for it so far. */
+  /** Null if no inbox items were derived from the session before. */
   before: SessionFold | null;
   after: SessionFold;
 }
@@ -67,19 +68,19 @@ export async function projectSession(
   stored: Stored,
   rows: SessionRows,
   receivedAt: number,
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<SessionProjection> {
   const { id: sessionId, agentId } = session;
   const owner = { sessionId, agentId };
   const { tasks, obligations, position: basePosition } = stored;
-  const { places, placements, entries, derived } = await placeSession(session, stored, pace);
+  const { places, placements, entries, derived } = await placeSession(session, stored, yielder);
   for (const row of derived) rows.derived.push(row);
   const folder = new RowFolder(sessionId, basePosition, rows);
   const turns = new TurnChanges();
   for (const [index, placement] of placements.entries()) {
     const row = entries[index]?.row;
     if (row === undefined) continue;
-    // a chunk that leaves out its id has it from here on
+    // Names a chunk that came without an id.
     row.event = placement.entry.event;
     row.turnId = placement.turnId;
     row.entityId = placement.entityId;
@@ -89,57 +90,57 @@ export async function projectSession(
       rows.moves.push({ sessionId, ...move, position: position === null ? null : Number(position) });
     }
     for (const fold of placement.folds) folder.fold(fold);
-    if (pace.isDue) await pace.rest();
+    if (yielder.isDue) await yielder.rest();
   }
 
   turns.addTo(rows, sessionId);
   const before = foldOf(session, receivedAt);
   rows.openings.push(
-    ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, pace)),
+    ...(await stampRequests({ ...owner, alias: stored.alias }, before.pendingRequests, placements, yielder)),
   );
-  await pace.rest();
+  await yielder.rest();
   const taskLedger = new TaskLedger(owner);
   const known = new Map<string, Task>();
-  await pace.each(tasks, (task) => {
+  await yielder.each(tasks, (task) => {
     taskLedger.know(task);
     known.set(task.position, task);
   });
-  // an agent without a runner is back as soon as it speaks
-  if (session.isHeard && before.away?.isSilent)
-    for (const _ of taskLedger.hearAgain()) if (pace.isDue) await pace.rest();
+  // An agent without a runner is back with its first record.
+  if (session.isActive && before.away?.isSilent)
+    for (const _ of taskLedger.hearAgain()) if (yielder.isDue) await yielder.rest();
   for (const [index, placement] of placements.entries()) {
-    for (const _ of taskLedger.apply(placement)) if (pace.isDue) await pace.rest();
+    for (const _ of taskLedger.apply(placement)) if (yielder.isDue) await yielder.rest();
     const row = entries[index]?.row;
-    if (row !== undefined) giveOutput(row, taskLedger);
-    if (pace.isDue) await pace.rest();
+    if (row !== undefined) linkOutput(row, taskLedger);
+    if (yielder.isDue) await yielder.rest();
   }
-  const remembered = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
-  const owed = new ObligationLedger(remembered, obligations, owner);
-  await pace.each(placements, (placement) => owed.apply(placement));
-  if (session.overdue.length > 0) owed.judge(session.overdue, canReply(stateAt(before.summary, receivedAt)));
-  const owedChanges = owed.changes();
-  const summaryLedger = new SessionLedger(before, session.isHeard ? receivedAt : null);
-  const told = [...session.told];
-  const hearUpTo = (position: number) => {
-    while (told[0] !== undefined && told[0].position < position) {
-      summaryLedger.hear((told.shift() as (typeof told)[number]).status, receivedAt);
+  const storedReplies = (session.before?.memory.obligations as ObligationFold | undefined) ?? NO_OBLIGATIONS;
+  const replies = new ObligationLedger(storedReplies, obligations, owner);
+  await yielder.each(placements, (placement) => replies.apply(placement));
+  if (session.overdue.length > 0) replies.judge(session.overdue, canReply(stateAt(before.summary, receivedAt)));
+  const obligationChanges = replies.changes();
+  const summaryLedger = new SessionLedger(before, session.isActive ? receivedAt : null);
+  const statuses = [...session.statuses];
+  const applyStatusesUpTo = (position: number) => {
+    while (statuses[0] !== undefined && statuses[0].position < position) {
+      summaryLedger.hear((statuses.shift() as (typeof statuses)[number]).status, receivedAt);
     }
   };
-  await pace.each(placements, (placement) => {
-    hearUpTo(Number(placement.entry.position));
+  await yielder.each(placements, (placement) => {
+    applyStatusesUpTo(Number(placement.entry.position));
     summaryLedger.apply(placement);
   });
-  hearUpTo(Number.POSITIVE_INFINITY);
+  applyStatusesUpTo(Number.POSITIVE_INFINITY);
   taskLedger.markUndelivered(session.undelivered);
-  const changedTasks: TaskChange[] = [];
-  await pace.each(taskLedger.changed(), (after) => {
+  const taskChanges: TaskChange[] = [];
+  await yielder.each(taskLedger.changed(), (after) => {
     const before = known.get(after.position) ?? null;
-    changedTasks.push({ before, after });
+    taskChanges.push({ before, after });
     summaryLedger.tell(before, after);
   });
-  const after = summaryLedger.result(owedChanges, receivedAt, session.usualSilenceMs);
-  await pace.rest();
-  if (session.isHeard) after.seenPosition = basePosition;
+  const after = summaryLedger.result(obligationChanges, receivedAt, session.usualSilenceMs);
+  await yielder.rest();
+  if (session.isActive) after.seenPosition = basePosition;
   after.summary.arrangement = arrangementOf(session, before.summary, after.summary);
   if (session.wakeRule !== null) after.summary.wakeRule = session.wakeRule.when;
   after.summary.quarantinedCount += session.quarantined;
@@ -149,31 +150,30 @@ export async function projectSession(
   const isDue =
     announcedAt === undefined || (Math.abs(receivedAt - announcedAt) >= QUIET_ANNOUNCE_MS && placements.length > 0);
   const announces = isDue || differsForReaders(before, after);
-  // it can be missed from now on
-  const isNew =
-    session.before === null || before.away !== null || hasEnded(before.summary) || !hasOpenWork(before.summary);
-  const isStarted = session.isHeard && !hasEnded(after.summary) && isNew;
-  if (isStarted) rows.startedAgentIds.push(agentId);
-  const { summary } = after;
-  if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary)) rows.unjudgedSessionIds.push(sessionId);
-  const { summary: _, ...fold } = after;
+  // From now on the runner counts as missed if none listens.
+  const isStarted =
+    session.before === null || before.away !== null || hasEnded(before.summary) || !isUnderWay(before.summary);
+  const { summary, ...fold } = after;
+  if (isStarted && session.isActive && !hasEnded(summary)) rows.startedAgentIds.push(agentId);
+  if (summary.owedCount > 0 && canReply(summary) !== canReply(before.summary))
+    rows.replyChangedSessionIds.push(sessionId);
   return {
     change: {
       summary,
       places,
       memory: {
         fold,
-        obligations: owed.fold,
+        obligations: replies.fold,
         wireRequests: session.requests.memory,
         announcedAt: announces ? receivedAt : announcedAt,
         ...(session.requests.passedIds.length > 0 ? { givenUp: session.requests.passedIds } : {}),
-        ...(hasEnded(after.summary) ? { end: session.end } : {}),
+        ...(hasEnded(summary) ? { end: session.end } : {}),
         ...(session.statusKey === null ? {} : { statusKey: session.statusKey }),
         ...(session.listsKey === null ? {} : { listsKey: session.listsKey }),
         markedUpTo: session.markedUpTo,
         hasInbox: true,
       },
-      hasEnded: hasEnded(after.summary),
+      hasEnded: hasEnded(summary),
       isAway: fold.away !== null,
       awayPosition: fold.awayPosition,
       givesUpAt: fold.givesUpAt,
@@ -181,15 +181,15 @@ export async function projectSession(
       seenPosition: fold.seenPosition ?? 0,
     },
     announces,
-    tasks: changedTasks,
-    obligations: owedChanges,
+    tasks: taskChanges,
+    obligations: obligationChanges,
     before: session.before?.memory.hasInbox === true ? before : null,
     after,
   };
 }
 
-/** Says of which task an output is: the run that it names, else the one that began last. That of nobody's stands nowhere. */
-function giveOutput(row: EventRow, tasks: TaskLedger): void {
+/** Links task output to the run it names, else to the newest run. Output of an unknown task is shown nowhere. */
+function linkOutput(row: EventRow, tasks: TaskLedger): void {
   if (customName(row.event) !== CUSTOM.taskOutput) return;
   const id = taskEventId(row.event);
   const task = id === null ? undefined : tasks.find(id, pickId(customValue(row.event), 'run_id', 'runId'));
@@ -198,31 +198,31 @@ function giveOutput(row: EventRow, tasks: TaskLedger): void {
   row.entityId = task.position;
 }
 
-/** What is archived comes back with its next turn. */
+/** An archived session comes back with its next turn. */
 function arrangementOf({ arrangement }: SessionBatch, before: SessionSummary, after: SessionSummary): Arrangement {
-  const made = arrangement ?? before.arrangement;
-  const isBack = made.archivedAt !== null && after.turnCount > before.turnCount;
-  return isBack ? { ...made, archivedAt: null } : made;
+  const current = arrangement ?? before.arrangement;
+  const isBack = current.archivedAt !== null && after.turnCount > before.turnCount;
+  return isBack ? { ...current, archivedAt: null } : current;
 }
 
-/** The projection's state as it was stored: the summary in its columns, the rest in `memory`. */
+/** Restores the projection's state: the summary from its columns, the rest from `memory`. */
 export function foldOf({ id, agentId, before, startedAt }: SessionBatch, heardAt: number): SessionFold {
   const fresh = newSession(id, agentId, startedAt, heardAt);
   if (before === null) return fresh;
-  // a column, because it is cut when the clock is moved
+  // a column, because a changed clock clamps it
   const { summary, givesUpAt } = before;
-  return { ...fresh, ...rememberedFold(before.memory), summary, givesUpAt };
+  return { ...fresh, ...storedFold(before.memory), summary, givesUpAt };
 }
 
-/** Whether nothing is going on in a session, so that it makes no difference to it whether its runner is there. */
+/** Nothing is in progress, so a missing runner makes no difference. */
 export function isAtRest(session: SessionBatch): boolean {
   const { before } = session;
   return before !== null && !before.isAway && !hasOpenWork(before.summary);
 }
 
-/** The last header of every turn the batch opened or changed, less those that a move left empty. */
+/** The last header of each turn the batch opened or changed, without those that a move emptied. */
 class TurnChanges {
-  /** All messages that a turn has named, even if a later header of it does not. */
+  /** All messages a turn has named, even if a later header omits them. */
   readonly #messageIds = new Set<string>();
   readonly #headers = new Map<string, TurnHeader>();
   readonly #removed = new Set<string>();
@@ -232,9 +232,9 @@ class TurnChanges {
       const first = this.#headers.get(header.id);
       if (first?.userMessageIds !== header.userMessageIds)
         for (const id of header.userMessageIds) this.#messageIds.add(id);
-      // The insert keeps what a stored turn began with; within one batch that is done here.
-      const began = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
-      this.#headers.set(header.id, began);
+      // The upsert keeps the start of a stored turn; within a batch this does.
+      const start = first === undefined ? header : { ...header, position: first.position, startedAt: first.startedAt };
+      this.#headers.set(header.id, start);
       this.#removed.delete(header.id);
     }
     for (const id of removedTurnIds) {
@@ -251,8 +251,8 @@ class TurnChanges {
 }
 
 /**
- * Folds the deltas of what ends in this batch. If all of them are in the batch, they fold before anything is written;
- * otherwise the event log folds the stored ones.
+ * Folds the deltas of entities that end in this batch: before writing if all deltas are in the batch, otherwise together
+ * with the stored ones, in the event log.
  */
 class RowFolder {
   readonly #rows: Pick<SessionRows, 'folds' | 'foldedAway'>;
@@ -291,3 +291,15 @@ class RowFolder {
     this.#rows.folds.push({ ...fold, into: last, deltaCount: deltas.length });
   }
 }
+
+/** The session with its current state, which time may have changed since its row was written. */
+export function sessionNow(session: SessionSummary, now: number): SessionSummary {
+  return stateAt(session, now);
+}
+
+/** Reads the session projection out of a session's `memory`; empty for a new session. */
+export function storedFold(memory: { fold?: unknown } | undefined): Partial<SessionFold> {
+  return (memory?.fold as Partial<SessionFold> | undefined) ?? {};
+}
+
+export type AnswerableRequest = Omit<OpenRequest, 'title'>;

@@ -4,75 +4,69 @@ import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { reachesAgent, type Scope } from '@interlude/protocol/scope';
 import { truncateText } from '@interlude/protocol/text';
 import type { Database } from '@/db/client';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
 import { keyedDigest } from '@/lib/server/access/secret';
 import { aliasKey, type BatchScope } from '@/lib/server/event-log/batch-scope';
 import type { BatchState } from '@/lib/server/event-log/read-batch-state';
-import type { Judgement } from './judge-record';
-import type { JudgedRecord } from './plan-batch';
-import { scopeOf } from './scope-of';
+import { collectScope } from './collect-scope';
+import { namesOf, type ValidatedRecord, type Validation } from './validate-record';
 
 /**
  * A session belongs to the first agent that writes to its id. Refusing a runner whose token does not reach that agent
- * would reveal that the id is in use, and a runner could take an id before its agent does. So the server gives that runner
- * a session of its own, under an id that the server makes. The runner never sees the id: ingest renames what it sends,
- * and everything sent to it names the session by the runner's own id, the alias.
+ * would reveal that the id is in use, and would let a runner claim an id before its agent does. So the server gives that
+ * runner a session of its own under a generated id, which the runner never sees: ingest renames what the runner sends,
+ * and everything sent to the runner names the session by the runner's own id, the alias.
  *
- * Ordering: an alias is stored with the first record of its session, and never changes: neither when the other session is
- * removed nor when the agent's token comes to reach the other agent.
+ * Ordering: an alias is stored with the first record of its session and never changes, even if the other session is
+ * removed or the token gains access to the other agent.
  */
 
-/** Characters added to the alias: `~` and 16 hex digits. */
+/** Characters appended to the alias: `~` and 16 hex digits. */
 const SUFFIX_LENGTH = 17;
-/** Most aliases of a database that a process remembers. */
-const MOST_KNOWN = 10_000;
+const MAX_CACHED_ALIASES = 10_000;
 
 /** The part of a batch that decides its aliases. */
 export interface AliasedBatch {
   source: ProducerRef;
-  records: readonly JudgedRecord[];
+  records: readonly ValidatedRecord[];
   scope: BatchScope;
-  /** The agents that the sender may speak for. */
+  /** Agents that the sender may write for. */
   reach: Scope;
-  /** The server key for new aliases; null for a sender who reaches every agent and needs none. */
+  /** The server key for new aliases; null for a sender that reaches every agent. */
   aliasSecret: Uint8Array | null;
 }
 
-/** Ids of sessions by `aliasKey`. */
+/** Session ids by `aliasKey`. */
 export type AliasedIds = ReadonlyMap<string, string>;
 
-/** Stored aliases that this process has seen, by database: a batch that is renamed in advance is looked up once. */
-const known = new WeakMap<Database['reader'], Map<string, string>>();
+/** Stored aliases by database, so that most batches are renamed before they read anything. */
+const cachedAliases = new WeakMap<Database['reader'], Map<string, string>>();
 
-/** Returns the ids of the sessions that a batch names by an alias, as far as this process knows them. */
 export function knownAliases({ reader }: Pick<Database, 'reader'>, scope: BatchScope): AliasedIds {
-  return idsOf(scope, (key) => known.get(reader)?.get(key) ?? null);
+  return idsOf(scope, (key) => cachedAliases.get(reader)?.get(key) ?? null);
 }
 
 export function rememberAliases({ reader }: Pick<Database, 'reader'>, ids: AliasedIds): void {
   if (ids.size === 0) return;
-  const all = known.get(reader) ?? new Map<string, string>();
-  known.set(reader, all);
+  const all = cachedAliases.get(reader) ?? new Map<string, string>();
+  cachedAliases.set(reader, all);
   for (const [key, id] of ids) all.set(key, id);
   for (const oldest of all.keys()) {
-    if (all.size <= MOST_KNOWN) break;
+    if (all.size <= MAX_CACHED_ALIASES) break;
     all.delete(oldest);
   }
 }
 
-/**
- * Returns the ids of the sessions that a batch names by an alias: those that are stored, and new ones for sessions that
- * belong to agents out of the sender's reach.
- */
-export function aliasedIn(
+/** Session ids for the aliases in a batch: stored ones, and new ones for sessions of agents out of the sender's reach. */
+export function resolveAliases(
   { scope, reach, aliasSecret }: Pick<AliasedBatch, 'scope' | 'reach' | 'aliasSecret'>,
   { sessionByAlias, sessions }: Pick<BatchState, 'sessionByAlias' | 'sessions'>,
 ): AliasedIds {
   return idsOf(scope, (key, alias) => {
     const owner = sessions.get(alias)?.summary.agentId;
     const isForeign = owner !== undefined && !reachesAgent(reach, owner);
-    return sessionByAlias.get(key) ?? (aliasSecret !== null && isForeign ? idFor(aliasSecret, key, alias) : null);
+    return sessionByAlias.get(key) ?? (aliasSecret !== null && isForeign ? newId(aliasSecret, key, alias) : null);
   });
 }
 
@@ -86,12 +80,11 @@ function idsOf(scope: BatchScope, find: (key: string, alias: string) => string |
   return ids;
 }
 
-function idFor(secret: Uint8Array, key: string, alias: string): string {
+function newId(secret: Uint8Array, key: string, alias: string): string {
   const suffix = keyedDigest(secret, key).slice(0, SUFFIX_LENGTH - 1);
   return `${truncateText(columnText(alias), MAX_ID_LENGTH - SUFFIX_LENGTH)}~${suffix}`;
 }
 
-/** Writes the aliases that are new. */
 export async function storeAliases(
   transaction: WriteTransaction,
   ids: AliasedIds,
@@ -106,40 +99,34 @@ export async function storeAliases(
   });
 }
 
-/** Returns the batch with its sessions renamed; without any, the same. */
-export async function renamed<B extends Pick<AliasedBatch, 'source' | 'records' | 'scope'>>(
+/** @returns the same batch if there is nothing to rename */
+export async function renameSessions<B extends Pick<AliasedBatch, 'source' | 'records' | 'scope'>>(
   batch: B,
   ids: AliasedIds,
 ): Promise<B> {
   if (ids.size === 0) return batch;
   const idOf = (agentId: string, alias: string) => ids.get(aliasKey(agentId, alias)) ?? alias;
-  const records = batch.records.map(({ raw, judgement }) => ({ raw, judgement: renameIn(judgement, idOf) }));
-  return { ...batch, records, scope: await scopeOf(batch.source, records) };
+  const records = batch.records.map(({ raw, validation }) => ({ raw, validation: renameRecord(validation, idOf) }));
+  return { ...batch, records, scope: await collectScope(batch.source, records) };
 }
 
-/** The agent of a record and the sessions that it names. */
-function namedIn(judgement: Judgement): { agentId: string | null; sessionIds: string[] } {
-  const about: { agentId: string | null; sessionId?: unknown } = judgement.taken ? judgement.record : judgement;
-  const inLog = insightOf(judgement)?.session?.id;
-  const sessionIds = [about.sessionId, inLog].filter((id): id is string => typeof id === 'string');
-  return { agentId: about.agentId, sessionIds };
+function insightOf(validation: Validation) {
+  return validation.isValid && validation.record.kind === 'log' ? readInsight(validation.record.log.insight) : null;
 }
 
-function insightOf(judgement: Judgement) {
-  return judgement.taken && judgement.record.kind === 'log' ? readInsight(judgement.record.log.insight) : null;
-}
-
-function renameIn(judgement: Judgement, sessionOf: (agentId: string, alias: string) => string): Judgement {
-  const { agentId, sessionIds } = namedIn(judgement);
+function renameRecord(validation: Validation, sessionOf: (agentId: string, alias: string) => string): Validation {
+  const { agentId, sessionId } = namesOf(validation);
+  const insightSessionId = insightOf(validation)?.session?.id;
   const idOf = (alias: string) => (agentId === null ? alias : sessionOf(agentId, alias));
-  if (sessionIds.every((id) => idOf(id) === id)) return judgement;
-  if (!judgement.taken) return { ...judgement, sessionId: judgement.sessionId && idOf(judgement.sessionId) };
-  const { record } = judgement;
+  const names = [sessionId, insightSessionId].filter((id): id is string => typeof id === 'string');
+  if (names.every((id) => idOf(id) === id)) return validation;
+  if (!validation.isValid) return { ...validation, sessionId: validation.sessionId && idOf(validation.sessionId) };
+  const { record } = validation;
   const next = { ...record };
   if ('sessionId' in next && typeof next.sessionId === 'string') next.sessionId = idOf(next.sessionId);
-  if (next.kind === 'log' && insightOf(judgement)?.session?.id) {
+  if (next.kind === 'log' && insightSessionId) {
     const insight = next.log.insight as SentInsight;
     next.log = { ...next.log, insight: { ...insight, sessionId: idOf(insight.sessionId ?? '') } };
   }
-  return { taken: true, record: next };
+  return { isValid: true, record: next };
 }

@@ -12,9 +12,10 @@ import type { Position } from '@interlude/protocol/position';
 import { type OpenRequest, OpenRequests, requestTitle } from '@interlude/protocol/projections/open-requests';
 import type { Placement } from '@interlude/protocol/projections/placement';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import type { Pace } from '@/db/next-turn';
+import { requestOptions } from '@interlude/protocol/request-options';
+import type { Yielder } from '@/db/yield-to-loop';
 
-/** A request that asks something new: no earlier answer is meant for it. */
+/** A newly opened request. No earlier answer applies to it. */
 export interface Opening {
   agentId: string;
   sessionId: string;
@@ -23,16 +24,16 @@ export interface Opening {
 }
 
 /**
- * Writes its digest and the position of its opening into every `request:opened`, overwriting anything its producer put
- * there. A request that is told again unchanged while it is open keeps its first ones: people who read it may answer.
+ * Writes the digest and the opening position into each `request:opened`, overwriting any the producer sent. A request
+ * repeated unchanged while it is open keeps its first stamp, so that answers to it stay valid.
  *
- * @param before the open requests before these events
+ * @param before the requests that were open before these events
  */
 export async function stampRequests(
   { sessionId, agentId, alias }: { sessionId: string; agentId: string; alias: string | null },
   before: readonly OpenRequest[],
   placements: readonly Placement[],
-  pace: Pace,
+  yielder: Yielder,
 ): Promise<Opening[]> {
   if (!placements.some(({ entry }) => customName(entry.event) === CUSTOM.requestOpened)) return [];
   const open = new OpenRequests(before);
@@ -42,33 +43,36 @@ export async function stampRequests(
     const value = customValue(entry.event);
     const requestId = pickId(value, 'request_id', 'requestId');
     if (customName(entry.event) === CUSTOM.requestOpened && requestId !== null) {
-      const asked = {
-        // its runner computes the digest from the id that it knows
+      const request = {
+        // The runner computes the digest from the id it knows.
         sessionId: alias ?? sessionId,
         requestId,
         tool: pickText(value, 'tool_name', 'toolName'),
         input: pick(value, 'input'),
         options: value.kind === 'question' ? [] : readRequestOptions(value.options),
       };
-      const at = (position: Position) => ({ digest: requestDigest({ ...asked, position }), opened_position: position });
+      const at = (position: Position) => ({
+        digest: requestDigest({ ...request, position }),
+        opened_position: position,
+      });
       const known = open.get(requestId);
-      const again = isAskedAlike(known, value) ? at(known.openedPosition) : null;
-      const isToldAgain = again !== null && again.digest === known?.digest;
-      const stamp = isToldAgain ? again : at(entry.position);
-      if (!isToldAgain) openings.push({ agentId, sessionId, requestId, digest: stamp.digest });
+      const again = asksTheSame(known, value) ? at(known.openedPosition) : null;
+      const isRepeated = again !== null && again.digest === known?.digest;
+      const stamp = isRepeated ? again : at(entry.position);
+      if (!isRepeated) openings.push({ agentId, sessionId, requestId, digest: stamp.digest });
       entry.event.value = { ...value, ...stamp };
     }
     open.apply(placement);
-    if (pace.isDue) await pace.rest();
+    if (yielder.isDue) await yielder.rest();
   }
   return openings;
 }
 
 /**
- * Whether a request asks the same as the open one, apart from its input. If it is a question or has no input, people
- * answer its title, so another title is another request. A title too long to be kept whole counts as different.
+ * Compares a request with the open one, apart from its input. Of a question, or a request without input, people answer
+ * the title, so another title makes another request. A title too long to be stored whole counts as different.
  */
-function isAskedAlike(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
+function asksTheSame(known: OpenRequest | undefined, value: Record<string, unknown>): known is OpenRequest {
   if (known === undefined) return false;
   const isQuestion = value.kind === 'question';
   if (isQuestion !== (known.kind === 'question')) return false;

@@ -1,40 +1,54 @@
 import type { AgUiEvent, TaskElsewhereValue, TaskToldValue } from '@interlude/protocol/ag-ui';
 import type { EventRecord } from '@interlude/protocol/envelope';
-import { CUSTOM, customValue, idField, pickText, taskEndOf } from '@interlude/protocol/event-fields';
-import { readInterlude, withInterlude } from '@interlude/protocol/interlude-metadata';
+import {
+  customName,
+  customValue,
+  idField,
+  pickId,
+  pickText,
+  subagentTaskId,
+  taskEventId,
+} from '@interlude/protocol/event-fields';
+import { interludeOf } from '@interlude/protocol/interlude-metadata';
 import { positionFromNumber } from '@interlude/protocol/position';
 import { hasEnded } from '@interlude/protocol/projections/task-status';
-import { TaskLedger, type TaskRef, tasksTold, touchesEveryTask } from '@interlude/protocol/projections/tasks';
+import {
+  TaskLedger,
+  type TaskRef,
+  tasksCarried,
+  tasksTold,
+  touchesEveryTask,
+} from '@interlude/protocol/projections/tasks';
 import type { Task } from '@interlude/protocol/read-models';
-import type { SpokenTask } from '@/lib/server/event-log/batch-scope';
-import type { BatchSessions } from './batch-sessions';
-import { type Judgement, rejection } from './judge-record';
+import { taskEndTold } from '@interlude/protocol/task-end';
+import { withInterlude } from '@interlude/protocol/with-interlude';
+import { columnText } from '@/db/table-rows';
+import type { MentionedTask } from '@/lib/server/event-log/batch-scope';
+import type { BatchSessions, SessionBatch } from './batch-sessions';
 import type { RawRecord } from './parse-request';
-import type { SessionBatch } from './session-batch';
-import { OWN, type TaskMention, type TaskOwner, TaskOwners, taskMention, withOwners } from './task-owners';
+import { rejection, type Validation } from './validate-record';
 
 const RUN_TYPES: ReadonlySet<string> = new Set(['RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR']);
 
-/** An event and the session it is written to. */
 export interface Routed {
   to: SessionBatch;
   event: AgUiEvent;
 }
 
 /**
- * Where a batch's events go: an event about a task goes to the session that started the task, whichever session reports
- * it, and the reporting session gets a line about that.
+ * Routes a batch's events: an event about a task goes to the session that started the task, whichever session reports it,
+ * and the reporting session gets a line about that. Nothing is guessed: an event whose owner is unproven is parked.
  */
 export class TaskRouter {
   readonly #sessions: BatchSessions;
   readonly #isServer: boolean;
   readonly #owners = new TaskOwners();
-  /** By session: its tasks as the projection will find them when this batch's events are folded. */
+  /** By session: its tasks as the projection will find them after this batch. */
   readonly #tasks = new Map<string, TaskLedger>();
-  /** Tells apart the runs of a task that begin with this batch: each has a position after everything stored. */
+  /** Provisional positions that distinguish runs started in this batch, after everything stored. */
   #position: number;
-  /** Which sessions were told which turn of another session has heard of their tasks. */
-  readonly #told = new Set<string>();
+  /** Turns that other sessions were already informed of, by session, turn and task. */
+  readonly #informed = new Set<string>();
 
   constructor(sessions: BatchSessions, position: number, isServer: boolean) {
     this.#sessions = sessions;
@@ -42,28 +56,28 @@ export class TaskRouter {
     this.#isServer = isServer;
   }
 
-  /** A session that is known to have started a task before this batch. */
-  knowHome(home: SpokenTask): void {
+  /** Adds a session that started a task before this batch. */
+  addHome(home: MentionedTask): void {
     this.#owners.started(home);
   }
 
-  /** A task that was stored before this batch. Those of a session come in the order in which they began. */
-  knowTask(task: Task): void {
+  /** Adds a task stored before this batch. A session's tasks come in the order they started. */
+  addTask(task: Task): void {
     this.#owners.started({ ...task, taskId: task.id });
     this.#ledgerOf(task).know(task);
   }
 
   /**
-   * Who owns what an event says about a task. What the server itself writes is in the right place: a person decided so. A
-   * task that no session is known to have started belongs to the reporting session if the agent has no other. A subagent
-   * may speak without its task ever having been told of.
+   * Decides which session owns what an event reports about a task. The server's own events are in the right place, since a
+   * person decided so. A task that no session started belongs to the reporting session if the agent has no other. A
+   * subagent may speak before its task was reported.
    */
   ownerOf({ agentId, sessionId }: EventRecord, mention: TaskMention): TaskOwner {
     const { id: taskId, runId, how } = mention;
     const owner = this.#isServer || how === 'starts' ? OWN : this.#provenOwner(agentId, sessionId, mention);
-    const isLeft = owner.kind === 'nobody' && (how === 'speaks' || !this.#sessions.hasOthers(agentId, sessionId));
+    const isLeft = owner.kind === 'unknown' && (how === 'speaks' || !this.#sessions.hasOthers(agentId, sessionId));
     if (owner.kind === 'other' && this.#sessions.find(owner.sessionId) === null)
-      return { kind: 'several', sessionIds: [owner.sessionId] };
+      return { kind: 'ambiguous', sessionIds: [owner.sessionId] };
     if (owner.kind === 'other' && how !== 'speaks')
       this.#owners.started({ agentId, taskId, runId, sessionId: owner.sessionId });
     if (owner.kind !== 'own' && !isLeft) return owner;
@@ -72,47 +86,47 @@ export class TaskRouter {
   }
 
   /**
-   * Of a session's tasks the oldest may have been removed. It may mean one of those by an id that another session knows,
-   * too: then nothing but a run says which.
+   * A session whose oldest tasks were removed may mean one of those by an id that another session knows, too. Then only a
+   * run id proves the owner.
    */
   #provenOwner(agentId: string, sessionId: string, task: TaskRef): TaskOwner {
     const owner = this.#owners.of(agentId, sessionId, task);
     if (owner.kind !== 'other' || owner.byRun) return owner;
-    const hasForgotten = this.#sessions.find(sessionId)?.before?.summary.removed !== undefined;
-    return hasForgotten ? { kind: 'several', sessionIds: [owner.sessionId, sessionId] } : owner;
+    const hasRemovedTasks = this.#sessions.find(sessionId)?.before?.summary.removed !== undefined;
+    return hasRemovedTasks ? { kind: 'ambiguous', sessionIds: [owner.sessionId, sessionId] } : owner;
   }
 
-  /** What the event becomes, in the order in which it is written. Nothing if the owner is not known. */
+  /** Returns the events to write, in order. Empty if the owner is unproven. */
   route(record: EventRecord, session: SessionBatch, mention: TaskMention | null, owner: TaskOwner): Routed[] {
     if (mention !== null && owner.kind === 'other') return this.#elsewhere(record, mention, session, owner.sessionId);
     return owner.kind === 'own' ? this.#here(record, session) : [];
   }
 
-  /** An event of the session itself. If its run was told of another session's task, that session is told so. */
+  /** An event of the session itself. A run that reports another session's task informs that session. */
   #here(record: EventRecord, session: SessionBatch): Routed[] {
-    const { agentId, sessionId, event: said } = record;
-    const event = this.#isServer ? said : withoutReporters(said);
+    const { agentId, sessionId } = record;
+    const event = this.#isServer ? record.event : withoutReporters(record.event);
     const mention = taskMention(event);
-    if (mention !== null && mention.how !== 'speaks') this.#tell({ ...record, event });
+    if (mention !== null && mention.how !== 'speaks') this.#fold({ ...record, event });
     const turnId = RUN_TYPES.has(event.type) && !this.#isServer ? idField(event, 'runId') : null;
     if (turnId === null) return [{ to: session, event }];
     const ownerOf = (task: TaskRef) => this.#provenOwner(agentId, sessionId, task);
-    const routed: Routed[] = [{ to: session, event: withOwners(event, ownerOf) }];
+    const routed: Routed[] = [{ to: session, event: withTaskOwners(event, ownerOf) }];
     for (const task of tasksTold(event)) {
       const owner = ownerOf(task);
       const home = owner.kind === 'other' ? this.#sessions.find(owner.sessionId) : null;
       const key = JSON.stringify([sessionId, turnId, task.id, task.runId]);
-      if (home === null || this.#told.has(key) || saidWhenItOpened(session, turnId, task)) continue;
-      this.#told.add(key);
-      const value = { ...aboutTask(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
+      if (home === null || this.#informed.has(key) || isInOpenTrigger(session, turnId, task)) continue;
+      this.#informed.add(key);
+      const value = { ...taskFields(task), session_id: sessionId, turn_id: turnId } satisfies TaskToldValue;
       routed.push({ to: home, event: { type: 'CUSTOM', name: CUSTOM.taskTold, value } });
     }
     return routed;
   }
 
   /**
-   * What a session tells about another session's task goes to that session. If it is an end, the reporting session gets a
-   * line; if the end is already known, that line is all.
+   * Routes an event about another session's task to that session. If it reports an end, the reporting session gets a line;
+   * if that end is already known, the line is all.
    */
   #elsewhere(record: EventRecord, mention: TaskMention, session: SessionBatch, homeId: string): Routed[] {
     const { agentId, event } = record;
@@ -124,49 +138,48 @@ export class TaskRouter {
     const tasks = this.#ledgerOf({ agentId, sessionId: homeId });
     const run = isEnd ? tasks.find(mention.id, mention.runId) : undefined;
     const isMeant = mention.runId === null || run?.runId === mention.runId;
-    // `lost` is only a guess, which gives way to any report
+    // `lost` is only presumed: any report overrides it.
     const isKnown = run !== undefined && isMeant && hasEnded(run.status);
-    // The session that told it first already has its line: agents tell an end by two events, and again when they resume.
+    // The first reporter already has its line: agents report an end in two events, and again when they resume.
     const again = isKnown && run.reportedBy === session.id ? ({ again: true } as const) : {};
     if (!isKnown) {
       const reported = withInterlude(withoutReporters(event), { reportedBy: session.id });
       routed.push({ to: home, event: reported });
-      if (mention.how !== 'speaks') this.#tell({ ...record, sessionId: homeId, event: reported });
+      if (mention.how !== 'speaks') this.#fold({ ...record, sessionId: homeId, event: reported });
     }
     if (!isEnd) return routed;
     const description = tasks.find(mention.id, null)?.description ?? pickText(value, 'description');
     const status = pickText(value, 'status');
-    const told = {
+    const line = {
       ...(isKnown ? value : {}),
-      ...aboutTask(mention),
+      ...taskFields(mention),
       session_id: homeId,
       ...(description === null ? {} : { description }),
       ...(status === null ? {} : { status }),
       ...again,
     } satisfies TaskElsewhereValue;
-    routed.push({ to: session, event: { type: 'CUSTOM', name: CUSTOM.taskElsewhere, value: told } });
+    routed.push({ to: session, event: { type: 'CUSTOM', name: CUSTOM.taskElsewhere, value: line } });
     return routed;
   }
 
-  /** The tasks of a session that run, or may, at this point of the batch. */
+  /** The session's tasks that run, or may run, at this point of the batch. */
   openOf(session: SessionBatch): Iterable<Task> {
     return this.#ledgerOf({ agentId: session.agentId, sessionId: session.id }).open();
   }
 
-  /** A session of which nothing was heard speaks again. */
+  /** A silent session sends records again. */
   hearAgain({ id: sessionId, agentId }: SessionBatch): void {
     for (const _ of this.#ledgerOf({ agentId, sessionId }).hearAgain());
   }
 
-  /** Takes note of what is written to a session without a record that says so, or without naming its tasks. */
+  /** Folds events that the server derived, and events about all of a session's tasks. */
   follow({ id: sessionId, agentId }: SessionBatch, occurredAt: number, event: AgUiEvent): void {
-    if (readInterlude(event).presumed === true || touchesEveryTask(event)) {
-      this.#tell({ agentId, sessionId, occurredAt, event });
+    if (interludeOf(event).presumed === true || touchesEveryTask(event)) {
+      this.#fold({ agentId, sessionId, occurredAt, event });
     }
   }
 
-  /** Folds an event about a session's own task into its ledger. */
-  #tell({ event, occurredAt, ...owner }: Pick<EventRecord, 'agentId' | 'sessionId' | 'occurredAt' | 'event'>): void {
+  #fold({ event, occurredAt, ...owner }: Pick<EventRecord, 'agentId' | 'sessionId' | 'occurredAt' | 'event'>): void {
     this.#position += 1;
     const entry = { position: positionFromNumber(this.#position), occurredAt, receivedAt: occurredAt, event };
     for (const _ of this.#ledgerOf(owner).apply({ entry, turnId: null, turns: [] }));
@@ -179,10 +192,14 @@ export class TaskRouter {
   }
 }
 
-/** The reason for parking a record about a task whose owner nothing proves. */
-export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: TaskOwner): Judgement & { taken: false } {
+/** Rejects a record about a task whose owner is unproven. */
+export function parkedRejection(
+  raw: RawRecord,
+  { id, runId }: TaskMention,
+  owner: TaskOwner,
+): Validation & { isValid: false } {
   const task = runId === null ? `task ${id}` : `run ${runId} of the task ${id}`;
-  if (owner.kind === 'several') {
+  if (owner.kind === 'ambiguous') {
     const sessions = owner.sessionIds.slice(0, 5).join(', ');
     const message = `The ${task} may belong to several sessions of the agent (${sessions}). Assign it to one, or discard it.`;
     return rejection(raw, 'task_of_several_sessions', message);
@@ -191,8 +208,8 @@ export function whyParked(raw: RawRecord, { id, runId }: TaskMention, owner: Tas
   return rejection(raw, 'task_of_no_session', message);
 }
 
-/** Whether the owner of the task was already told, when the turn opened, that this turn is told of it. */
-function saidWhenItOpened({ before }: SessionBatch, turnId: string, task: TaskRef): boolean {
+/** The open turn's trigger already names the task's owner, which was informed when the turn opened. */
+function isInOpenTrigger({ before }: SessionBatch, turnId: string, task: TaskRef): boolean {
   const open = before?.places.openTurn;
   if (open?.id !== turnId) return false;
   const { taskIds = [], taskRunIds, ofSessionIds } = open.trigger ?? {};
@@ -202,14 +219,100 @@ function saidWhenItOpened({ before }: SessionBatch, turnId: string, task: TaskRe
   );
 }
 
-/** How an event names a run of a task. */
-export function aboutTask({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
+export function taskFields({ id, runId }: TaskRef): { task_id: string; run_id?: string } {
   return { task_id: id, ...(runId === null ? {} : { run_id: runId }) };
 }
 
-/** Only the server says who reported it and who assigned it. */
+/** Only the server sets these fields. */
 function withoutReporters(event: AgUiEvent): AgUiEvent {
   const { reportedBy, assignedBy } = readInterlude(event);
   if (reportedBy === undefined && assignedBy === undefined) return event;
   return withInterlude(event, { reportedBy: undefined, assignedBy: undefined });
+}
+
+/** How an event refers to a task. */
+export interface TaskMention extends TaskRef {
+  /** `speaks`: a subagent's own event, whose task may never have been reported. */
+  how: 'starts' | 'reports' | 'speaks';
+}
+
+/** `own`: the reporting session. `unknown`, `ambiguous`: the owner is unproven. */
+type TaskOwner =
+  | { kind: 'own' }
+  /** `byRun`: proven by the run id. */
+  | { kind: 'other'; sessionId: string; byRun: boolean }
+  | { kind: 'unknown' }
+  | { kind: 'ambiguous'; sessionIds: string[] };
+
+export const OWN: TaskOwner = { kind: 'own' };
+
+export function taskMention(event: AgUiEvent): TaskMention | null {
+  const id = taskEventId(event);
+  if (id !== null) {
+    const runId = pickId(customValue(event), 'run_id', 'runId');
+    return { id, runId, how: customName(event) === CUSTOM.taskStarted ? 'starts' : 'reports' };
+  }
+  const speaker = subagentTaskId(event);
+  // A subagent's request stays in the session that sent it: only there a runner waits for the answer.
+  if (speaker === null || event.type === 'CUSTOM') return null;
+  return { id: speaker, runId: interludeOf(event).taskRunId ?? null, how: 'speaks' };
+}
+
+/**
+ * Finds the session that started a task. A session that has started the task itself means its own; else a named run
+ * decides; else the only session that knows the task by its id.
+ */
+export class TaskOwners {
+  /** By agent and task: the sessions that started it, each with its run ids. */
+  readonly #homes = new Map<string, Map<string, Set<string | null>>>();
+
+  started({ agentId, taskId, runId, sessionId }: MentionedTask): void {
+    const sessions = this.#sessions(agentId, taskId) ?? new Map<string, Set<string | null>>();
+    this.#homes.set(taskKey(agentId, taskId), sessions);
+    const runs = sessions.get(sessionId);
+    const run = runId === null ? null : columnText(runId);
+    if (runs === undefined) sessions.set(sessionId, new Set([run]));
+    else runs.add(run);
+  }
+
+  of(agentId: string, sessionId: string, { id, runId }: TaskRef): TaskOwner {
+    const sessions = this.#sessions(agentId, id);
+    if (sessions === undefined) return { kind: 'unknown' };
+    const run = runId === null ? null : columnText(runId);
+    const exact = run === null ? [] : [...sessions].flatMap(([session, runs]) => (runs.has(run) ? [session] : []));
+    // The run only distinguishes sessions that know the task by its id.
+    const may = exact.length > 0 ? exact : [...sessions.keys()];
+    if (may.includes(sessionId)) return { kind: 'own' };
+    if (may.length > 1) return { kind: 'ambiguous', sessionIds: may };
+    return { kind: 'other', sessionId: may[0] as string, byRun: exact.length > 0 };
+  }
+
+  #sessions(agentId: string, taskId: string): Map<string, Set<string | null>> | undefined {
+    return this.#homes.get(taskKey(agentId, taskId));
+  }
+}
+
+/** Equal for ids as sent and as the database stores them. */
+function taskKey(agentId: string, taskId: string): string {
+  return JSON.stringify([columnText(agentId), columnText(taskId)]);
+}
+
+/** All tasks that an event mentions. The sessions that know them are read before the event is routed. */
+export function mentionedTasks(event: AgUiEvent): TaskRef[] {
+  const mention = taskMention(event);
+  return [...(mention === null ? [] : [mention]), ...tasksTold(event), ...tasksCarried(event)];
+}
+
+/** Replaces `trigger.ofSessionIds` by the owners that the server knows. */
+function withTaskOwners(event: AgUiEvent, ownerOf: (task: TaskRef) => TaskOwner) {
+  const { trigger } = interludeOf(event);
+  if (trigger === undefined) return event;
+  const { ofSessionIds: sent, ...known } = trigger;
+  const ofSessionIds = known.taskIds.map((id, at) => {
+    const owner = ownerOf({ id, runId: known.taskRunIds?.[at] ?? null });
+    return owner.kind === 'other' ? owner.sessionId : null;
+  });
+  const isForeign = ofSessionIds.some((id) => id !== null);
+  if (!isForeign && sent === undefined) return event;
+  return withInterlude(event, { trigger: { ...known, ...(isForeign ? { ofSessionIds } : {}) } });
 }

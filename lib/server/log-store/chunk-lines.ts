@@ -2,28 +2,26 @@ import { positionToNumber } from '@interlude/protocol/position';
 import { foldText } from '@interlude/protocol/projections/fold-text';
 import type { LogLine } from '@interlude/protocol/read-models';
 import type { Database } from '@/db/client';
-import { chunkId, levelBits } from '@/db/log-chunks';
-import { LOG_COLUMNS, logLineFromRow } from '@/db/log-rows';
+import { chunkId, LOG_COLUMNS, levelBits, logLineFromRow } from '@/db/log-rows';
 import { ALL_DUE, type DueRows, EVERY_ROW, type RowChoice, selectDue } from '@/db/row-sweep';
 import { agentLogs, logChunks } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { agentNumberOf } from './agent-number';
 
-/** A chunk ends with whichever it reaches first, so that no row of the full-text table takes long to write. */
+/** A chunk ends at either limit, so that no row of the full-text table takes long to write. */
 const LINES_OF_A_CHUNK = 64;
 const LENGTH_OF_A_CHUNK = 32 * 1024;
-/** Limit of one transaction, for which ingest may have to wait. */
+/** Limits of one transaction, for which ingest may have to wait. */
 const CHUNKS_OF_A_SLICE = 4;
 const BYTES_OF_A_SLICE = 64 * 1024;
-/** How many pages of the full-text table are merged along with a slice: more than it writes, and never many at once. */
+/** Pages of the full-text table to merge per slice: more than a slice writes, and few at once. */
 const MERGED_PAGES = 16;
 
 const CHUNK_BACKLOG = shapeOf(agentLogs, 'agentId', 'indexedLine', 'indexedPosition');
-/** The last indexed line of a log, and its position. */
+/** How far a log is indexed. */
 export type ChunkBacklog = ReturnType<typeof CHUNK_BACKLOG.read>;
 
-/** The logs with enough lines for another chunk. */
+/** Logs with enough lines for another chunk. */
 export const UNINDEXED_LOGS: DueRows = {
   table: 'agent_logs',
   key: 'agent_id',
@@ -39,13 +37,13 @@ export async function chunkBacklogs(
 }
 
 /**
- * Indexes the next slice of a log's lines, apart from ingest.
+ * Indexes the next slice of a log's lines, separately from ingest.
  *
- * Ordering: chunks are made in the order of lines; `indexed_line` moves in the transaction that writes them.
- * Failure: lines never change once written, so they are read and folded before the transaction. When another process
- * or retention has moved `indexed_line` meanwhile, nothing is written, and the next run begins there.
+ * Ordering: chunks follow the order of lines. `indexed_line` moves in the transaction that writes the chunks.
+ * Failure: lines never change, so they are read before the transaction. If another process or retention has moved
+ * `indexed_line` meanwhile, nothing is written, and the next run starts there.
  *
- * @returns whether more of the log is indexed than before
+ * @returns whether the index has grown
  */
 export async function chunkNextLines(database: Database, backlog: ChunkBacklog): Promise<boolean> {
   const { agentId, indexedPosition } = backlog;
@@ -57,7 +55,7 @@ export async function chunkNextLines(database: Database, backlog: ChunkBacklog):
       ) WHERE size_so_far - size < ${BYTES_OF_A_SLICE}`,
     args: [agentId, indexedPosition],
   });
-  const chunks = wholeChunks(rows.map(logLineFromRow));
+  const chunks = completeChunks(rows.map(logLineFromRow));
   if (chunks.length === 0) return false;
   return database.writes.run(async (transaction) => {
     transaction.touch(`agent:${agentId}`);
@@ -71,7 +69,7 @@ export async function chunkNextLines(database: Database, backlog: ChunkBacklog):
   });
 }
 
-function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
+function completeChunks(lines: readonly LogLine[]): LogLine[][] {
   const chunks: LogLine[][] = [];
   let chunk: LogLine[] = [];
   let length = 0;
@@ -88,7 +86,7 @@ function wholeChunks(lines: readonly LogLine[]): LogLine[][] {
 
 const CHUNKS = new RowWriter(logChunks);
 
-/** Chunks that continue the index, without a hole. */
+/** Writes chunks that continue the index without a hole. */
 async function writeChunks(
   transaction: WriteTransaction,
   agentId: string,
@@ -110,10 +108,7 @@ async function writeChunks(
   ]);
 }
 
-/**
- * Levels are noted per component, so that an error of one component and a hook's info line do not look like a hook's
- * error.
- */
+/** Stores levels per component, so that a search for a hook's errors skips a chunk with another component's error. */
 function chunkRow(number: number, lines: readonly LogLine[]) {
   const levels = new Map<string, number>();
   for (const { component, level } of lines) {
@@ -135,4 +130,18 @@ function chunkRow(number: number, lines: readonly LogLine[]) {
 
 function textOf(lines: readonly LogLine[]): string {
   return [...new Set(lines.map(({ message }) => message))].map(foldText).join('\n');
+}
+
+/** The agent's number in the ids of its chunks, assigned with the first chunk. */
+export async function agentNumberOf(transaction: WriteTransaction, agentId: string): Promise<number> {
+  await transaction.execute({
+    sql: `UPDATE agent_logs SET number = (SELECT ifnull(max(number), 0) + 1 FROM agent_logs)
+      WHERE agent_id = ? AND number IS NULL`,
+    args: [agentId],
+  });
+  const { rows } = await transaction.execute({
+    sql: 'SELECT number FROM agent_logs WHERE agent_id = ?',
+    args: [agentId],
+  });
+  return Number(rows[0]?.number);
 }

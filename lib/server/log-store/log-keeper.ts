@@ -1,24 +1,23 @@
 import type { Database } from '@/db/client';
-import { LeasedWork } from '@/db/leased-work';
-import { paced } from '@/db/paced';
+import { LeasedWork } from '@/db/lease';
 import { ALL_DUE, hasDue, RowSweep, selectDue } from '@/db/row-sweep';
-import { ClockTrust, newestReceivedAt } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/request-context';
+import { paced, unref } from '@/db/yield-to-loop';
+import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/server-context';
 import { chunkBacklogs, chunkNextLines, UNINDEXED_LOGS } from './chunk-lines';
 import { overdueLogs, type Retention, removeOldLines } from './remove-old-lines';
 
-/** How long after a commit to look for lines to index, and how often for those another process wrote. */
+/** Delay after a commit before indexing, and the interval for lines of other processes. */
 const INDEX_AFTER_MS = 200;
 const POLL_MS = 5000;
-/** How often to look for lines to remove. */
 const RETENTION_EVERY_MS = 60_000;
 
 /**
- * Maintains the logs of a process: indexes what ingest has written, and removes what is too old or too much. Both in
- * slices with pauses in between, so that records and readers go first.
+ * Maintains the logs: indexes new lines, and removes those that are too old or too many. Works in slices with pauses in
+ * between, so that ingest and readers go first.
  *
- * Ordering: none between agents; within one, see chunkNextLines and removeOldLines.
- * Failure: everything it knows is in the database; what was not done is found at the next look.
+ * Ordering: none between agents; within an agent, see chunkNextLines and removeOldLines.
+ * Failure: all state is in the database. The next run finds what is left to do.
  */
 export class LogKeeper {
   readonly #database: Database;
@@ -37,7 +36,7 @@ export class LogKeeper {
     this.#database = server.database;
     this.#work = new LeasedWork({
       lease: server.database.lease('logs'),
-      failure: 'logs are neither indexed nor cut: ',
+      failure: 'log indexing or retention failed:',
       onClosed: () => this.close(),
     });
     this.#rows = new RowSweep(server.database.reader);
@@ -46,7 +45,7 @@ export class LogKeeper {
     this.#trust = new ClockTrust(server.now, server.steady);
   }
 
-  /** Begins, unless it has begun. */
+  /** Starts, unless it has started. */
   keep(): void {
     if (this.#unlisten !== null || this.#work.isClosed) return;
     this.#unlisten = this.#database.onCommit(() => this.#lookSoon());
@@ -57,7 +56,7 @@ export class LogKeeper {
     retain();
   }
 
-  /** Stops. A running slice is finished. */
+  /** Stops after the running slice. */
   close(): void {
     this.#work.close();
     this.#unlisten?.();
@@ -65,11 +64,11 @@ export class LogKeeper {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Indexes all lines that make whole chunks, now. */
+  /** Indexes all lines that fill whole chunks. */
   async indexAll(): Promise<void> {
     const { reader } = this.#database;
     await this.#rows.run({
-      kind: 'the index of the log of',
+      kind: 'index of log',
       due: UNINDEXED_LOGS,
       work: async (choice) => {
         if (this.#work.isClosed) return 0;
@@ -84,21 +83,21 @@ export class LogKeeper {
     });
   }
 
-  /** Removes what is too much and, by a clock that can be trusted, what is too old. */
+  /** Removes lines over the size limit and, if the clock can be trusted, over the age limit. */
   async retain(): Promise<void> {
-    // where no process lasts, the host keeps the clock
+    // On a per-request host, the platform keeps the clock.
     await this.#database.tidy();
     await this.removeOld(!this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader)));
   }
 
-  /** Removes all lines that are too many, now, and those that are too old unless `byAge` is false. */
+  /** @param byAge also removes lines over the age limit */
   async removeOld(byAge = true): Promise<void> {
     const { reader, writes } = this.#database;
-    // the same time for all slices, even if the clock is moved meanwhile
+    // One time for all slices, even if the clock changes meanwhile.
     const now = byAge ? this.#now() : 0;
     const overdue = overdueLogs(this.#retention, now);
     await this.#rows.run({
-      kind: 'the old end of the log of',
+      kind: 'old lines of log',
       due: overdue,
       work: async (choice) => {
         if (this.#work.isClosed) return 0;
@@ -118,7 +117,7 @@ export class LogKeeper {
     if (this.#soon !== undefined || this.#work.isClosed) return;
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
-      // a running slice finds what is left to do by itself
+      // A running slice finds the rest by itself.
       this.#work.begin(
         'indexing',
         () => this.indexAll(),
@@ -127,8 +126,4 @@ export class LogKeeper {
     }, INDEX_AFTER_MS);
     unref(this.#soon);
   }
-}
-
-function unref(timer: unknown): void {
-  if (typeof timer === 'object') (timer as { unref?: () => void }).unref?.();
 }

@@ -1,22 +1,23 @@
 import type { InStatement } from '@libsql/client';
-import { chunkId } from '@/db/log-chunks';
+import { chunkId } from '@/db/log-rows';
 import type { DueRows } from '@/db/row-sweep';
 import { agentLogs, logLines } from '@/db/schema';
 import { RowWriter, shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';
-import { agentNumberOf } from './agent-number';
+import { numberSetting } from '@/lib/server/access/number-setting';
+import { agentNumberOf } from './chunk-lines';
 
 export interface Retention {
-  /** How long a line is kept from when it was received. */
+  /** How long a line is kept after it was received. */
   maxAgeMs: number;
-  /** Most UTF-8 bytes of messages of one agent. */
+  /** Most UTF-8 bytes of an agent's messages. */
   maxBytes: number;
 }
 
 /** Limit of one transaction, for which ingest may have to wait. */
 const LINES_OF_A_SLICE = 256;
 
-/** The agents whose logs are too large, or begin with a line that is too old. */
+/** Logs that are too large, or start with a line that is too old. */
 export function overdueLogs({ maxAgeMs, maxBytes }: Retention, now: number): DueRows {
   const oldest = `SELECT received_at FROM log_lines WHERE agent_id = log.agent_id AND line > log.removed_lines
     ORDER BY position LIMIT 1`;
@@ -35,13 +36,13 @@ type RemovedLine = ReturnType<typeof REMOVED.read> & { size: number };
 const MARKERS = new RowWriter(logLines, { lacks: ['redacted'] });
 
 /**
- * Removes the oldest lines of a log while they are too old or the log is too large, a slice at a time. A marker stands
- * in place of the newest removed line. There is only one, and a reader that resumes from before it gets it first.
+ * Removes a slice of a log's oldest lines while they are too old or the log is too large. A single marker takes the place
+ * of the newest removed line, so a reader that resumes from before it gets it first.
  *
- * Ordering: oldest first. Lines, their counts, the marker and what is indexed of them change in one transaction.
- * Failure: it runs inside the caller's transaction and commits nothing itself.
+ * Ordering: oldest first. Lines, counts, marker and index change in one transaction.
+ * Failure: runs inside the caller's transaction and commits nothing itself.
  *
- * @returns how many; call again while it is not 0
+ * @returns the number of removed lines; call again while it is not 0
  */
 export async function removeOldLines(
   transaction: WriteTransaction,
@@ -75,7 +76,7 @@ export async function removeOldLines(
   } as const;
   const message = describeRemoved(marker, retention);
   await transaction.batch([
-    // the previous marker goes with them
+    // Includes the previous marker.
     { sql: 'DELETE FROM log_lines WHERE agent_id = ? AND position <= ?', args: [agentId, position] },
     MARKERS.one({
       position,
@@ -94,7 +95,7 @@ export async function removeOldLines(
       args: [agentId, size, marker.lines, marker.bytes, position],
     },
     ...componentStatements(agentId, removed),
-    ...chunkStatements(number, newest),
+    ...searchStatements(number, newest),
   ]);
   return removed.length;
 }
@@ -132,8 +133,8 @@ function componentStatements(agentId: string, removed: readonly RemovedLine[]): 
   ];
 }
 
-/** The chunk that still has lines now begins with the marker. If there is none, the marker is a chunk by itself. */
-function chunkStatements(number: number, { position: at, line, occurredAt }: RemovedLine): InStatement[] {
+/** The first chunk with lines left now starts with the marker. Without any, the marker becomes a chunk of its own. */
+function searchStatements(number: number, { position: at, line, occurredAt }: RemovedLine): InStatement[] {
   const own = 'id BETWEEN ? AND ?';
   const id = chunkId(number, line);
   const ownArgs = [chunkId(number, 0), id];
@@ -166,4 +167,15 @@ function describeRemoved(
     value < 1 ? value.toLocaleString('en', { maximumSignificantDigits: 2 }) : number(value);
   const kept = `${limit(maxAgeMs / DAY_MS)} days and ${limit(maxBytes / MIB)} MiB`;
   return `${number(lines)} older ${lines === 1 ? 'line' : 'lines'} (${size}) removed: this log keeps ${kept}`;
+}
+
+const DEFAULT_DAYS = 14;
+const DEFAULT_MIB = 256;
+export function logRetention(env: Record<string, string | undefined>): Retention {
+  const kept = (name: string, byDefault: number) =>
+    numberSetting(env, name, { byDefault, otherwise: `logs keep ${byDefault}` });
+  return {
+    maxAgeMs: kept('INTERLUDE_LOG_RETENTION_DAYS', DEFAULT_DAYS) * DAY_MS,
+    maxBytes: kept('INTERLUDE_LOG_RETENTION_MIB', DEFAULT_MIB) * MIB,
+  };
 }

@@ -3,8 +3,6 @@ import { print } from '@interlude/runner/cli/table';
 import type { Row } from '@libsql/client';
 import { databaseErrorCode, databaseFault } from '@/db/database-error';
 import { schemaState } from '@/db/migrate';
-import { firstLine } from '@/db/open-error';
-import { ReadQueue } from '@/db/read-queue';
 import type { Reader } from '@/db/reader';
 import { checkAudit } from '@/lib/server/access/audit-log';
 import { quoted, tablesOf } from './copy-database';

@@ -3,7 +3,6 @@ import { say } from '@interlude/runner/cli/say';
 import { print } from '@interlude/runner/cli/table';
 import type { InStatement, InValue, Row } from '@libsql/client';
 import { databaseErrorCode } from '@/db/database-error';
-import { failWhere } from '@/db/may-write';
 import { schemaState, UNFINISHED } from '@/db/migrate';
 import type { Reader, Snapshot } from '@/db/reader';
 import { type CopyTarget, type DatabaseLocation, locationName, openTarget, openToRead } from './database-location';

@@ -9,7 +9,7 @@ const LONG = 32;
 /** A JSON response. Serializing a large model yields to other requests. */
 export async function answer(model: object, status = 200): Promise<Response> {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return new Response(await jsonText(model, new Pace()), { status, headers });
+  return new Response(await jsonText(model, new Yielder()), { status, headers });
 }
 
 /** `JSON.stringify` in pieces, for JSON values. */

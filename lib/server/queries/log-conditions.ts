@@ -1,7 +1,7 @@
 import { type LogFilter, levelsOf, requiredText } from '@interlude/protocol/projections/log-filter';
 import type { RequiredText } from '@interlude/protocol/projections/required-text';
 import type { InValue } from '@libsql/client';
-import { columnText } from '@/db/column-text';
+import { columnText } from '@/db/table-rows';
 
 /** A WHERE clause and its arguments. */
 export interface Condition {

@@ -10,12 +10,11 @@ import type {
   QuarantinedRecord,
 } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
-import { Pace } from '@/db/next-turn';
+import { AGENT_ROW, agentFromRow, producerFromRow, sessionFromRow } from '@/db/read-model-rows';
 import { insights, quarantine } from '@/db/schema';
 import { agentsIn, logsIn } from '@/db/scope-sql';
-import { shapeWithout } from '@/db/table-rows';
+import { columnText, shapeWithout } from '@/db/table-rows';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { agentPageOf, ofAgent } from './read-sessions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
@@ -73,7 +72,7 @@ export async function readAgents(
   ]);
   const [[count = 0], rows] = answers;
   const isCut = rows.length > limit || Number(rows.at(-1)?.size_so_far ?? 0) >= PAGE_BYTES;
-  const listed = await new Pace().map(rows.slice(0, limit), agentFromRow);
+  const listed = await new Yielder().map(rows.slice(0, limit), agentFromRow);
   const last = isCut ? listed.at(-1) : undefined;
   return { position, agents: listed, next: last === undefined ? null : cursorBehind(last), count };
 }

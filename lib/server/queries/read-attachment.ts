@@ -2,7 +2,6 @@ import { isImageType, isTextType, MAX_ATTACHMENT_NAME } from '@interlude/protoco
 import { AppError, toAbortError } from '@interlude/protocol/errors';
 import type { AttachmentBytesQuery } from '@interlude/protocol/queries';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
-import { columnText } from '@/db/column-text';
 import type { Reader } from '@/db/reader';
 import { attachments } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';

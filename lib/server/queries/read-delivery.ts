@@ -3,11 +3,10 @@ import { CUSTOM, customValue, pickNumber, pickText } from '@interlude/protocol/e
 import { comparePositions } from '@interlude/protocol/position';
 import type { MissingRecords, SessionDelivery } from '@interlude/protocol/read-models';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
+import { AGENT_ROW, agentFromRow, producerFromRow, SESSION_ROW, sessionFromRow } from '@/db/read-model-rows';
 import { events, quarantine } from '@/db/schema';
 import { agentsIn, sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
 import type { Sight } from '@/lib/server/access/sight';
 import { query, readSnapshot } from './read-snapshot';
 

@@ -8,6 +8,8 @@ import { columnText } from '@/db/column-text';
 import { SESSION_ROW, sessionFromRow } from '@/db/fleet-rows';
 import { Pace } from '@/db/next-turn';
 import { listedSessionsIn, sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { allOf, type Condition, trigramQuery } from './log-conditions';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
@@ -90,7 +92,7 @@ export async function readAgentSessions(
   const [listed, ...counted] = found;
   const counts = noSessions();
   for (const [state, count] of counted.flat()) counts[state] += count;
-  return { position, counts, ...agentPageOf(await new Pace().map(listed, sessionFromRow), limit) };
+  return { position, counts, ...agentPageOf(await new Yielder().map(listed, sessionFromRow), limit) };
 }
 
 type StateCount = [state: SessionState, count: number];

@@ -7,7 +7,6 @@ import {
   type StorageSizes,
   type StorageTable,
 } from '@interlude/protocol/storage';
-import type { KeptAnswer } from '@/db/kept-answer';
 import type { Reader } from '@/db/reader';
 import { treeBytes } from '@/db/tree-bytes';
 import type { Asked } from '@/lib/server/access/asked';

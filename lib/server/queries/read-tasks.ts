@@ -7,10 +7,10 @@ import { redactTaskOutput } from '@interlude/protocol/redaction/event-redactor';
 import { markRedacted } from '@interlude/protocol/redaction/redact-model';
 import { OutputDraft } from '@interlude/protocol/task-output';
 import type { Row } from '@libsql/client';
-import { columnText } from '@/db/column-text';
-import { TASK_ROW, taskFromRow } from '@/db/fleet-rows';
-import { Pace } from '@/db/next-turn';
+import { TASK_ROW, taskFromRow } from '@/db/read-model-rows';
 import { sessionsIn } from '@/db/scope-sql';
+import { columnText } from '@/db/table-rows';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import { ENTRY_COLUMNS, entryFromRow, RedactedEntries, withRedacted } from './read-turns';
@@ -42,7 +42,7 @@ export async function readTasks(sight: ReadScope, sessionId: string): Promise<Ta
     const { position, found } = await readSnapshot({ ...sight, reader: snapshot }, listed(id, which));
     const [, running, newest, [count = 0]] = found;
     const positions = [...new Set([...running, ...newest])].slice(0, MAX_TASKS_LISTED);
-    const pace = new Pace();
+    const pace = new Yielder();
     const tasks: Task[] = [];
     for (let from = 0; from < positions.length; from += READ_AT_ONCE) {
       const { rows } = await snapshot.execute({

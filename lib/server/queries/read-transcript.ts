@@ -11,7 +11,8 @@ import { columnText } from '@/db/column-text';
 import { Pace } from '@/db/next-turn';
 import { sessions, tasks, turns } from '@/db/schema';
 import { sessionsIn } from '@/db/scope-sql';
-import { shapeOf } from '@/db/table-rows';
+import { columnText, shapeOf } from '@/db/table-rows';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import { type Query, query, rawRow, readSnapshot } from './read-snapshot';
 import {
@@ -94,7 +95,7 @@ async function pageOfTurns(
   sight: ReadScope,
   { head, hasMore }: { head: Omit<TranscriptPage, 'turns' | 'hasMore'>; hasMore: boolean },
   turns: Turn[],
-  pace: Pace,
+  pace: Yielder,
 ): Promise<TranscriptPage> {
   const page = await withRedacted(sight, { turns }, { ...head, hasMore }, pace);
   return sight.redacts ? markRedacted({ ...page, redacted: countRedacted(turns) }) : page;

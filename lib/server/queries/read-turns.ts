@@ -30,7 +30,7 @@ export async function* readTurns(
   snapshot: Snapshot,
   sessionId: string,
   turnIds: readonly string[],
-  pace: Pace,
+  pace: Yielder,
 ): AsyncGenerator<Turn> {
   for (let at = 0; at < turnIds.length; at += WEIGHED_TURNS) {
     const weighed = await weigh(snapshot, sessionId, turnIds.slice(at, at + WEIGHED_TURNS));
@@ -105,7 +105,7 @@ async function readTurn(
   snapshot: Snapshot,
   sessionId: string,
   header: TurnHeader,
-  pace: Pace,
+  pace: Yielder,
 ): Promise<Turn> {
   const turnId = columnText(header.id);
   const fold = new ShownFold({ items: [] }, header.kind === 'none');
@@ -138,7 +138,7 @@ async function finish(
   { redacts }: Pick<Sight, 'redacts'>,
   header: TurnHeader,
   fold: ShownFold,
-  pace: Pace,
+  pace: Yielder,
 ): Promise<Turn> {
   for (const _ of fold.readArgs()) if (pace.isDue) await pace.rest();
   const shown = redacts ? (redactValue(header, { redacted: 0 }, false) as TurnHeader) : header;

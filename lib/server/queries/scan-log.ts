@@ -4,7 +4,7 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { redactLine } from '@interlude/protocol/redaction/redact-model';
 import type { Row } from '@libsql/client';
 import { logLineFromRow } from '@/db/log-rows';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import type { Sight } from '@/lib/server/access/sight';
 import {
   type ChunkRegion,
@@ -92,7 +92,7 @@ class Scan {
   readonly #lines: LogLine[] = [];
   #edge: number;
   #bytes = 0;
-  readonly #pace = new Pace();
+  readonly #pace = new Yielder();
   #busyMs = 0;
   #busySince = performance.now();
 

@@ -1,25 +1,23 @@
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { Database } from '@/db/client';
-import { LeasedWork } from '@/db/leased-work';
-import { paced } from '@/db/paced';
+import { LeasedWork } from '@/db/lease';
 import { RowSweep } from '@/db/row-sweep';
-import { ClockTrust, newestReceivedAt } from '@/lib/server/access/clock-trust';
-import type { ServerContext } from '@/lib/server/access/request-context';
+import { paced, unref } from '@/db/yield-to-loop';
+import { ClockTrust, newestReceived } from '@/lib/server/access/clock-trust';
+import type { ServerContext } from '@/lib/server/access/server-context';
 import { removeAudit } from './remove-audit';
-import { type Limits, limitsByAge, type Paced, removeBySize, removeHistory } from './remove-history';
-import { removeQuarantined } from './remove-quarantined';
-import { removeRows } from './remove-rows';
+import { type Limits, limitsByAge, type RunSlice, removeBySize, removeHistory } from './remove-history';
+import { removeQuarantined, removeRows } from './remove-rows';
 import type { HistoryRetention } from './retention-settings';
 
-/** How often to look for what is to go. */
 const RETENTION_EVERY_MS = 10 * 60_000;
 
 /**
- * Removes what has happened long ago, in slices with pauses in between, so that records and readers go first. What is
- * open stays, however old it is.
+ * Removes old history, in slices with pauses in between, so that ingest and readers go first. Whatever is open stays,
+ * however old it is.
  *
  * Ordering: oldest first within a session; see removeOldTurns.
- * Failure: everything it knows is in the database; what was not done is found at the next look.
+ * Failure: all state is in the database. The next run finds what is left to do.
  */
 export class HistoryKeeper {
   readonly #database: Database;
@@ -39,40 +37,40 @@ export class HistoryKeeper {
     this.#retention = retention;
     this.#work = new LeasedWork({
       lease: server.database.lease('history'),
-      failure: 'old turns are not removed: ',
+      failure: 'retention failed:',
       onClosed: () => this.close(),
     });
     this.#rows = new RowSweep(server.database.reader);
     this.#trust = new ClockTrust(server.now, server.steady);
   }
 
-  /** Begins, unless it has begun. */
+  /** Starts, unless it has started. */
   keep(): void {
     if (this.#timer !== null || this.#work.isClosed) return;
     const look = () => this.#work.begin('removing', () => this.retain());
     this.#timer = setInterval(look, RETENTION_EVERY_MS);
-    (this.#timer as { unref?: () => void }).unref?.();
+    unref(this.#timer);
     look();
   }
 
-  /** Stops. A running slice is finished. */
+  /** Stops after the running slice. */
   close(): void {
     this.#work.close();
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Removes what is too much and, by a clock that can be trusted, what is too old. */
+  /** Applies the limits if the clock can be trusted. */
   async retain(): Promise<void> {
-    // where no process lasts, the host keeps the clock
-    const isTrusted = !this.#lasts || this.#trust.look(await newestReceivedAt(this.#database.reader));
+    // On a per-request host, the platform keeps the clock.
+    const isTrusted = !this.#lasts || this.#trust.look(await newestReceived(this.#database.reader));
     if (isTrusted) await this.removeOld();
   }
 
-  /** The same by any clock. */
+  /** Applies the limits by any clock. */
   async removeOld(): Promise<void> {
-    // the same time for all slices, even if the clock is moved meanwhile
+    // One time for all slices, even if the clock changes meanwhile.
     const now = this.#now();
-    const slices: Paced = async (slice) => {
+    const slices: RunSlice = async (slice) => {
       if (!this.#work.isClosed) await paced(slice);
     };
     const remove = async (limits: Limits) => {
@@ -86,7 +84,7 @@ export class HistoryKeeper {
     if (!isSmall && !this.#isTooLarge) {
       serverLog(
         'warn',
-        'the database is larger than INTERLUDE_RETENTION_MIB without its logs, and nothing more can be removed: what is left is open, of the last hour, the audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
+        'the database exceeds INTERLUDE_RETENTION_MIB without its logs, and nothing more can be removed: the rest is open, less than an hour old, audit, or kept by INTERLUDE_RETENTION_DAYS_BY_STATE.',
       );
     }
     this.#isTooLarge = !isSmall;

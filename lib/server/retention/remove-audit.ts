@@ -1,26 +1,26 @@
 import type { Database } from '@/db/client';
 import type { WriteTransaction } from '@/db/writes';
-import { appendAuditEntry, REMOVAL_ACTION, removalEntry, removedUpTo } from '@/lib/server/access/audit';
-import type { Paced } from './remove-history';
+import { addEntry, REMOVAL, removalEntry, removalIn } from '@/lib/server/access/audit-entry';
+import type { RunSlice } from './remove-history';
 
 const ENTRIES_AT_ONCE = 500;
-const LOOKED_AT_ONCE = 2_000;
-/** Each removal is an entry itself: so there is no more than one a day of them. */
-const AT_LEAST_MS = 24 * 60 * 60_000;
+const READ_AT_ONCE = 2_000;
+/** Each removal adds an entry, so there is at most one a day. */
+const MIN_INTERVAL_MS = 24 * 60 * 60_000;
 
 /**
- * Removes the oldest entries of the audit. The chain can still be checked from there on: the number and the hash of the
- * last one that went are kept.
+ * Removes the oldest audit entries. The number and hash of the last removed one are kept, so that the rest of the chain
+ * can still be verified.
  *
- * Ordering: first an entry says up to which number, then they go, oldest first. So there is no removal without its entry.
- * Failure: what an entry has said and was not done is done at the next call.
+ * Ordering: an entry first records up to which number entries are removed, then they are, oldest first.
+ * Failure: a recorded removal that was not completed continues at the next call.
  *
- * @param before entries of before then are too old
+ * @param before entries older than this are removed
  */
-export async function removeAudit(database: Database, before: number, now: number, paced: Paced): Promise<void> {
+export async function removeAudit(database: Database, before: number, now: number, paced: RunSlice): Promise<void> {
   const { reader, writes } = database;
   const { rows } = await reader.execute('SELECT at FROM audit ORDER BY number LIMIT 1');
-  const isDue = rows[0] !== undefined && Number(rows[0].at) < before - AT_LEAST_MS;
+  const isDue = rows[0] !== undefined && Number(rows[0].at) < before - MIN_INTERVAL_MS;
   const upTo = isDue ? await lastBefore(database, before) : 0;
   if (upTo > 0) await paced(() => writes.run((transaction) => announce(transaction, upTo, now)));
   for (let isMore = (await announced(reader)).isMore; isMore; ) {
@@ -31,11 +31,11 @@ export async function removeAudit(database: Database, before: number, now: numbe
   }
 }
 
-/** The last of the oldest entries: one that is younger keeps all that came after it. */
+/** The last entry of the oldest run: a younger entry keeps all after it. */
 async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number): Promise<number> {
   for (let last = 0; ; ) {
     const { rows } = await reader.execute({
-      sql: `SELECT number, at FROM audit WHERE number > ? ORDER BY number LIMIT ${LOOKED_AT_ONCE}`,
+      sql: `SELECT number, at FROM audit WHERE number > ? ORDER BY number LIMIT ${READ_AT_ONCE}`,
       args: [last],
     });
     for (const { number, at } of rows) {
@@ -46,9 +46,9 @@ async function lastBefore({ reader }: Pick<Database, 'reader'>, before: number):
   }
 }
 
-/** Up to where the newest entry about it says that entries go, and whether some are still there. */
-async function announced(asking: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
-  const { rows } = await asking.execute({
+/** Reads up to which number the newest removal entry removes, and whether some of those entries still exist. */
+async function announced(reader: Pick<WriteTransaction, 'execute'>): Promise<{ upTo: number; isMore: boolean }> {
+  const { rows } = await reader.execute({
     sql: `SELECT action, actor_kind, target, (SELECT min(number) FROM audit) AS first FROM audit
       WHERE action = ? ORDER BY number DESC LIMIT 1`,
     args: [REMOVAL_ACTION],
@@ -67,7 +67,7 @@ async function announce(transaction: WriteTransaction, upTo: number, now: number
   if (rows[0] !== undefined) await appendAuditEntry(transaction, removalEntry(upTo, String(rows[0].hash), now));
 }
 
-/** @returns whether there are more */
+/** @returns whether there are more to remove */
 async function removeEntries(transaction: WriteTransaction, now: number): Promise<boolean> {
   transaction.touch('audit');
   const { upTo } = await announced(transaction);

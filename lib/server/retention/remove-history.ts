@@ -1,30 +1,28 @@
-import { SESSION_STATES, type SessionState } from '@interlude/protocol/session-states';
+import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
+import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import type { RowSweep } from '@/db/row-sweep';
-import { askingOf, findCut, type Limit } from './find-cut';
-import { positionAt } from './position-at';
-import { goneEvents, removeOldEvents } from './remove-events';
-import { removeOldTurns } from './remove-turns';
+import type { Reader } from '@/db/reader';
+import { type RowSweep, withinBytes } from '@/db/row-sweep';
+import { columnText } from '@/db/table-rows';
+import { usedBytes } from '@/db/used-bytes';
+import type { WriteTransaction } from '@/db/writes';
+import { batchingReader, findCut, type Limit, removeOldTurns } from './remove-turns';
 import type { HistoryRetention } from './retention-settings';
-import { usedBytes } from './used-bytes';
 
-/** What may go: of the turns by the state of their session, and up to which position of what belongs to no turn. */
+/** What may be removed: turns by the state of their session; `elsewhere`: position for rows of no turn. */
 export type Limits = Readonly<Record<SessionState, Limit> & { elsewhere: number }>;
 
 const NOTHING: Limit = { position: 0, before: 0 };
 
-/** Where a slice of work gets its turn, and others theirs. */
-export type Paced = (slice: () => Promise<void>) => Promise<void>;
+/** Runs a slice of work, then pauses. */
+export type RunSlice = (slice: () => Promise<void>) => Promise<void>;
 
-/** Sessions that are looked at together. */
 const SESSIONS_AT_ONCE = 500;
-/** Whatever the size: an operator may still be reading it. */
-const LEAST_AGE_MS = 60 * 60_000;
-/** Of a database that is too large, this part of all events goes at once, of many no more than this. */
+/** Younger history stays whatever the size: an operator may be reading it. */
+const MIN_AGE_MS = 60 * 60_000;
+/** A database that is too large loses this fraction of its events per step, but no more than EVENTS_AT_ONCE. */
 const PARTS = 20;
 const EVENTS_AT_ONCE = 20_000;
-
-/** What is too old by a time. */
 export async function limitsByAge(
   { reader }: Pick<Database, 'reader'>,
   retention: HistoryRetention,
@@ -51,10 +49,10 @@ function everywhere(limit: Limit, elsewhere: number): Record<SessionState, Limit
 }
 
 /**
- * Removes the oldest of everything, and step by step more of it, while the database is too large without its logs, which
- * have a limit of their own. Steps are counted in events that are there: what has to stay may be far older than the rest.
+ * Removes the oldest history step by step until the database, without its logs, fits the size limit. Steps count existing
+ * events, since open history may be far older than the rest.
  *
- * @returns false if it is too large still, and nothing more can go
+ * @returns false if it is still too large and nothing more can be removed
  */
 export async function removeBySize(
   { reader }: Pick<Database, 'reader'>,
@@ -65,8 +63,8 @@ export async function removeBySize(
   if (maxBytes === Number.POSITIVE_INFINITY) return true;
   const isSmall = async () => ((await usedBytes(reader)) ?? 0) <= maxBytes;
   if (await isSmall()) return true;
-  const most = await olderThan(reader, now - LEAST_AGE_MS);
-  // a server answers within seconds, however many there are
+  const most = await olderThan(reader, now - MIN_AGE_MS);
+  // Bounded, so that a server answers within seconds.
   const { rows } = await reader.execute(
     `SELECT count(*) AS count FROM (SELECT 1 FROM events LIMIT ${PARTS * EVENTS_AT_ONCE})`,
   );
@@ -86,16 +84,16 @@ export async function removeBySize(
 }
 
 /**
- * Removes, session by session, what stands in front of the limit of its state.
+ * Removes each session's history up to the limit of its state.
  *
- * Failure: a session that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
+ * Failure: a session that fails is skipped, see RowSweep. The next call continues.
  */
 export async function removeHistory(
   database: Database,
   rows: RowSweep,
   limits: Limits,
   now: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   const most = Math.max(...SESSION_STATES.map((state) => limits[state].position));
   for (let after = 0; most > 0; ) {
@@ -121,24 +119,24 @@ async function removeOf(
   sessionId: string,
   limit: Limit,
   now: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   await rows.run({
-    kind: 'the old turns of the session',
+    kind: 'old turns of session',
     due: { table: 'sessions', key: 'id', where: 'id = ?1', args: [sessionId] },
     work: async ({ except }) => {
       if (except.includes(sessionId)) return 0;
       let removed = 0;
       await paced(async () => {
-        // nobody waits for a look that finds nothing
-        if ((await findCut(askingOf(reader), sessionId, limit)) === null) return;
+        // Looks for a cut outside of a write first.
+        if ((await findCut(batchingReader(reader), sessionId, limit)) === null) return;
         if (await writes.run((transaction) => removeOldTurns(transaction, sessionId, limit, now))) removed = 1;
       });
       if (removed > 0) return removed;
       const { rows: gone } = await reader.execute(goneEvents(sessionId, 0, 1));
       for (let after: number | null = gone.length === 0 ? null : 0; after !== null; ) {
         const from: number = after;
-        // a slice that is not done any more was the last
+        // If the slice does not run any more, this was the last.
         after = null;
         await paced(async () => {
           after = await writes.run((transaction) => removeOldEvents(transaction, sessionId, from));
@@ -147,4 +145,71 @@ async function removeOf(
       return 0;
     },
   });
+}
+
+/**
+ * Finds the newest position up to which everything was received before a time, by binary search: positions follow the
+ * server's clock.
+ *
+ * @param before epoch milliseconds on the server's clock
+ * @returns 0 if there is none
+ */
+export async function positionAt(reader: Pick<Reader, 'execute'>, before: number): Promise<number> {
+  const { rows } = await reader.execute('SELECT max(position) AS position FROM events');
+  let [low, high] = [0, Number(rows[0]?.position ?? 0)];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const { rows: next } = await reader.execute({
+      sql: 'SELECT position, received_at FROM events WHERE position > ? ORDER BY position LIMIT 1',
+      args: [middle],
+    });
+    const [event] = next;
+    if (event === undefined || Number(event.received_at) >= before) high = middle;
+    else low = Number(event.position);
+  }
+  return low;
+}
+
+/** Most events and bytes of one transaction, for which ingest may have to wait. */
+const EVENTS_PER_SLICE = 500;
+const EVENT_BYTES_PER_SLICE = 8 * 1024 * 1024;
+
+/**
+ * Removes a slice of events before a session's cut. Events that a later turn shows stay, such as a message that waited for
+ * it, and so do those of tasks that still exist.
+ *
+ * @param after result of the last call; 0 at first
+ * @returns how far it got; null once nothing is left
+ */
+export async function removeOldEvents(
+  transaction: WriteTransaction,
+  sessionId: string,
+  after: number,
+): Promise<number | null> {
+  const { rows } = await transaction.execute(goneEvents(sessionId, after, EVENTS_PER_SLICE));
+  const gone = withinBytes(rows, EVENT_BYTES_PER_SLICE).map(({ position }) => Number(position));
+  if (gone.length === 0) return null;
+  await transaction.execute({
+    sql: 'DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))',
+    args: [JSON.stringify(gone)],
+  });
+  return gone.at(-1) ?? null;
+}
+
+/** Events that nothing shows any more, oldest first. */
+function goneEvents(sessionId: string, after: number, limit: number) {
+  return {
+    sql: `SELECT position, octet_length(payload) AS size FROM events AS e WHERE session_id = ?1 AND position > ?2
+        AND position <= (SELECT removed_up_to FROM sessions WHERE id = ?1)
+        AND CASE
+          WHEN name = 'task:output' THEN NOT EXISTS (
+            SELECT 1 FROM tasks WHERE session_id = ?1 AND position = CAST(e.entity_id AS INTEGER))
+          WHEN turn_id LIKE 'task:%' THEN NOT EXISTS (
+            SELECT 1 FROM tasks WHERE session_id = ?1 AND id = substr(e.turn_id, 6))
+          WHEN turn_id IS NULL THEN true
+          ELSE NOT EXISTS (SELECT 1 FROM turns WHERE session_id = ?1 AND id = e.turn_id)
+        END
+      ORDER BY position LIMIT ${limit}`,
+    args: [columnText(sessionId), after],
+  } satisfies InStatement;
 }

@@ -1,37 +1,39 @@
 import type { Database } from '@/db/client';
-import { type DueRows, type RowChoice, type RowSweep, selectDue } from '@/db/row-sweep';
+import { type DueRows, type RowChoice, type RowSweep, selectDue, withinBytes } from '@/db/row-sweep';
 import type { WriteKey, WriteTransaction } from '@/db/writes';
-import { noteRemoved } from './note-removed';
-import type { Paced } from './remove-history';
+import { appendFacts } from '@/lib/server/ingest/append-facts';
+import type { AgentFact } from '@/lib/server/ingest/facts';
+import type { RunSlice } from './remove-history';
+import { recordRemoval } from './remove-turns';
 
-/** Rows of one kind, of which each goes by itself. */
+/** A kind of rows that are removed one by one. */
 interface OldRows {
-  /** What they are, for the log. */
+  /** Name for the log. */
   kind: string;
   table: string;
   key: string;
-  /** The column that says where one stands in the server's order. */
+  /** Column with the row's position. */
   at: string;
-  /** Which of them may go. */
+  /** Condition for rows that may be removed. */
   where: string;
-  /** The key under which one lies, see WriteKey. */
+  /** WriteKey of a row, as SQL. */
   under: string;
-  /** Statements that remove them, with what goes with them, by their keys as JSON. */
+  /** Statements that remove rows and what belongs to them, by their keys as JSON. */
   removal: readonly string[];
-  /** Most of one transaction. */
+  /** Most rows of one transaction. */
   atOnce: number;
 }
 
 const KEYS = '(SELECT value FROM json_each(?1))';
 const ROWS_AT_ONCE = 200;
 
-/** The newest counts: it says what holds, however long ago it was asked. */
+/** The newest command of these types stays: it remains in force, however old it is. */
 const newest = (of: 'agent_id' | 'session_id', type: string, index: string) =>
   `WHEN '${type}' THEN position < (SELECT max(position) FROM commands AS newer INDEXED BY ${index}
     WHERE newer.${of} = commands.${of} AND newer.type = '${type}')`;
 
 const COMMANDS: OldRows = {
-  kind: 'the old command',
+  kind: 'old command',
   table: 'commands INDEXED BY commands_ended',
   key: 'id',
   at: 'position',
@@ -43,9 +45,9 @@ const COMMANDS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** What asked nothing of a runner. */
+/** Requests that asked nothing of a runner. */
 const ASKS: OldRows = {
-  kind: 'what was asked at',
+  kind: 'old request',
   table: 'asks INDEXED BY asks_by_command',
   key: 'rowid',
   at: 'asked_position',
@@ -55,9 +57,9 @@ const ASKS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** A failure that nobody has seen marks its session until somebody does. */
+/** An unseen failure stays, since it marks its session. */
 const INSIGHTS: OldRows = {
-  kind: 'the insight at',
+  kind: 'insight',
   table: 'insights',
   key: 'position',
   at: 'position',
@@ -67,27 +69,27 @@ const INSIGHTS: OldRows = {
   atOnce: ROWS_AT_ONCE,
 };
 
-/** Of what comes up once only. The others are one for each session or agent, and come up again. */
+/** Items that come up only once. Others exist once per session or agent, and come up again. */
 const ITEMS: OldRows = {
-  kind: 'the inbox item',
+  kind: 'inbox item',
   table: 'inbox INDEXED BY inbox_done',
   key: 'id',
   at: 'updated_position',
   where: `done_at IS NOT NULL AND kind IN ('permission', 'question', 'overdue-reply')`,
   under: `'agent:' || agent_id`,
-  removal: [noteRemoved('inbox', `id IN ${KEYS}`), `DELETE FROM inbox WHERE id IN ${KEYS}`],
+  removal: [recordRemoval('inbox', `id IN ${KEYS}`), `DELETE FROM inbox WHERE id IN ${KEYS}`],
   atOnce: ROWS_AT_ONCE,
 };
 
 const RESULTS: OldRows = {
   ...ITEMS,
-  kind: 'the inbox item of a task',
+  kind: 'inbox item of task',
   table: 'inbox INDEXED BY inbox_delivered',
   where: `done_at IS NOT NULL AND kind = 'undelivered'`,
 };
 
 const DELIVERIES: OldRows = {
-  kind: 'the webhook delivery at',
+  kind: 'webhook delivery',
   table: 'webhook_deliveries',
   key: 'position',
   at: 'position',
@@ -99,12 +101,9 @@ const DELIVERIES: OldRows = {
 
 const REMOVED_UP_TO = '(SELECT removed_up_to FROM sessions WHERE id = attachments.session_id)';
 
-/**
- * Those of messages that were removed with their turns. Few events are left in front of what was removed: a message that
- * a later turn shows may name it.
- */
+/** Attachments of removed messages. A message that a later turn shows may name one; few events are left before the cut. */
 const ATTACHMENTS: OldRows = {
-  kind: 'the attachment of old turns',
+  kind: 'attachment of old turns',
   table: 'attachments',
   key: 'rowid',
   at: 'rowid',
@@ -122,13 +121,13 @@ const ATTACHMENTS: OldRows = {
 };
 
 /**
- * Removes what has ended of what belongs to no turn, by its own age, and what belonged to turns that are gone.
+ * Removes rows of no turn by their own age, once they have ended, and rows of removed turns.
  *
- * Failure: a row that can't be worked on is left alone, see RowSweep. What was not done is found at the next call.
+ * Failure: a row that fails is skipped, see RowSweep. The next call continues.
  *
- * @param limit the newest position that may go
+ * @param limit the newest position that may be removed
  */
-export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: Paced): Promise<void> {
+export async function removeRows(database: Database, rows: RowSweep, limit: number, paced: RunSlice): Promise<void> {
   for (const old of limit > 0 ? [COMMANDS, ASKS, INSIGHTS, ITEMS, RESULTS, DELIVERIES] : []) {
     await removeKind(database, rows, old, limit, paced);
   }
@@ -140,14 +139,14 @@ async function removeKind(
   rows: RowSweep,
   old: OldRows,
   limit: number,
-  paced: Paced,
+  paced: RunSlice,
 ): Promise<void> {
   const { kind, table, key, at, where } = old;
   const dueAfter = (after: number): DueRows => {
     const args = [after, limit];
     return { table, key, where: `${where} AND ${at} > ?1 AND ${at} <= ?2`, args, order: at };
   };
-  // what is left in front of it stays
+  // Rows left before this position stay.
   let after = 0;
   await rows.run({
     kind,
@@ -159,7 +158,7 @@ async function removeKind(
       const before = Number(first.at) - 1;
       let removed = 0;
       await paced(async () => {
-        removed = await writes.run((transaction) => removeSome(transaction, old, dueAfter(before), choice));
+        removed = await writes.run((transaction) => removeSlice(transaction, old, dueAfter(before), choice));
       });
       if (choice.only === null) after = before;
       return removed;
@@ -167,7 +166,7 @@ async function removeKind(
   });
 }
 
-async function removeSome(
+async function removeSlice(
   transaction: WriteTransaction,
   { key, under, removal, atOnce }: OldRows,
   due: DueRows,
@@ -179,4 +178,81 @@ async function removeSome(
   const keys = JSON.stringify(rows.map(({ id }) => id));
   await transaction.batch(removal.map((sql) => ({ sql, args: [keys] })));
   return rows.length;
+}
+
+/** Most records and bytes of one transaction: each record may belong to another session, which is read and written. */
+const RECORDS_AT_ONCE = 50;
+const RECORD_BYTES_AT_ONCE = 8 * 1024 * 1024;
+
+/** A settled record stays for a while, so that repeating the decision gives the same answer. */
+const SETTLED_FOR_MS = 24 * 60 * 60_000;
+
+/** Records that are settled, or can't be. */
+function oldRecords(limit: number, now: number): DueRows {
+  const where = `ifnull(parked, '') <> 'parked' AND position <= ?1 AND ifnull(settled_at, 0) <= ?2`;
+  const table = 'quarantine INDEXED BY quarantine_settled';
+  return { table, key: 'position', where, args: [limit, now - SETTLED_FOR_MS] };
+}
+
+/**
+ * Removes old quarantined records. Those that can still be settled stay.
+ *
+ * Ordering: oldest first.
+ * Failure: the same transaction takes a record off the counts of its agent and session. A record that fails is skipped,
+ * see RowSweep.
+ *
+ * @param limit the newest position that may be removed
+ */
+export async function removeQuarantined(
+  { reader, writes }: Database,
+  rows: RowSweep,
+  limit: number,
+  now: number,
+  paced: RunSlice,
+): Promise<void> {
+  const due = oldRecords(limit, now);
+  await rows.run({
+    kind: 'quarantined record',
+    due,
+    work: async (choice) => {
+      const { rows: found } = await reader.execute(selectDue(due, choice, due.key, 1));
+      let removed = 0;
+      if (found.length > 0) {
+        await paced(async () => {
+          removed = await writes.run((transaction) => removeRecords(transaction, due, choice, now));
+        });
+      }
+      return removed;
+    },
+  });
+}
+
+async function removeRecords(
+  transaction: WriteTransaction,
+  due: DueRows,
+  choice: RowChoice,
+  now: number,
+): Promise<number> {
+  const columns = 'position, agent_id, session_id, parked, octet_length(record) AS size';
+  const { rows } = await transaction.execute(selectDue(due, choice, columns, RECORDS_AT_ONCE));
+  const gone = withinBytes(rows, RECORD_BYTES_AT_ONCE);
+  const positions = gone.map(({ position }) => Number(position));
+  const uncounted = new Map<string, Map<string | null, number>>();
+  for (const { agent_id, session_id, parked } of gone) {
+    if (agent_id === null) continue;
+    const agentId = String(agent_id);
+    transaction.touch(`agent:${agentId}`);
+    // Settled records are no longer counted.
+    if (parked !== null) continue;
+    const sessionId = session_id === null ? null : String(session_id);
+    const counts = uncounted.get(agentId) ?? new Map<string | null, number>();
+    uncounted.set(agentId, counts.set(sessionId, (counts.get(sessionId) ?? 0) + 1));
+  }
+  const facts = [...uncounted].map(([agentId, counts]): AgentFact => ({ kind: 'quarantine-removed', agentId, counts }));
+  await appendFacts(transaction, now, facts);
+  await transaction.execute({
+    sql: 'DELETE FROM quarantine WHERE position IN (SELECT value FROM json_each(?))',
+    args: [JSON.stringify(positions)],
+  });
+  return positions.length;
 }

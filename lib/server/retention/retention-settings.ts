@@ -7,23 +7,23 @@ const DAY_MS = 24 * 60 * 60_000;
 const MIB = 1024 * 1024;
 const DEFAULT_DAYS = 90;
 const DEFAULT_AUDIT_DAYS = 400;
-/** What stands for no limit. */
+/** Stands for no limit. */
 const FOREVER = 'forever';
 
-/** How much of what has happened is kept. `Infinity` is no limit. */
+/** How much history is kept. `Infinity` is no limit. */
 export interface HistoryRetention {
-  /** How long from when it was received, in sessions of each state. */
+  /** Time since it was received, by the state of its session. */
   maxAgeMs: Readonly<Record<SessionState, number>>;
-  /** The same for what is of no session. */
+  /** The same for rows of no session. */
   elsewhereMs: number;
   auditMs: number;
   /** Most bytes of the database, without its logs. */
   maxBytes: number;
-  /** Sessions in these states lose nothing, whatever the size. */
+  /** States whose sessions keep their history, whatever the size. */
   alwaysKept: readonly SessionState[];
 }
 
-/** What the environment says; see docs/database.md. What makes no sense removes nothing: nothing can be brought back. */
+/** Reads the environment, see docs/database.md. An invalid setting removes nothing, since removal can't be undone. */
 export function historyRetention(env: Environment): HistoryRetention {
   const days = limitSetting(env, 'INTERLUDE_RETENTION_DAYS', DEFAULT_DAYS);
   const byState = statesSetting(env);
@@ -45,7 +45,7 @@ function limitSetting(env: Environment, name: string, byDefault: number): number
   if (limit !== null) return limit;
   serverLog(
     'error',
-    `${name}=${text} is neither a number above 0 nor "${FOREVER}": nothing is removed for it. Set it to one.`,
+    `${name}=${text} is neither a number above 0 nor "${FOREVER}": nothing is removed by it. Set it to one of these.`,
   );
   return Number.POSITIVE_INFINITY;
 }

@@ -63,7 +63,7 @@ export class SpanExporter {
   }
 
   async #send(spans: Span[]): Promise<void> {
-    const pace = new Pace();
+    const pace = new Yielder();
     const request = otlpRequest(spans, this.#settings.resource);
     const body = await redactedJson('traces', request, pace.restIfDue);
     for (let attempt = 1; ; attempt += 1) {

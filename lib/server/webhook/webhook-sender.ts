@@ -8,7 +8,7 @@ import {
 import { serverLog } from '@interlude/protocol/server-log.mjs';
 import type { InStatement } from '@libsql/client';
 import type { Database } from '@/db/client';
-import { INBOX_ROW, inboxItemFromRow } from '@/db/fleet-rows';
+import { INBOX_ROW, inboxItemFromRow } from '@/db/read-model-rows';
 import { webhookDeliveries } from '@/db/schema';
 import { shapeOf } from '@/db/table-rows';
 import type { WriteTransaction } from '@/db/writes';

@@ -126,7 +126,7 @@ describe('an expired request that its agent does not end', () => {
     clocks.goesBy(WAITS_MS + REQUEST_GRACE_MS);
     await hub.sweep();
     expect(await outcomes()).toEqual(['expired']);
-    for (const [line] of logged.mock.calls) expect(line).toMatch(/"s2" is left alone: it can't be worked on/);
+    for (const [line] of logged.mock.calls) expect(line).toMatch(/"s2" is skipped: processing failed/);
     expect(logged).toHaveBeenCalled();
   });
 

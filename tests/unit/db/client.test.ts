@@ -5,10 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseOptions, openDatabase } from '@/db/client';
-import { databaseFailure } from '@/db/database-error';
+import { databaseFailure, openError } from '@/db/database-error';
 import { DatabaseFile } from '@/db/database-file';
 import journal from '@/db/migrations/meta/_journal.json';
-import { openError } from '@/db/open-error';
 import { temporaryDatabase } from '../../support/database';
 import { visitDatabase } from '../../support/visit-database';
 
@@ -26,7 +25,7 @@ afterEach(async () => {
 const urlOf = (...path: string[]) => pathToFileURL(join(folder, ...path)).href;
 
 describe('openDatabase', () => {
-  it('makes the folder and the tables at the first start, and finds them at the second', async () => {
+  it('creates the folder and the tables at the first start, and opens them at the second', async () => {
     const first = await openDatabase({ url: urlOf('deep', 'a b%20c', 'x.db') });
     await first.writes.run((tx) => tx.execute('INSERT INTO counter (id, position) VALUES (1, 7)'));
     await first.close();
@@ -35,7 +34,7 @@ describe('openDatabase', () => {
     await second.close();
   });
 
-  it('is readable by its owner only', async () => {
+  it('makes the file readable by its owner only', async () => {
     const database = await openDatabase({ url: urlOf('fresh', 'x.db') });
     await database.writes.run((tx) => tx.execute('INSERT INTO counter (id, position) VALUES (1, 7)'));
     for (const file of ['', 'x.db', 'x.db-wal', 'x.db-shm']) {
@@ -44,11 +43,11 @@ describe('openDatabase', () => {
     await database.close();
   });
 
-  it('leaves to another opening of the same process its locks, without which other programs would take its log', async () => {
+  it('keeps the locks of another connection of the process, without which programs would take its log', async () => {
     const url = urlOf('x.db');
     const first = await openDatabase({ url });
     await first.writes.run((tx) => tx.execute('INSERT INTO counter (id, position) VALUES (1, 7)'));
-    // as `npm start` opens it before the server does, and is done with it when it is collected
+    // as `npm start` opens it before the server, and its connection is collected
     const second = await openDatabase({ url });
     visitDatabase(fileURLToPath(url));
     expect((await stat(`${fileURLToPath(url)}-wal`)).size).toBeGreaterThan(0);
@@ -56,8 +55,8 @@ describe('openDatabase', () => {
     await Promise.all([first.close(), second.close()]);
   });
 
-  it('takes no failed look at its files for a reason to say that what is committed is not', async () => {
-    // a log that can be opened and not be read
+  it('does not report a commit as failed because the files cannot be checked', async () => {
+    // a log that can be opened but not read
     await mkdir(join(folder, 'x.db-wal'));
     await writeFile(join(folder, 'x.db'), '');
     const file = new DatabaseFile(
@@ -66,11 +65,11 @@ describe('openDatabase', () => {
       async () => {},
     );
     expect(() => file.committed()).not.toThrow();
-    expect(await file.changed()).toMatch(/^its files can't be looked at \(EISDIR/);
-    expect(await file.trouble()).toMatch(/^its files can't be looked at/);
+    expect(await file.changed()).toMatch(/^its files can't be checked \(EISDIR/);
+    expect(await file.trouble()).toMatch(/^its files can't be checked/);
   });
 
-  it('writes through a log that is flushed at every commit', async () => {
+  it('flushes its log at every commit', async () => {
     const database = await temporaryDatabase();
     const settings = await database.writes.run(async (tx) => ({
       journal: (await tx.execute('PRAGMA journal_mode')).rows[0]?.journal_mode,
@@ -80,7 +79,7 @@ describe('openDatabase', () => {
     await database.dispose();
   });
 
-  it('takes back the room of a log that another process’s reader made grow', async () => {
+  it('shrinks a log that another process’s reader made grow', async () => {
     const database = await temporaryDatabase();
     const log = `${fileURLToPath(database.url)}-wal`;
     const reader = await database.reader.transaction('read');
@@ -94,14 +93,14 @@ describe('openDatabase', () => {
     for (let count = 0; count < 5; count += 1) await write(8 * MIB);
     expect((await stat(log)).size).toBeGreaterThan(40 * MIB);
     reader.close();
-    // the first takes all of it over into the file, the second begins it anew
+    // the first checkpoints all of it, the second restarts the log
     for (let count = 0; count < 2; count += 1) await write(64);
     expect((await stat(log)).size).toBeLessThanOrEqual(32 * MIB);
     expect(await database.trouble()).toBeNull();
     await database.dispose();
   });
 
-  it('lets two processes start on a new file at the same moment', async () => {
+  it('lets two processes start on a new file at once', async () => {
     const [a, b] = await Promise.all([openDatabase({ url: urlOf('x.db') }), openDatabase({ url: urlOf('x.db') })]);
     const applied = await a.reader.execute('SELECT hash FROM __drizzle_migrations');
     expect(new Set(applied.rows.map((row) => row.hash)).size).toBe(applied.rows.length);
@@ -109,7 +108,7 @@ describe('openDatabase', () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  it('says in one line that a file is not a database', async () => {
+  it('reports in one line that a file is not a database', async () => {
     await writeFile(join(folder, 'x.db'), 'this is a shopping list, and a long one: '.repeat(100));
     const opening = openDatabase({ url: urlOf('x.db') });
     await expect(opening).rejects.toMatchObject({
@@ -118,7 +117,7 @@ describe('openDatabase', () => {
     });
   });
 
-  it('says in one line that the folder is a file', async () => {
+  it('reports in one line that the folder is a file', async () => {
     await writeFile(join(folder, 'blocked'), '');
     for (const path of [
       ['blocked', 'x.db'],
@@ -135,19 +134,19 @@ describe('openDatabase', () => {
     ['ENOSPC', /the disk of \S+ is full\. Free some space there, or set INTERLUDE_DATA_DIR/],
     ['EDQUOT', /this user's quota on the disk of \S+ is used up\. Free some space there, or set INTERLUDE_DATA_DIR/],
     ['SQLITE_FULL', /the disk of \S+ is full\. Free some space/],
-    ['SQLITE_IOERR', /the disk of \S+ fails to read or write it\. Look at that disk/],
-    ['EIO', /the disk of \S+ fails to read or write it\. Look at that disk/],
+    ['SQLITE_IOERR', /the disk of \S+ fails to read or write it\. Check that disk/],
+    ['EIO', /the disk of \S+ fails to read or write it\. Check that disk/],
     ['EROFS', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
     ['EACCES', /x\.db can't be written here\. Set INTERLUDE_DATA_DIR/],
     ['EMFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
     ['ENFILE', /too many files are open\. Raise the limit \("ulimit -n"\)/],
-    ['TRANSACTION_TIMEOUT', /x\.db was not brought up to date, and is as it was: .* Stop every Interlude that uses it/],
+    ['TRANSACTION_TIMEOUT', /x\.db could not be migrated and is unchanged: .* Stop every Interlude that uses it/],
     ['SQLITE_CANTOPEN', /may write there, and that it may open more files/],
-  ])('says of %s in one line where it was met and what to do', (code, words) => {
+  ])('reports %s in one line with the path and the remedy', (code, words) => {
     const cause = /^(SQLITE|TRANSACTION)/.test(code)
       ? new LibsqlError('failed', code)
       : Object.assign(new Error(code), { code });
-    // met at once, or by a write that migrates
+    // directly, or by a write during the migration
     for (const error of [cause, databaseFailure(cause)]) {
       const { message } = openError(error, join(folder, 'x.db'));
       expect(message).toMatch(words);
@@ -156,7 +155,7 @@ describe('openDatabase', () => {
     }
   });
 
-  it('goes on with a database that a newer version has migrated, unless that says this one may not', async () => {
+  it('accepts a database migrated by a newer version, unless that excludes this one', async () => {
     const url = urlOf('x.db');
     await (await openDatabase({ url })).close();
     const future = createClient({ url });
@@ -170,7 +169,7 @@ describe('openDatabase', () => {
     });
   });
 
-  it('refuses a database of before these migrations began, in one line that says what to do', async () => {
+  it('refuses a database from before these migrations, in one line with the remedy', async () => {
     const url = urlOf('x.db');
     const past = createClient({ url });
     await past.execute('CREATE TABLE __drizzle_migrations (id SERIAL PRIMARY KEY, hash text, created_at numeric)');
@@ -179,17 +178,17 @@ describe('openDatabase', () => {
     for (const migrates of [true, false]) {
       await expect(openDatabase({ url, migrates })).rejects.toMatchObject({
         code: 'unavailable',
-        message: expect.stringMatching(/was written by an earlier Interlude, .*Move it away to begin anew.*\.$/),
+        message: expect.stringMatching(/by an earlier Interlude .*Move it away to start with an empty one.*\.$/),
       });
     }
   });
 
-  it('says which command makes the tables where it may not make them itself', async () => {
+  it('names the command that creates the tables when it may not create them itself', async () => {
     await expect(openDatabase({ url: urlOf('x.db'), migrates: false })).rejects.toThrow(/Run: npm run db:migrate$/);
   });
 });
 
-describe('an address that is none', () => {
+describe('an invalid address', () => {
   it.each(['nonsense', 'file://remote-host/x.db', 'http:'])('is refused in one line: %s', async (url) => {
     await expect(openDatabase({ url })).rejects.toMatchObject({
       code: 'unavailable',
@@ -206,7 +205,7 @@ describe('an address that is none', () => {
 });
 
 describe('databaseOptions', () => {
-  it('puts the file under .interlude unless told otherwise', () => {
+  it('puts the file under .interlude by default', () => {
     expect(databaseOptions({}).url).toBe(pathToFileURL(join(process.cwd(), '.interlude', 'interlude.db')).href);
     expect(databaseOptions({ INTERLUDE_DATA_DIR: '/data/x y' }).url).toBe('file:///data/x%20y/interlude.db');
   });
@@ -218,7 +217,7 @@ describe('databaseOptions', () => {
     expect(databaseOptions({ INTERLUDE_DATABASE_URL: 'file:///var/x.db' }).url).toBe('file:///var/x.db');
   });
 
-  it('hands a server its token', () => {
+  it('passes the token to a server', () => {
     const env = { INTERLUDE_DATABASE_URL: 'libsql://x.turso.io', INTERLUDE_DATABASE_AUTH_TOKEN: 'secret' };
     expect(databaseOptions(env)).toEqual({ url: 'libsql://x.turso.io', authToken: 'secret' });
   });

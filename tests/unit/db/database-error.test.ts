@@ -5,7 +5,7 @@ import { createClient, LibsqlBatchError, LibsqlError } from '@libsql/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Damage } from '@/db/damage';
 import { databaseErrorCode, databaseFailure, databaseFault, isInputsFault } from '@/db/database-error';
-import { Conflict, Unfixed } from '@/db/optimistic-transaction';
+import { Conflict, NeedsFixedPositions } from '@/db/optimistic-transaction';
 import { temporaryDatabase } from '../../support/database';
 
 const PAGE_BYTES = 4096;
@@ -17,7 +17,7 @@ afterEach(() => {
 const fetchFailed = (code?: string) =>
   new TypeError('fetch failed', { cause: code === undefined ? undefined : Object.assign(new Error(code), { code }) });
 
-describe('an error of the database', () => {
+describe('a database error', () => {
   it.each([
     ['soon', new LibsqlError('locked', 'SQLITE_BUSY')],
     ['soon', new LibsqlError('full', 'SQLITE_FULL')],
@@ -47,14 +47,14 @@ describe('an error of the database', () => {
     } else expect(answer).toBe(error);
   });
 
-  it('of a server that nobody serves is told by the code of the network', async () => {
+  it('of an unreachable server has the code of the network', async () => {
     const client = createClient({ url: 'http://127.0.0.1:9' });
     const error = await client.execute('SELECT 1').catch((failure) => failure);
     expect([databaseErrorCode(error), databaseFault(error)]).toEqual([expect.stringMatching(/^[A-Z_]+$/), 'soon']);
   });
 });
 
-describe('what was worked on', () => {
+describe('the input', () => {
   const ofTheMachine = Object.assign(new Error('EMFILE: too many open files'), { syscall: 'open', code: 'EMFILE' });
 
   it.each([
@@ -66,13 +66,13 @@ describe('what was worked on', () => {
     [false, 'the database is away', new AppError('unavailable', 'away')],
     [false, 'its answer is none', new LibsqlError('Expected array', 'HRANA_PROTO_ERROR')],
     [false, 'the database is damaged', new LibsqlError('malformed', 'SQLITE_CORRUPT')],
-    [false, 'somebody came in between', new Conflict()],
-    [false, 'positions are to be fixed', new Unfixed()],
+    [false, 'another transaction touched the same keys', new Conflict()],
+    [false, 'positions are to be fixed', new NeedsFixedPositions()],
     [false, 'the machine has run out of something', new Error('read', { cause: ofTheMachine })],
     [false, 'memory is short', new RangeError('Array buffer allocation failed')],
     [false, 'it was given up', AbortSignal.abort().reason],
     [false, 'nothing is known', 'no error'],
-  ])('is at fault: %s, where %s', (isAtFault, _, error) => {
+  ])('is at fault: %s, when %s', (isAtFault, _, error) => {
     expect(isInputsFault(error)).toBe(isAtFault);
   });
 });
@@ -82,7 +82,7 @@ describe('a damaged database', () => {
   const fromReading = new LibsqlError('malformed', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT', 11);
   const lines = (said: { mock: { calls: unknown[][] } }) => said.mock.calls.map(([line]) => String(line));
 
-  /** A database whose file has these bytes in the place of a table. */
+  /** A database whose file has these bytes in place of a table. */
   async function withPage(content: Uint8Array) {
     const database = await temporaryDatabase();
     const { rows } = await database.reader.execute("SELECT rootpage FROM sqlite_master WHERE name = 'producers'");
@@ -100,47 +100,47 @@ describe('a damaged database', () => {
     return { database: await database.reopen(), mend: () => put(before) };
   }
 
-  it('is not written to while it is looked through, and said', async () => {
+  it('is not written to while it is checked, and is logged', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const { database } = await withPage(BENT);
     expect(database.damage.code).toBeNull();
     for (let time = 0; time < 2; time += 1) {
       await expect(database.reader.execute('SELECT * FROM producers')).rejects.toMatchObject({
         code: 'unavailable',
-        message: expect.stringContaining('looked through'),
+        message: expect.stringContaining('is checked'),
       });
     }
     expect(database.damage.code).toBe('SQLITE_CORRUPT');
     const write = database.writes.run((transaction) => transaction.execute('SELECT 1'));
     await expect(write).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringContaining('looked through'),
+      message: expect.stringContaining('is checked'),
     });
-    expect(lines(said)).toEqual([expect.stringContaining('wrong, or that its disk failed to read')]);
+    expect(lines(said)).toEqual([expect.stringContaining('corrupt page, or its disk failed to read')]);
     await database.dispose();
   });
 
-  it('is written to again when all of it is whole after all: its disk had failed to read', async () => {
+  it('is written to again when it is intact because its disk had failed to read', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const { database, mend } = await withPage(BENT);
     const reading = database.reader.execute('SELECT * FROM producers');
     await expect(reading).rejects.toMatchObject({ code: 'unavailable' });
-    // what the disk gives at the next attempt
+    // what the disk returns at the next attempt
     mend();
     await database.damage.idle();
     expect(database.damage.code).toBeNull();
     await database.writes.run((transaction) => transaction.execute('SELECT * FROM producers'));
     expect(lines(said)).toEqual([
       expect.anything(),
-      expect.stringMatching(/is whole: its disk had failed .* look after/),
+      expect.stringMatching(/is intact: its disk had failed .* check the disk/),
     ]);
     await database.dispose();
   });
 
   it.each([
     ['is damaged', async () => false],
-    ['can’t be looked through', () => Promise.reject(new LibsqlError('io', 'SQLITE_IOERR'))],
-  ])('stays so when it %s each time', async (_, isWhole) => {
+    ['can’t be checked', () => Promise.reject(new LibsqlError('io', 'SQLITE_IOERR'))],
+  ])('stays unwritable when it %s each time', async (_, isWhole) => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const look = vi.fn(isWhole);
     const damage = new Damage('x.db', look, [0, 0, 0]);
@@ -158,8 +158,8 @@ describe('a damaged database', () => {
       'an index that lacks a row is none of the disk',
       new LibsqlError('', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 779),
     ],
-    ['a server says so', new LibsqlError('', 'SQLITE_CORRUPT')],
-  ])('stays so at once where %s', async (_, error) => {
+    ['a server reports it', new LibsqlError('', 'SQLITE_CORRUPT')],
+  ])('stays unwritable at once when %s', async (_, error) => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const look = vi.fn(async () => true);
     const damage = new Damage('x.db', look, [0]);
@@ -170,7 +170,7 @@ describe('a damaged database', () => {
     expect(lines(said)).toEqual([expect.stringContaining('is damaged')]);
   });
 
-  it('is no longer looked at once it is closed', async () => {
+  it('is not checked after it was closed', async () => {
     vi.spyOn(console, 'error').mockImplementation(() => {});
     const look = vi.fn(async () => false);
     const damage = new Damage('x.db', look, [0, 0]);

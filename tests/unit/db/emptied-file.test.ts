@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { openDatabase } from '@/db/client';
-import { isWhole } from '@/db/look-through';
+import { isIntact } from '@/db/open-file';
 import { temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
-/** A file that another program has emptied: all that is left of it is in its log, which SQLite would drop. */
+/** A file that another program emptied. Its content is only in its log, which SQLite would drop. */
 
-test('is written to no more, and its log is left, and set aside by the next start', async () => {
+test('an emptied file is not written to, and its log is kept and set aside by the next start', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const database = await temporaryDatabase();
   const path = fileURLToPath(database.url);
@@ -21,7 +21,7 @@ test('is written to no more, and its log is left, and set aside by the next star
   await expect(insertRows(database, deltas(1))).rejects.toMatchObject({ code: 'unavailable' });
   await database.close();
   expect([statSync(path).size, statSync(`${path}-wal`).size]).toEqual([0, size]);
-  // as the next process finds it: this one still has it open
+  // as the next process finds it, while this one has it open
   const found = join(await tempDir(), 'found.db');
   for (const suffix of ['', '-wal']) copyFileSync(path + suffix, found + suffix);
   const next = await openDatabase({ url: pathToFileURL(found).href });
@@ -30,9 +30,9 @@ test('is written to no more, and its log is left, and set aside by the next star
   await database.dispose();
 });
 
-test('is not looked through: a file that others have changed is not opened anew', async () => {
+test('an emptied file is not checked, since that would open a changed file', async () => {
   const open = vi.fn();
   const file = { changed: async () => 'its file x.db was emptied by another program' };
-  expect(await isWhole(open, file)).toBe(false);
+  expect(await isIntact(open, file)).toBe(false);
   expect(open).not.toHaveBeenCalled();
 });

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { followCounter, listenUrlOf, shareFollower } from '@/db/follow-counter';
-import { serverAddress } from '@/db/server-address';
+import { serverAddress } from '@/db/open-server';
 
 /** A server's feed, and the counter beside it. */
 let server: Server;
@@ -32,7 +32,7 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test('a feed that tells nothing while the counter moves is opened anew', async () => {
+test('a feed that reports nothing while the counter moves is reopened', async () => {
   await vi.waitUntil(() => feeds.length === 1);
   const moves = setInterval(() => {
     position += 1;
@@ -40,7 +40,7 @@ test('a feed that tells nothing while the counter moves is opened anew', async (
   await vi.waitUntil(() => feeds.length >= 2).finally(() => clearInterval(moves));
 });
 
-test('a feed that tells what moves stays open, and a move that it does not tell is seen beside it', async () => {
+test('a feed that reports moves stays open, and polling finds a move that it misses', async () => {
   await vi.waitUntil(() => feeds.length === 1);
   for (let n = 1; n <= 20; n += 1) {
     const calls = onMove.mock.calls.length;
@@ -54,14 +54,14 @@ test('a feed that tells what moves stays open, and a move that it does not tell 
   expect(feeds).toHaveLength(1);
 });
 
-test('a feed that ends is opened anew', async () => {
+test('a feed that ends is reopened', async () => {
   await vi.waitUntil(() => feeds.length === 1);
   feeds[0]?.end();
   await vi.waitUntil(() => feeds.length === 2);
 });
 
-describe('a follower that is shared', () => {
-  /** Those that have begun and not stopped, in order. */
+describe('a shared follower', () => {
+  /** The followers that started and have not stopped, in order. */
   let running: (() => void)[];
   let begun: number;
   let follow: ReturnType<typeof shareFollower>;
@@ -75,7 +75,7 @@ describe('a follower that is shared', () => {
     });
   });
 
-  test('is one for all, from the first who joins until the last leaves', () => {
+  test('is one for all, from the first subscriber until the last leaves', () => {
     expect(begun).toBe(0);
     const leave = [follow(onMove), follow(onMove), follow(onMove)];
     expect([begun, running.length]).toEqual([1, 1]);
@@ -96,7 +96,7 @@ describe('a follower that is shared', () => {
     expect(running).toHaveLength(0);
   });
 
-  test('wakes who joins later, unless they have left, and tells all of each move', async () => {
+  test('wakes later subscribers, unless they left, and reports each move to all', async () => {
     const [first, second, gone] = [vi.fn(), vi.fn(), vi.fn()];
     follow(first);
     running[0]?.();

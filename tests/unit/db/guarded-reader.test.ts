@@ -1,13 +1,12 @@
 import { LibsqlError } from '@libsql/client';
 import { describe, expect, it, vi } from 'vitest';
-import { Damage } from '@/db/damage';
-import { guardedReader } from '@/db/guarded-reader';
+import { Damage, guardedReader } from '@/db/damage';
 import type { Reader } from '@/db/reader';
 
 const failed = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 const refused = () => new LibsqlError('x', 'SQLITE_ERROR');
 
-/** Each statement fails with the next of these, and is answered where it is null or none is left. */
+/** Each statement fails with the next of these errors, and succeeds for null or none. */
 function reading(...errors: (Error | null)[]) {
   const snapshots: { asked: number; isClosed: boolean }[] = [];
   const statement = async () => {
@@ -20,7 +19,7 @@ function reading(...errors: (Error | null)[]) {
   const transaction = async () => {
     const snapshot = { asked: 0, isClosed: false };
     snapshots.push(snapshot);
-    // as libSQL's client: what fails as the first ends it
+    // like libSQL's client, which ends the transaction when its first statement fails
     const ask = async () => {
       if (snapshot.isClosed) throw new LibsqlError('closed', 'TRANSACTION_CLOSED');
       snapshot.asked += 1;
@@ -39,7 +38,7 @@ function reading(...errors: (Error | null)[]) {
 }
 
 describe('a read', () => {
-  it('that met a dead socket is repeated once', async () => {
+  it('is repeated once after a dead socket', async () => {
     const { reader, execute, batch } = reading(failed('ECONNRESET'), null, failed('UND_ERR_SOCKET'));
     await expect(reader.execute('SELECT 1')).resolves.toEqual({ rows: [] });
     expect(execute).toHaveBeenCalledTimes(2);
@@ -47,13 +46,13 @@ describe('a read', () => {
     expect(batch).toHaveBeenCalledTimes(2);
   });
 
-  it('that meets nobody again is unavailable', async () => {
+  it('is unavailable after two dead sockets', async () => {
     const { reader, execute } = reading(failed('ECONNRESET'), failed('ECONNREFUSED'));
     await expect(reader.execute('SELECT 1')).rejects.toMatchObject({ code: 'unavailable' });
     expect(execute).toHaveBeenCalledTimes(2);
   });
 
-  it('that can’t succeed is not repeated', async () => {
+  it('is not repeated when it cannot succeed', async () => {
     const { reader, execute } = reading(refused());
     await expect(reader.execute('SELECT 1')).rejects.toMatchObject({ code: 'SQLITE_ERROR' });
     expect(execute).toHaveBeenCalledTimes(1);
@@ -74,7 +73,7 @@ describe('a snapshot', () => {
     expect(snapshots.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it('that meets nobody again is unavailable', async () => {
+  it('is unavailable after two dead sockets', async () => {
     const { reader, snapshots } = reading(failed('ECONNRESET'), failed('ECONNRESET'));
     const snapshot = await reader.transaction('read');
     await expect(snapshot.execute('SELECT 1')).rejects.toMatchObject({ code: 'unavailable' });
@@ -83,7 +82,7 @@ describe('a snapshot', () => {
     expect(snapshots).toHaveLength(2);
   });
 
-  it('of which something was read stays of its moment: it is not taken anew', async () => {
+  it('is not repeated after it returned rows, since its moment is fixed', async () => {
     const { reader, snapshots } = reading(null, failed('ECONNRESET'));
     const snapshot = await reader.transaction('read');
     await snapshot.execute('SELECT 1');
@@ -91,7 +90,7 @@ describe('a snapshot', () => {
     expect(snapshots).toEqual([{ asked: 2, isClosed: false }]);
   });
 
-  it('whose first statement can’t succeed is not taken anew', async () => {
+  it('is not repeated when its first statement cannot succeed', async () => {
     const { reader, snapshots } = reading(refused());
     const snapshot = await reader.transaction('read');
     await expect(snapshot.execute('SELECT 1')).rejects.toMatchObject({ code: 'SQLITE_ERROR' });

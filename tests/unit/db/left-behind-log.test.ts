@@ -17,7 +17,7 @@ import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
-/** What a server that was killed leaves behind, and what is put there before the next one starts. */
+/** What a killed server leaves, and what is put there before the next start. */
 let killed: TestDatabase;
 let path: string;
 let backup: string;
@@ -31,12 +31,12 @@ beforeEach(async () => {
   await killed.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
   backup = join(await tempDir(), 'backup.db');
   copyFileSync(path, backup);
-  // What is in the log alone. It is still open, which a kill would not leave, but nothing is finished or taken over.
+  // Rows that are only in the log. It is still open, unlike after a kill, but nothing is finished or checkpointed.
   await insertRows(killed, deltas(20));
 });
 afterEach(() => killed.dispose());
 
-/** How many events the next start finds there, and whether all of it hangs together. */
+/** How many events the next start finds, and whether the database is consistent. */
 async function started(file = path): Promise<{ events: unknown; check: unknown }> {
   const database = await openDatabase({ url: pathToFileURL(file).href });
   onTestFinished(() => database.close());
@@ -48,9 +48,9 @@ async function started(file = path): Promise<{ events: unknown; check: unknown }
 const setAside = () => readdirSync(dirname(path)).filter((name) => name.includes('-wal-set-aside-'));
 const lines = () => said.mock.calls.map(([line]) => String(line));
 
-describe('a log that another file has left behind is set aside, whole, and said:', () => {
+describe('a log of another file is set aside whole and logged:', () => {
   test.each([
-    ['a backup is moved into the place of the file', () => renameSync(copyBeside(), path)],
+    ['a backup replaces the file', () => renameSync(copyBeside(), path)],
     [
       'the file is removed and a backup copied there',
       () => {
@@ -71,44 +71,44 @@ describe('a log that another file has left behind is set aside, whole, and said:
     expect(setAside()).toHaveLength(1);
   });
 
-  test('the file is moved away, to begin anew', async () => {
+  test('the file is moved away to start with an empty one', async () => {
     renameSync(path, `${path}.old`);
     expect(await started()).toEqual({ events: 0, check: 'ok' });
     expect(setAside()).toHaveLength(1);
   });
 
-  test('another program cut it short, and the file has taken over more of it than is left', async () => {
+  test('another program truncated it, and more of it was checkpointed than is left', async () => {
     for (let count = 0; count < 10; count += 1) await insertRows(killed, deltas(10));
     await killed.reader.execute('PRAGMA wal_checkpoint(PASSIVE)');
     truncateSync(`${path}-wal`, statSync(`${path}-wal`).size / 2);
-    expect(await killed.trouble()).toContain('cut short');
+    expect(await killed.trouble()).toContain('truncated');
     expect(await started()).toEqual({ events: 125, check: 'ok' });
-    expect(lines()).toEqual([expect.stringContaining('was cut short by another program')]);
+    expect(lines()).toEqual([expect.stringContaining('was truncated by another program')]);
   });
 });
 
-describe('a log that belongs to the file beside it is applied:', () => {
+describe('a log of the file beside it is applied:', () => {
   test('after a kill', async () => {
     expect(await started()).toEqual({ events: 25, check: 'ok' });
   });
 
-  test('after a kill of a version that took no note', async () => {
+  test('after a kill of a version that wrote no note', async () => {
     rmSync(`${path}-opened`);
     expect(await started()).toEqual({ events: 25, check: 'ok' });
   });
 
-  test('of a note that can’t be read', async () => {
+  test('with an unreadable note', async () => {
     writeFileSync(`${path}-opened`, '{"folder":');
     expect(await started()).toEqual({ events: 25, check: 'ok' });
   });
 
-  test('of a folder that was copied, its note with it', async () => {
+  test('in a copied folder with its note', async () => {
     const copy = join(await tempDir(), 'copy');
     cpSync(dirname(path), copy, { recursive: true, preserveTimestamps: true });
     expect(await started(join(copy, basename(path)))).toEqual({ events: 25, check: 'ok' });
   });
 
-  test('of all files that were put back together', async () => {
+  test('when all files were restored together', async () => {
     const copy = await tempDir();
     cpSync(dirname(path), copy, { recursive: true });
     for (const name of readdirSync(dirname(path))) rmSync(join(dirname(path), name));
@@ -116,7 +116,7 @@ describe('a log that belongs to the file beside it is applied:', () => {
     expect(await started()).toEqual({ events: 25, check: 'ok' });
   });
 
-  test('of a file that was moved away and back', async () => {
+  test('after the file was moved away and back', async () => {
     renameSync(path, `${path}.old`);
     renameSync(`${path}.old`, path);
     expect(await started()).toEqual({ events: 25, check: 'ok' });

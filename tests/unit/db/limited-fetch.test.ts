@@ -44,17 +44,20 @@ const broken: [string, RequestListener][] = [
     },
   ],
   ['is behind a gateway that has lost it', (_, response) => response.writeHead(502).end('Bad Gateway')],
-  ['is behind a gateway that shows a page', (_, response) => response.setHeader('content-type', 'text/html').end(PAGE)],
-  ['is behind a gateway that calls its page JSON', (_, response) => response.writeHead(502, JSON_TYPE).end(PAGE)],
-  ['is behind a gateway whose JSON says nothing', (_, response) => response.writeHead(502, JSON_TYPE).end('null')],
-  ['answers nothing', (_, response) => response.writeHead(200, JSON_TYPE).end()],
-  ['has no content', (_, response) => response.writeHead(204).end()],
-  ['answers by half', (_, response) => response.writeHead(200, JSON_TYPE).end('{"baton":null,"base_url":')],
-  ['answers something else', (_, response) => response.writeHead(200, JSON_TYPE).end('{"status":"ok"}')],
-  ['answers a word', (_, response) => response.writeHead(200, JSON_TYPE).end('"ok"')],
+  [
+    'is behind a gateway that returns a page',
+    (_, response) => response.setHeader('content-type', 'text/html').end(PAGE),
+  ],
+  ['is behind a gateway that labels its page JSON', (_, response) => response.writeHead(502, JSON_TYPE).end(PAGE)],
+  ['is behind a gateway with an empty JSON object', (_, response) => response.writeHead(502, JSON_TYPE).end('null')],
+  ['sends no response', (_, response) => response.writeHead(200, JSON_TYPE).end()],
+  ['sends no content', (_, response) => response.writeHead(204).end()],
+  ['sends half a response', (_, response) => response.writeHead(200, JSON_TYPE).end('{"baton":null,"base_url":')],
+  ['sends another response', (_, response) => response.writeHead(200, JSON_TYPE).end('{"status":"ok"}')],
+  ['sends a word', (_, response) => response.writeHead(200, JSON_TYPE).end('"ok"')],
 ];
 
-test.each(broken)('of a server that %s, nobody knows what it has done: it is asked again', async (_, answers) => {
+test.each(broken)('a request is retried when a server %s, because its outcome is unknown', async (_, answers) => {
   const server = await serverThat(answers);
   const held = async () => (await server.transaction('write')).batch(['SELECT 1']);
   for (const ask of [
@@ -72,7 +75,7 @@ test.each(broken)('of a server that %s, nobody knows what it has done: it is ask
   }
 });
 
-test.each(silent)('a server that %s is given up, as one that can’t be reached', async (_, answers) => {
+test.each(silent)('a server that %s is unavailable', async (_, answers) => {
   const server = await serverThat(answers);
   for (const ask of [() => server.batch(['SELECT 1'], 'read'), () => server.trial(['SELECT 1'])]) {
     const error = await ask().then(
@@ -84,7 +87,7 @@ test.each(silent)('a server that %s is given up, as one that can’t be reached'
   }
 });
 
-test('what is asked in order to write is answered as it is: to compress a few words costs both sides more than the line', async () => {
+test('a write request asks for an uncompressed response, since compressing few bytes costs more than sending them', async () => {
   const asked: unknown[] = [];
   const server = await serverThat(({ headers }, response) => {
     asked.push(headers['accept-encoding']);

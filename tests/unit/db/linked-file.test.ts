@@ -7,7 +7,7 @@ import { temporaryDatabase } from '../../support/database';
 import { deltas, insertRows } from '../../support/insert-rows';
 import { tempDir } from '../../support/temp-dir';
 
-/** A database whose file is a link: SQLite keeps its log beside where that leads. */
+/** A database whose file is a link. SQLite keeps the log beside the target. */
 let link: string;
 let folder: string;
 let real: string;
@@ -36,15 +36,15 @@ async function count(database: Database): Promise<unknown> {
 }
 
 describe('a database behind a link', () => {
-  it('is found to have lost its log', async () => {
+  it('detects that its log was lost', async () => {
     const database = await open();
     await insertRows(database, deltas(20));
     truncateSync(`${real}-wal`, 0);
-    expect(await database.trouble()).toContain(`its log ${real}-wal was cut short`);
+    expect(await database.trouble()).toContain(`its log ${real}-wal was truncated`);
     await expect(insertRows(database, deltas(1))).rejects.toThrow();
   });
 
-  it('has the log set aside that another file has left there', async () => {
+  it('gets the log of another file set aside', async () => {
     const killed = await open();
     const backup = join(folder, 'backup.db');
     await killed.reader.execute('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -53,13 +53,13 @@ describe('a database behind a link', () => {
     renameSync(backup, real);
     expect(await count(await open())).toBe(5);
     expect(readdirSync(folder).filter((name) => name.includes('-wal-set-aside-'))).toHaveLength(1);
-    expect(said.mock.calls.flat()).toEqual([expect.stringContaining(`${real}-wal belongs to that one`)]);
+    expect(said.mock.calls.flat()).toEqual([expect.stringContaining(`${real}-wal belongs to the previous file`)]);
   });
 
   it.each([
     ['is deleted', () => rmSync(link), 'was deleted'],
     ['is replaced by a file', () => replaceLink((path) => copyFileSync(real, path)), 'was replaced by another'],
-    ['leads elsewhere', () => replaceLink((path) => symlinkSync(copyOfReal(), path)), 'was replaced by another'],
+    ['points elsewhere', () => replaceLink((path) => symlinkSync(copyOfReal(), path)), 'was replaced by another'],
   ])('is not written to when the link %s', async (_how, change, trouble) => {
     const database = await open();
     await insertRows(database, deltas(1));
@@ -67,7 +67,7 @@ describe('a database behind a link', () => {
     expect(await database.trouble()).toBe(`its file ${link} ${trouble}`);
   });
 
-  it('is refused in one line when nothing stands where it leads', async () => {
+  it('is refused in one line when its target does not exist', async () => {
     rmSync(real);
     await expect(open()).rejects.toThrow(/^The database .*link\.db can't be written here\. .*$/);
     expect(existsSync(real)).toBe(false);

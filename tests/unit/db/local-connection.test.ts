@@ -13,7 +13,7 @@ afterEach(async () => {
 
 describe('a connection', () => {
   test.each(['loop', 'thread'] as const)(
-    'on the %s takes and gives values as the client for servers does',
+    'on the %s accepts and returns the same values as the client for servers',
     async (place) => {
       const connection = new LocalConnection(fileURLToPath(database.url), 0);
       const { rows } = await connection.execute(
@@ -31,7 +31,7 @@ describe('a connection', () => {
     },
   );
 
-  test('goes on with a statement that failed', async () => {
+  test('continues after a statement failed', async () => {
     const connection = new LocalConnection(fileURLToPath(database.url), 0);
     const insert = { sql: 'INSERT INTO counter (id, position) VALUES (?, 1)', args: [1] };
     await connection.execute(insert, 'loop');
@@ -46,7 +46,7 @@ describe('a connection', () => {
     connection.close();
   });
 
-  test('sees a table that was changed since a statement was prepared', async () => {
+  test('sees a table that was changed after a statement was prepared', async () => {
     const connection = new LocalConnection(fileURLToPath(database.url), 0);
     await connection.run('CREATE TABLE grown (a)', 'loop');
     const columns = async () => Object.keys((await connection.execute('SELECT * FROM grown', 'loop')).rows[0] ?? {});
@@ -57,7 +57,7 @@ describe('a connection', () => {
     connection.close();
   });
 
-  test('forgets the arguments of the time before', async () => {
+  test('forgets the previous arguments', async () => {
     const connection = new LocalConnection(fileURLToPath(database.url), 0);
     const sql = 'SELECT ?1 AS a, ?2 AS b';
     await connection.execute({ sql, args: ['x', 'y'] }, 'loop');
@@ -65,29 +65,23 @@ describe('a connection', () => {
     connection.close();
   });
 
-  test.each(['loop', 'thread'] as const)(
-    'on the %s says of damage that libSQL has no name for what it is',
-    async (place) => {
-      const path = fileURLToPath(database.url);
-      const before = new LocalConnection(path, 0);
-      await before.run(
-        'CREATE TABLE bent (a); CREATE INDEX bent_by_a ON bent (a); INSERT INTO bent VALUES (1)',
-        'loop',
-      );
-      // an index that lacks its table's row
-      await before.run('CREATE TABLE other (a); CREATE INDEX other_by_a ON other (a)', 'loop');
-      await before.run('PRAGMA writable_schema = ON', 'loop');
-      const other = "(SELECT rootpage FROM sqlite_schema WHERE name = 'other_by_a')";
-      await before.run(`UPDATE sqlite_schema SET rootpage = ${other} WHERE name = 'bent_by_a'`, 'loop');
-      before.close();
-      const connection = new LocalConnection(path, 0);
-      const found = connection.execute('DELETE FROM bent WHERE rowid = 1', place);
-      await expect(found).rejects.toMatchObject({ code: 'SQLITE_CORRUPT', rawCode: 779 });
-      connection.close();
-    },
-  );
+  test.each(['loop', 'thread'] as const)('on the %s reports damage that libSQL has no code for', async (place) => {
+    const path = fileURLToPath(database.url);
+    const before = new LocalConnection(path, 0);
+    await before.run('CREATE TABLE bent (a); CREATE INDEX bent_by_a ON bent (a); INSERT INTO bent VALUES (1)', 'loop');
+    // an index without its table's row
+    await before.run('CREATE TABLE other (a); CREATE INDEX other_by_a ON other (a)', 'loop');
+    await before.run('PRAGMA writable_schema = ON', 'loop');
+    const other = "(SELECT rootpage FROM sqlite_schema WHERE name = 'other_by_a')";
+    await before.run(`UPDATE sqlite_schema SET rootpage = ${other} WHERE name = 'bent_by_a'`, 'loop');
+    before.close();
+    const connection = new LocalConnection(path, 0);
+    const found = connection.execute('DELETE FROM bent WHERE rowid = 1', place);
+    await expect(found).rejects.toMatchObject({ code: 'SQLITE_CORRUPT', rawCode: 779 });
+    connection.close();
+  });
 
-  test('that was closed is in no transaction', async () => {
+  test('is in no transaction once closed', async () => {
     const connection = new LocalConnection(fileURLToPath(database.url), 0);
     await connection.run('BEGIN', 'loop');
     expect(connection.isInTransaction).toBe(true);
@@ -95,7 +89,7 @@ describe('a connection', () => {
     expect(connection.isInTransaction).toBe(false);
   });
 
-  test('whose file can’t be opened says so', () => {
+  test('reports a file that cannot be opened', () => {
     const open = () => new LocalConnection(`${fileURLToPath(database.url)}/within`, 0);
     expect(open).toThrow(expect.objectContaining({ code: 'SQLITE_CANTOPEN' }));
   });

@@ -17,11 +17,11 @@ afterEach(async () => {
 });
 
 const POSITION = 'SELECT position FROM counter';
-test('others get their turns while a long read is under way', async () => {
+test('a long read yields', async () => {
   expect(await turnsDuring(database.reader.execute(LONG_SELECT))).toBeGreaterThan(100);
 });
 
-test('others get their turns while many rows come', async () => {
+test('a read of many rows yields', async () => {
   const rows =
     'WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < 1000) SELECT n FROM count';
   const turns = hurriedWork();
@@ -29,7 +29,7 @@ test('others get their turns while many rows come', async () => {
   expect(turns()).toBeGreaterThan(900);
 });
 
-test('reads that fail leave the others what they need', async () => {
+test('failed reads free their connections', async () => {
   let opened = 0;
   const open = () => {
     opened += 1;
@@ -39,12 +39,12 @@ test('reads that fail leave the others what they need', async () => {
   const reads = Array.from({ length: 20 }, (_, n) => reader.execute(n < 12 ? 'SELECT 1 FROM nowhere' : POSITION));
   const settled = await Promise.allSettled(reads);
   expect(settled.map(({ status }) => status)).toEqual([...Array(12).fill('rejected'), ...Array(8).fill('fulfilled')]);
-  // a connection at which a read failed is not used again
+  // a connection is not reused after a failed read
   expect(opened).toBeGreaterThan(12);
   reader.close();
 });
 
-test('no read waits for ever where the file can’t be opened any more', async () => {
+test('reads do not wait forever when the file cannot be opened any more', async () => {
   let opened = 0;
   const open = () => {
     opened += 1;
@@ -57,7 +57,7 @@ test('no read waits for ever where the file can’t be opened any more', async (
   reader.close();
 });
 
-test('a small read waits for none of several long ones', async () => {
+test('a small read waits for no long ones', async () => {
   const ended: string[] = [];
   const long = [1, 2, 3, 4].map(() => database.reader.execute(LONG_SELECT).then(() => ended.push('long')));
   await database.reader.execute(POSITION).then(() => ended.push('small'));
@@ -77,7 +77,7 @@ describe.each(['reader', 'tail'] as const)('a batch of the %s', (kind) => {
     expect((await database[kind].execute(POSITION)).rows[0]?.position).toBe(2);
   });
 
-  test('leaves nothing behind where it fails', async () => {
+  test('leaves no transaction when it fails', async () => {
     const failing = database[kind].batch([POSITION, 'SELECT 1 FROM nowhere'], 'read');
     await expect(failing).rejects.toThrow('no such table: nowhere');
     await insertRows(database, deltas(1));
@@ -93,19 +93,19 @@ describe.each(['reader', 'tail'] as const)('a batch of the %s', (kind) => {
   });
 });
 
-test('small statements on the loop give others their turns between', async () => {
+test('small statements on the event loop yield in between', async () => {
   const turns = hurriedWork();
   await database.tail.batch(Array(6).fill(POSITION), 'read');
   expect(turns()).toBeGreaterThanOrEqual(6);
 });
 
-test('statements on a thread add no turn of the loop', async () => {
+test('statements on a thread add no turn of the event loop', async () => {
   const turns = hurriedWork();
   await database.reader.batch(Array(6).fill('SELECT 1 WHERE 0'), 'read');
   expect(turns()).toBe(0);
 });
 
-test('a reader that was closed refuses, and lets what is under way come to its end', async () => {
+test('a closed reader refuses new reads and finishes those in progress', async () => {
   const reader = new LocalReader(() => new LocalConnection(fileURLToPath(database.url), 0), 'thread');
   const under = reader.execute(LONG_SELECT);
   reader.close();

@@ -2,7 +2,7 @@ import { copyFile, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
-import { localWriter } from '@/db/local-writer';
+import { localWriter } from '@/db/open-file';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
 import { deltas, insertRows } from '../../support/insert-rows';
@@ -19,13 +19,13 @@ afterEach(async () => {
 
 const insert = (rows: string) => `INSERT INTO producer_sessions (producer_id, session_id) ${rows}`;
 
-test('others get their turns while what is left of a long transaction is under way', async () => {
+test('the rest of a long transaction yields', async () => {
   hurriedWork();
   const statements = ['SELECT position FROM counter', insert(`SELECT 'p', (${LONG_SELECT})`)];
   expect(await turnsDuring(database.writes.run((transaction) => transaction.batch(statements)))).toBeGreaterThan(100);
 });
 
-test('a commit yields to others while it waits for the disk', async () => {
+test('a commit yields while it waits for the disk', async () => {
   const connection = new LocalConnection(fileURLToPath(database.url), 0);
   const transaction = await localWriter(connection, {
     changed: async () => null,
@@ -38,13 +38,13 @@ test('a commit yields to others while it waits for the disk', async () => {
   connection.close();
 });
 
-test('a file whose log is deleted while it is open refuses writes, and keeps what it acknowledged', async () => {
+test('a file whose log is deleted while open refuses writes and keeps what it acknowledged', async () => {
   await insertRows(database, deltas(20));
   const path = fileURLToPath(database.url);
   await rm(`${path}-wal`);
   const refused = database.writes.run((transaction) => transaction.execute(insert("SELECT 'p', 's'")));
   await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
-  // as it is found after the process was killed: the file alone
+  // as found after a kill: the file alone
   const copy = `${path}-copy`;
   await copyFile(path, copy);
   const connection = new LocalConnection(copy, 0);

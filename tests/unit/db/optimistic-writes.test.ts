@@ -11,10 +11,10 @@ import type { WriteTransaction } from '@/db/writes';
 import { createMigratedFile } from '../../support/migrated-file';
 import { tempDir } from '../../support/temp-dir';
 
-/** Writes of several instances to one server. A file takes its place, with a line that may lose an answer. */
+/** Writes of several instances to one server, which is a file behind a connection that may lose a response. */
 let client: Client;
 let server: BatchServer & TransactionSource;
-/** Called behind each write that was done. */
+/** Called after each write. */
 let answered: () => void;
 
 beforeEach(async () => {
@@ -42,7 +42,7 @@ afterEach(() => client.close());
 
 const instance = () => new OptimisticWrites(server, { version: NEWEST_MIGRATION });
 
-/** Reads a sum, thinks, and writes it anew. @returns the sum */
+/** Reads a sum, waits, and writes a new one. @returns the sum */
 async function addOne(transaction: WriteTransaction, thinks: () => Promise<unknown> = async () => {}) {
   transaction.touch('agent:a');
   const { rows } = await transaction.execute(`SELECT sum FROM sums WHERE key = 'a'`);
@@ -55,7 +55,7 @@ async function addOne(transaction: WriteTransaction, thinks: () => Promise<unkno
 const sums = async () => (await client.execute('SELECT sum FROM sums')).rows.map(({ sum }) => sum);
 
 describe('a write', () => {
-  test('runs again when another instance has touched the same key since it read', async () => {
+  test('runs again when another instance touched the same key after its read', async () => {
     const [one, other] = [instance(), instance()];
     let runs = 0;
     const sum = await one.run((transaction) =>
@@ -67,7 +67,7 @@ describe('a write', () => {
     expect([runs, sum, await sums()]).toEqual([2, 2, [2]]);
   });
 
-  test('is done once when its answer is lost', async () => {
+  test('is committed once when its response is lost', async () => {
     let lost = 0;
     answered = () => {
       if (lost > 0) return;
@@ -78,7 +78,7 @@ describe('a write', () => {
     expect([lost, await sums()]).toEqual([1, [1]]);
   });
 
-  test('is refused once a newer version says that this one may not write', async () => {
+  test('is refused once a newer version excludes this one', async () => {
     await client.execute({ sql: 'UPDATE compatibility SET oldest_writer = ?', args: [NEWEST_MIGRATION + 1] });
     await expect(instance().run((transaction) => addOne(transaction))).rejects.toMatchObject({ code: 'unavailable' });
     expect(await sums()).toEqual([]);
@@ -86,7 +86,7 @@ describe('a write', () => {
 });
 
 describe('a lease', () => {
-  test('is held by one instance until that lets go of it', async () => {
+  test('is held by one instance until it releases it', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
     expect([await one.isHeld(), await other.isHeld(), await one.isHeld()]).toEqual([true, false, true]);
     expect(await other.doneSinceMs()).toBeNull();
@@ -95,19 +95,19 @@ describe('a lease', () => {
     expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
   });
 
-  test('is held by one of two that find it free at once', async () => {
+  test('is held by one of two instances that find it free at once', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
     expect(await Promise.all([one.isHeld(), other.isHeld()])).toEqual([true, false]);
   });
 
-  test('passes on when its term has run out', async () => {
+  test('passes to another instance when its term expired', async () => {
     const [one, other] = [new ServerLease(server, 'history'), new ServerLease(server, 'history')];
     await one.isHeld();
     await client.execute('UPDATE leases SET until = 0');
     expect([await other.isHeld(), await one.isHeld()]).toEqual([true, false]);
   });
 
-  test('does not keep other work', async () => {
+  test('does not block other jobs', async () => {
     await new ServerLease(server, 'history').isHeld();
     expect(await new ServerLease(server, 'sweep').isHeld()).toBe(true);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { ReadQueue } from '@/db/read-queue';
+import { ReadQueue } from '@/db/reader';
 
-/** Reads that end when the test says so, each by its name. */
+/** Named reads that end when the test says so. */
 function reads(queue: ReadQueue) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -16,14 +16,14 @@ function reads(queue: ReadQueue) {
     );
   const end = async (name: string) => {
     ends.get(name)?.();
-    // its end, the turn of the loop between, and the next one's beginning
+    // its end, a turn of the event loop, and the next one's start
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
   return { begun, ask, end };
 }
 
 describe('heavy reads', () => {
-  test('are few at once, and the next begins when one has ended', async () => {
+  test('run few at once, and the next starts when one ended', async () => {
     const { begun, ask, end } = reads(new ReadQueue({ atOnce: 2 }));
     const all = ['1', '2', '3', '4'].map((name) => ask('a', name));
     expect(begun).toEqual(['1', '2']);
@@ -33,7 +33,7 @@ describe('heavy reads', () => {
     expect(await Promise.all(all)).toEqual(['1', '2', '3', '4']);
   });
 
-  test('go by turns between clients, however many one of them wants', async () => {
+  test('alternate between clients, however many one of them sends', async () => {
     const { begun, ask, end } = reads(new ReadQueue({ atOnce: 1 }));
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask('a', name);
     void ask('b', 'b1');
@@ -42,7 +42,7 @@ describe('heavy reads', () => {
     expect(begun).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'a4']);
   });
 
-  test('are refused when too many wait, of one client before all of them', async () => {
+  test('are refused when too many wait, first per client and then in total', async () => {
     const queue = new ReadQueue({ atOnce: 1, maxWaiting: 3, maxWaitingOfOne: 2 });
     const { ask, end } = reads(queue);
     void ask('a', 'a1');
@@ -59,7 +59,7 @@ describe('heavy reads', () => {
     expect(await under).toContain('not refused');
   });
 
-  test('that fail, or whose reader has gone, leave their place to the next', async () => {
+  test('free their place when they fail or their reader is gone', async () => {
     const queue = new ReadQueue({ atOnce: 1 });
     const { begun, ask, end } = reads(queue);
     const failing = queue.run('a', () => Promise.reject(new Error('no such table')));

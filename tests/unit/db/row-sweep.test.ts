@@ -5,7 +5,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Rows of which some can't be worked on. */
+/** Rows of which some cannot be processed. */
 function sweepOf(rows: string[], failures: Map<string, Error[]>) {
   const done: string[] = [];
   const left = ({ only, except }: Parameters<RowWork['work']>[0]) =>
@@ -26,7 +26,7 @@ function sweepOf(rows: string[], failures: Map<string, Error[]>) {
   return { done, run: () => sweep.run({ kind: 'a row', due, work }) };
 }
 
-it('a row that our code fails on is left alone, and the others are done', async () => {
+it('a row is skipped when our code fails on it, and the others are processed', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   const failures = Array.from({ length: 2 }, () => new TypeError('x is not a function'));
   const { done, run } = sweepOf(['a', 'b', 'c'], new Map([['b', failures]]));
@@ -38,9 +38,9 @@ it('a row that our code fails on is left alone, and the others are done', async 
 });
 
 it.each([
-  ['the database is away', () => new TypeError('fetch failed')],
-  ['the machine has run out of something', () => Object.assign(new Error('EMFILE'), { syscall: 'open' })],
-])('a row that failed while %s is done at the next look', async (_, failure) => {
+  ['the database is unavailable', () => new TypeError('fetch failed')],
+  ['the machine is out of a resource', () => Object.assign(new Error('EMFILE'), { syscall: 'open' })],
+])('a row that failed while %s is processed by the next sweep', async (_, failure) => {
   const { done, run } = sweepOf(['a', 'b'], new Map([['b', [failure()]]]));
   await expect(run()).rejects.toThrow();
   await run();

@@ -17,8 +17,8 @@ test('a server key is 32 random bytes, one for each purpose', async () => {
   await other.dispose();
 });
 
-test('instances that create a key at once, and a restarted one, share it', async () => {
-  // each stands for a process of its own: keys are cached by the reader
+test('instances that create a key at once share it, also after a restart', async () => {
+  // each stands for its own process, since keys are cached by the reader
   const instances = [1, 2, 3].map(() => ({ ...database, reader: { ...database.reader } }));
   const [first, ...others] = await Promise.all(instances.map((instance) => serverKey(instance, 'sign-in')));
   for (const other of others) expect(other).toEqual(first);

@@ -22,7 +22,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 type Rows = Record<string, Record<string, string | number | null>[]>;
 
-/** A database after the first `count` migrations, with rows as the version of then wrote them. */
+/** A database after the first `count` migrations, with rows as that version wrote them. */
 async function databaseAfter(count: number, tables: Rows): Promise<string> {
   const url = pathToFileURL(join(folder, 'x.db')).href;
   const client = createClient({ url });
@@ -52,7 +52,7 @@ async function databaseAfter(count: number, tables: Rows): Promise<string> {
   return url;
 }
 
-it('a database from before there were observations has the states that it had, by the rules of now', async () => {
+it('sessions from before observations keep their states, by the current rules', async () => {
   const database = await openDatabase({ url: await databaseAfter(1, before as Rows) });
   const now = Math.max(...before.sessions.map((row) => row.last_event_at)) + 5_000;
   await new CommandHub({ database, now: () => now, steady: () => now }).sweep();
@@ -94,7 +94,7 @@ it('a database from before there were observations has the states that it had, b
   await database.close();
 });
 
-it('credentials from before sign-ins had an end outlast neither that end nor their maker', async () => {
+it('credentials from before sign-ins expired end with their sign-in and their creator', async () => {
   const made = (id: string, kind: string, parent: string | null, rest: Rows[string][number] = {}) => ({
     ...{ id, kind, hash: id, name: id, role: 'admin', scope: '{"kind":"everything"}', created_at: 1, last_used_at: 1 },
     ...{ parent_id: parent, ...rest },
@@ -118,7 +118,7 @@ it('credentials from before sign-ins had an end outlast neither that end nor the
   const database = await openDatabase({
     url: await databaseAfter(15, { credentials, inbox: [{ ...item, ...counts }] }),
   });
-  // nobody can prove to be whom it names
+  // without proof of the named parent
   expect((await database.reader.execute('SELECT claim FROM inbox')).rows).toEqual([{ claim: null }]);
   const { rows } = await database.reader.execute('SELECT id, expires_at, revoked_at FROM credentials ORDER BY rowid');
   const [dayMs, hourMs] = [86_400_000, 3_600_000];

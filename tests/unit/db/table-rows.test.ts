@@ -27,7 +27,7 @@ const write = (rows: (typeof insight)[]) =>
 const stored = async () => INSIGHT.all(await database.reader.execute('SELECT * FROM insights ORDER BY position'));
 
 describe('rows of a table', () => {
-  it('come back as they went in, what they have in common too, and their defaults where they lack a column', async () => {
+  it('are read as they were written, with common values, and with defaults for missing columns', async () => {
     const rows = [insight, { ...insight, position: 2, isFailure: false }];
     await write(rows);
     expect(await stored()).toEqual(rows.map((row) => ({ ...row, agentId: 'a', seenAt: null })));
@@ -40,12 +40,12 @@ describe('rows of a table', () => {
     expect((await stored())[0]?.value).toBe(value);
   });
 
-  it('hold no text that a column can’t', async () => {
+  it('hold no text that a column cannot store', async () => {
     await write([{ ...insight, detail: 'a\0b', source: 'half \ud83c' }]);
     expect((await stored())[0]).toMatchObject({ detail: 'a\ufffdb', source: 'half \ufffd' });
   });
 
-  it('replace one that is there already but for what it keeps, and are an error where none may be', async () => {
+  it('replace an existing one except its kept columns, or fail where none may exist', async () => {
     const writer = new RowWriter(runners, { keeps: ['startedAt'] });
     const row = {
       agentId: 'a',
@@ -69,7 +69,7 @@ describe('rows of a table', () => {
     await expect(write([insight])).rejects.toThrow(/UNIQUE/);
   });
 
-  it('are read by the columns that are asked for, under another name of their table too', async () => {
+  it('are read by the named columns, also under an alias of their table', async () => {
     await write([insight]);
     const shape = shapeWithout(insights, 'agentId', 'sessionId', 'detail', 'value', 'outcome', 'seenAt', 'occurredAt');
     expect(shape.columns('i')).toBe('i.position, i.signal, i.source, i.is_failure');

@@ -3,13 +3,13 @@ import { AppError } from '@interlude/protocol/errors';
 import { createClient, LibsqlError } from '@libsql/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LocalConnection } from '@/db/local-connection';
-import { localWriter } from '@/db/local-writer';
+import { localWriter } from '@/db/open-file';
 import { type TransactionSource, WriteQueue } from '@/db/write-queue';
 import type { WriteJob, WriteTransaction } from '@/db/writes';
 import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { hurriedWork } from '../../support/hurried-work';
 
-/** A file that nobody deletes or replaces. */
+/** A file that is never deleted or replaced. */
 const IN_PLACE = { changed: async () => null, committed: () => {}, lacksOnlyItsLog: () => false };
 
 let database: TestDatabase;
@@ -30,10 +30,10 @@ const fail: WriteJob<never> = async (tx) => {
 const position = async () =>
   Number((await database.reader.execute('SELECT position FROM counter')).rows[0]?.position ?? 0);
 
-/** One more connection that writes. */
+/** Another connection that writes. */
 const connect = () => new LocalConnection(fileURLToPath(database.url), 1);
 
-/** Counts transactions on their way to the real database. */
+/** Counts transactions on the real database. */
 function counting(): { source: TransactionSource; count: () => number } {
   let count = 0;
   const writer = localWriter(connect(), IN_PLACE);
@@ -45,16 +45,16 @@ function counting(): { source: TransactionSource; count: () => number } {
 }
 
 describe('the write queue', () => {
-  it('commits everything that waits together, in the order it came', async () => {
+  it('commits all waiting jobs together, in order', async () => {
     const { source, count } = counting();
-    // however slow the machine is
+    // regardless of the speed of the machine
     const queue = new WriteQueue(source, { maxGroupMs: 60_000 });
     const answers = await Promise.all(Array.from({ length: 50 }, () => queue.run(advance)));
     expect(answers).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
     expect(count()).toBe(1);
   });
 
-  it('gives others their turns between the statements of all jobs', async () => {
+  it('yields between the statements of all jobs', async () => {
     const { source } = counting();
     const queue = new WriteQueue(source);
     const turns = hurriedWork();
@@ -64,7 +64,7 @@ describe('the write queue', () => {
     vi.restoreAllMocks();
   });
 
-  it('fails the guilty job alone and commits the others of its group once', async () => {
+  it('fails the failing job alone and commits the others of its group once', async () => {
     const jobs = [advance, fail, advance, fail, advance].map((job) => database.writes.run<number>(job));
     const settled = await Promise.allSettled(jobs);
     expect(settled.map((one) => (one.status === 'fulfilled' ? one.value : String(one.reason)))).toEqual([
@@ -77,7 +77,7 @@ describe('the write queue', () => {
     expect(await position()).toBe(3);
   });
 
-  it('runs each job of a group once, in one transaction, however many of them are refused', async () => {
+  it('runs each job of a group once, in one transaction, however many are refused', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source);
     let runs = 0;
@@ -92,7 +92,7 @@ describe('the write queue', () => {
     expect({ runs, transactions: count() }).toEqual({ runs: 50, transactions: 1 });
   });
 
-  it('undoes all that a refused job wrote, behind a savepoint of its own too', async () => {
+  it('rolls back everything a refused job wrote, even after a savepoint of its own', async () => {
     const nested: WriteJob<never> = async (tx) => {
       await tx.execute('SAVEPOINT own');
       await advance(tx);
@@ -103,7 +103,7 @@ describe('the write queue', () => {
     expect(await position()).toBe(2);
   });
 
-  it('runs the jobs of a group one by one when one of them took the transaction with it', async () => {
+  it('runs the jobs of a group one by one when one of them ended the transaction', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source);
     const jobs = [queue.run(advance), queue.run((tx) => tx.execute('ROLLBACK')), queue.run(advance)];
@@ -113,7 +113,7 @@ describe('the write queue', () => {
     expect(count()).toBe(4);
   });
 
-  it('says nothing of a refusal that rests on what was not committed', async () => {
+  it('hides a refusal that is based on uncommitted data', async () => {
     const writer = localWriter(connect(), IN_PLACE);
     const queue = new WriteQueue({
       transaction: async (mode) => ({
@@ -128,13 +128,13 @@ describe('the write queue', () => {
     expect(await position()).toBe(0);
   });
 
-  it('goes on after a job that breaks its own transaction', async () => {
+  it('continues after a job that breaks its own transaction', async () => {
     const broken = database.writes.run((tx) => tx.execute('ROLLBACK'));
     await expect(broken).rejects.toThrow();
     expect(await database.writes.run(advance)).toBe(1);
   });
 
-  it('tells listeners of each commit that moved the counter, after its jobs know', async () => {
+  it('notifies listeners of each commit that moved the counter, after its jobs', async () => {
     const heard: string[] = [];
     const stop = database.onCommit((at) => heard.push(at));
     await database.writes.run(advance);
@@ -146,7 +146,7 @@ describe('the write queue', () => {
     expect(heard).toEqual(['1', '2']);
   });
 
-  it('is not held up by a listener that throws', async () => {
+  it('ignores a listener that throws', async () => {
     const complaint = vi.spyOn(console, 'error').mockImplementation(() => {});
     database.onCommit(() => {
       throw new Error('deaf');
@@ -159,7 +159,7 @@ describe('the write queue', () => {
     complaint.mockRestore();
   });
 
-  it('waits for another process that holds the database, without blocking this one', async () => {
+  it('waits for another process that locks the database, without blocking this one', async () => {
     const other = createClient({ url: database.url, concurrency: 1 });
     const lock = await other.transaction('write');
     let beats = 0;
@@ -173,7 +173,7 @@ describe('the write queue', () => {
     other.close();
   });
 
-  it('answers unavailable with Retry-After when the database stays locked, and works again afterwards', async () => {
+  it('answers unavailable with Retry-After while the database is locked, and works again afterwards', async () => {
     const other = createClient({ url: database.url, concurrency: 1 });
     const queue = new WriteQueue(localWriter(connect(), IN_PLACE), { busyTimeoutMs: 30 });
     const lock = await other.transaction('write');
@@ -185,7 +185,7 @@ describe('the write queue', () => {
     other.close();
   });
 
-  it('takes only so many jobs, and only so much weight, but always one', async () => {
+  it('accepts limited jobs and weight, but always one', async () => {
     const unavailable = { code: 'unavailable', headers: { 'retry-after': '1' } };
     const few = new WriteQueue(counting().source, { maxJobs: 2 });
     const jobs = [few.run(advance), few.run(advance), few.run(advance)];
@@ -198,7 +198,7 @@ describe('the write queue', () => {
     expect(await light.run(advance, { bytes: 100 })).toBe(4);
   });
 
-  it('puts no more weight into one transaction than it may', async () => {
+  it('limits the weight of a transaction', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source, { maxGroupBytes: 10 });
     await Promise.all([4, 4, 4, 50, 1].map((bytes) => queue.run(advance, { bytes })));
@@ -206,14 +206,14 @@ describe('the write queue', () => {
     expect(await position()).toBe(5);
   });
 
-  it('puts no more jobs into one transaction than it may', async () => {
+  it('limits the jobs of a transaction', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source, { maxGroupJobs: 2 });
     await Promise.all(Array.from({ length: 5 }, () => queue.run(advance)));
     expect(count()).toBe(3);
   });
 
-  it('commits when its time is over, and goes on with what is left, in order', async () => {
+  it('commits at its time limit and continues with the rest in order', async () => {
     const { source, count } = counting();
     const queue = new WriteQueue(source, { maxGroupMs: 0, maxBytes: 10 });
     const answers = await Promise.all([3, 3, 3].map((bytes) => queue.run(advance, { bytes })));
@@ -223,7 +223,7 @@ describe('the write queue', () => {
     await Promise.all([5, 5].map((bytes) => queue.run(advance, { bytes })));
   });
 
-  it('finishes what waits when it closes, and refuses what comes later', async () => {
+  it('finishes waiting jobs when it closes, and refuses later ones', async () => {
     const waiting = database.writes.run(advance);
     await database.writes.close();
     expect(await waiting).toBe(1);

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('a stream', () => {
-  test('says hello, replays what was missed in order, says so, and goes on live', async () => {
+  test('sends hello, replays missed rows in order, then a caught-up frame, then live rows', async () => {
     await insertRows(database, deltas(3));
     const reader = await listen(['session:s1'], 1);
     await reader.frame('up-to-date');
@@ -48,7 +48,7 @@ describe('a stream', () => {
     expect(idsOf(reader.frames)).toEqual([2, 3, 4, 5]);
   });
 
-  test('begins now when it names no position', async () => {
+  test('starts at the newest position when none is named', async () => {
     await insertRows(database, deltas(3));
     const reader = await listen(['session:s1'], null);
     await reader.frame('up-to-date');
@@ -58,7 +58,7 @@ describe('a stream', () => {
     expect(idsOf(reader.frames)).toEqual([4]);
   });
 
-  test('carries its topics and nothing else', async () => {
+  test('carries its topics only', async () => {
     await insertRows(database, [{ log: 'one' }, { session: 's1' }]);
     const reader = await listen(['session:s1', 'logs:a1']);
     await reader.frame('up-to-date');
@@ -88,7 +88,7 @@ describe('a stream', () => {
     expect(idsOf(reader.frames)).toEqual(positions);
   });
 
-  test('reads rows of a megabyte few at a time', async () => {
+  test('reads few rows at a time when they are a megabyte each', async () => {
     fanOutWith({ page: { rows: 500, bytes: 100_000 } });
     const positions = await insertRows(database, deltas(10, 's1', 'x'.repeat(60_000)));
     const reader = await listen(['session:s1']);
@@ -97,7 +97,7 @@ describe('a stream', () => {
     expect(reader.chunkCount).toBeGreaterThanOrEqual(6);
   });
 
-  test('replays a fleet row once, in its latest version', async () => {
+  test('replays a read model once, in its latest version', async () => {
     await insertRows(database, [{ session: 's1', title: 'old' }, { session: 's2' }]);
     await insertRows(database, [{ session: 's1', title: 'new' }]);
     const reader = await listen(['fleet']);
@@ -118,7 +118,7 @@ describe('a stream', () => {
     expect(reader.chunkCount).toBe(before + 1);
   });
 
-  test('hears of rows that another process wrote', async () => {
+  test('receives rows that another process wrote', async () => {
     fanOutWith({ pollMs: 5 });
     const other = await openDatabase({ url: database.url });
     const reader = await listen(['session:s1']);
@@ -129,7 +129,7 @@ describe('a stream', () => {
     await other.close();
   });
 
-  test('keeps an event’s JSON as it was stored, but for line breaks between its tokens', async () => {
+  test('keeps an event’s JSON as stored, except line breaks between its tokens', async () => {
     await insertRows(database, deltas(1, 's1', 'a\nb\u2028c'));
     await database.writes.run((transaction) =>
       transaction.execute(`UPDATE events SET payload = '{"type":"RAW",\n\r\n "odd": "\\u0000" }'`),
@@ -151,7 +151,7 @@ describe('a stream', () => {
 });
 
 describe('resuming', () => {
-  test('is a gap when the position is of another database, and then begins now', async () => {
+  test('is a gap when the position belongs to another database, and continues at the newest position', async () => {
     await insertRows(database, deltas(2));
     const reader = await listen(['session:s1'], 99);
     await reader.frame('up-to-date');
@@ -159,7 +159,7 @@ describe('resuming', () => {
     expect(idsOf(reader.frames)).toEqual([]);
   });
 
-  test('is a gap when the rows after the position are pruned', () => {
+  test('is a gap when the rows after the position were pruned', () => {
     const bounds = { oldest: 10, latest: 20, newest: 20, removedUpTo: 0 };
     expect(resume(9, bounds)).toMatchObject({ resume: 'gap', after: 20 });
     expect(resume(10, bounds)).toMatchObject({ resume: 'ok', after: 10 });
@@ -169,7 +169,7 @@ describe('resuming', () => {
 });
 
 describe('catching up', () => {
-  test('reads again while a replica is behind the tailer', async () => {
+  test('reads again while a replica lags behind the tailer', async () => {
     const replica = await temporaryDatabase();
     const first = await listen(['session:s1']);
     await insertRows(database, deltas(3));
@@ -207,7 +207,7 @@ describe('catching up', () => {
         await insertRows(database, deltas(1));
         await live.frame('session-event', before + 1);
       };
-      // the first call is for the bounds
+      // the first call reads the bounds
       if (calls === 2) await around(write, read);
       else await read();
       return rows;
@@ -218,7 +218,7 @@ describe('catching up', () => {
   test.each<[string, Parameters<typeof aroundPage>[1]]>([
     ['after its last page was read', async (write, read) => read().then(write)],
     ['before its last page was read', async (write, read) => write().then(read)],
-  ])('passes on once what is published %s', async (_, around) => {
+  ])('misses nothing that is published %s', async (_, around) => {
     const live = await listen(['session:s1']);
     await insertRows(database, deltas(2));
     await live.frame('session-event', 2);
@@ -233,12 +233,12 @@ describe('catching up', () => {
   });
 });
 
-describe('others get their turns', () => {
+describe('the event loop is yielded', () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
 
-  test('between the rows of a page, which leave as they are made', async () => {
+  test('between the rows of a page, which are sent as they are encoded', async () => {
     await insertRows(database, deltas(5));
     hurriedWork();
     const reader = await listen(['session:s1']);
@@ -254,7 +254,7 @@ describe('others get their turns', () => {
     expect(reader.chunkCount).toBeGreaterThanOrEqual(5);
   });
 
-  test('between the rows of a commit, which leave as one', async () => {
+  test('between the rows of a commit, which are sent together', async () => {
     const reader = await listen(['session:s1']);
     await reader.frame('up-to-date');
     const before = reader.chunkCount;
@@ -267,14 +267,14 @@ describe('others get their turns', () => {
 });
 
 describe('the end of a stream', () => {
-  test('is a bye when its time is up', async () => {
+  test('is a bye when its time limit is reached', async () => {
     const stream = await open(['fleet'], { maxMs: 20 });
     const frames = await new FrameReader(stream).end();
     expect(frames.at(-1)).toMatchObject({ event: 'bye', data: { reason: 'planned' } });
     expect(fanOut.isIdle).toBe(true);
   });
 
-  test('is a bye when the server stops, which then takes nobody more', async () => {
+  test('is a bye when the server stops, which then accepts no new stream', async () => {
     const reader = await listen(['fleet']);
     await reader.frame('up-to-date');
     fanOut.close();
@@ -283,7 +283,7 @@ describe('the end of a stream', () => {
     await expect(listen(['fleet'])).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('comes to a live reader that stands still, with a bye behind what it had coming, and concerns nobody else', async () => {
+  test('comes to a stalled live reader after its backlog, and affects no other reader', async () => {
     fanOutWith({ maxBacklogBytes: 5_000, readAheadBytes: 1_000 });
     const slow = await open(['session:s1'], { after: null });
     const quick = await listen(['session:s1'], null);
@@ -300,7 +300,7 @@ describe('the end of a stream', () => {
     expect(idsOf(quick.frames)).toEqual(positions);
   });
 
-  test('takes the backlog away from a reader that does not come back for it', async () => {
+  test('drops the backlog of a reader that never reads again', async () => {
     fanOutWith({ maxBacklogBytes: 2_000, readAheadBytes: 1_000, lingerMs: 5 });
     const slow = await open(['session:s1'], { after: null });
     while (fanOut.subscriberCount > 0) await insertRows(database, deltas(5));
@@ -327,19 +327,23 @@ describe('the end of a stream', () => {
     expect(fanOut.isIdle).toBe(true);
   });
 
-  test('frees everything when the request was aborted before it began', async () => {
+  test('frees everything when the request was aborted before it started', async () => {
     await open(['fleet'], { signal: AbortSignal.abort() });
     expect(fanOut.subscriberCount).toBe(0);
     expect(fanOut.isIdle).toBe(true);
   });
 
-  /** By this name, whoever pipes a stream logs nothing of it. */
+  /** Under this name, a framework that pipes the stream logs nothing. */
   const ABORTED = expect.objectContaining({ name: 'AbortError' });
 
   test.each([
     ['fails', 1, async () => database.close()],
-    ['is damaged, which it says itself', 0, async () => database.damage.see(new LibsqlError('', 'SQLITE_CORRUPT'))],
-  ])('is said once for all readers whose database %s, and without a stack', async (_, expected, fail) => {
+    [
+      'is damaged, which is logged elsewhere',
+      0,
+      async () => database.damage.see(new LibsqlError('', 'SQLITE_CORRUPT')),
+    ],
+  ])('is logged once without a stack for all readers whose database %s', async (_, expected, fail) => {
     fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });
     await insertRows(database, deltas(50));
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -355,7 +359,7 @@ describe('the end of a stream', () => {
     logged.mockRestore();
   });
 
-  test('is a break when the database fails while the reader catches up', async () => {
+  test('is an error when the database fails during catch-up', async () => {
     fanOutWith({ page: { rows: 5, bytes: 1_000_000 }, readAheadBytes: 10 });
     await insertRows(database, deltas(50));
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
@@ -371,7 +375,7 @@ describe('the end of a stream', () => {
     fanOutWith({ maxBacklogBytes: 1_000, readAheadBytes: 100, page: { rows: 20, bytes: 1_000_000 } });
     const positions = await insertRows(database, deltas(200));
     const body = await open(['session:s1']);
-    // rows come in while nobody reads: they are met again in the pages that follow
+    // rows arrive while nobody reads, and are read with the next pages
     positions.push(...(await insertRows(database, deltas(200))));
     const reader = new FrameReader(body);
     await reader.until((frames) => idsOf(frames).length === positions.length);
@@ -380,7 +384,7 @@ describe('the end of a stream', () => {
 });
 
 describe('a heartbeat', () => {
-  test('is a comment', async () => {
+  test('is an SSE comment', async () => {
     fanOutWith({ heartbeatMs: 5 });
     const reader = await listen(['fleet']);
     expect(await reader.comment()).toBe('hb');
@@ -388,7 +392,7 @@ describe('a heartbeat', () => {
 });
 
 describe('the tailer', () => {
-  test('goes on where it stood after the database failed for a while', async () => {
+  test('resumes at its position after the database failed', async () => {
     const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
     fanOutWith({ pollMs: 5 });
     const reader = await listen(['session:s1']);

@@ -4,13 +4,13 @@ import { type TestDatabase, temporaryDatabase } from '../../support/database';
 import { listenTo } from '../../support/listen';
 import { randomFrom } from '../../support/random';
 
-/** What a stream of the fleet replays of tasks and obligations: what its reader must hear of, not all there ever were. */
+/** What a fleet stream replays of tasks and obligations: what its reader needs, not the whole history. */
 type Kind = 'task' | 'obligation';
 type Step = { kind: Kind; id: string; isOpen: boolean; session?: string };
 
 let database: TestDatabase;
 let fanOut: FanOut;
-/** What each step left, by position. */
+/** Rows after each step, by position. */
 let history: Step[];
 beforeEach(async () => {
   database = await temporaryDatabase();
@@ -25,7 +25,7 @@ afterEach(async () => {
 const SETTLED = { task: 'completed', obligation: 'answered' } as const;
 const OPEN = { task: 'running', obligation: 'owed' } as const;
 
-/** Each step takes the next position, as a change of a row does. */
+/** Each step takes the next position, like a changed row. */
 async function happens(...steps: Step[]): Promise<void> {
   const first = history.length + 1;
   const bornAt = new Map<string, number>();
@@ -61,7 +61,7 @@ async function happens(...steps: Step[]): Promise<void> {
   history.push(...steps);
 }
 
-/** What is open at a position, by kind and id. */
+/** Open items at a position, by kind and id. */
 function openAt(position: number): Set<string> {
   const open = new Set<string>();
   for (const { kind, id, isOpen } of history.slice(0, position)) {
@@ -71,7 +71,7 @@ function openAt(position: number): Set<string> {
   return open;
 }
 
-/** Everything a stream replays, in its order. */
+/** All replayed rows, in order. */
 async function replay(after: number, ...more: string[]): Promise<Step[]> {
   const reader = await listenTo(fanOut, ['fleet', ...more], { after });
   await reader.frame('up-to-date');
@@ -84,7 +84,7 @@ async function replay(after: number, ...more: string[]): Promise<Step[]> {
   });
 }
 
-/** Something happens before each page of a replay is read, as long as it goes on. */
+/** Runs a step before each page of a replay, as long as there are any. */
 function betweenPages(happening: (page: number) => Promise<void>): void {
   const { reader } = database;
   const read = reader.batch.bind(reader);
@@ -105,8 +105,8 @@ const many = (count: number, kind: Kind, session?: string): Step[] =>
     { kind, id: `${kind}-${session ?? ''}${n}`, isOpen: false, session },
   ]).flat();
 
-describe('a stream of the fleet from the beginning', () => {
-  test('replays what is open and recent tasks, not all there ever were', async () => {
+describe('a fleet stream from the start', () => {
+  test('replays open and recent tasks, not the whole history', async () => {
     await happens({ kind: 'task', id: 'old', isOpen: true }, { kind: 'obligation', id: 'owed', isOpen: true });
     await happens(...many(10_000, 'obligation'), ...many(2_000, 'task'));
     const replayed = await replay(0);
@@ -117,8 +117,8 @@ describe('a stream of the fleet from the beginning', () => {
     expect(tasks.at(-1)?.id).toBe('task-1999');
   });
 
-  // in spans of 4,096 changes, of which each but the first finds tasks that had begun before it
-  test('replays 500 tasks that ended, however many ran at once', async () => {
+  // reads spans of 4,096 changes, each of which finds tasks that started before it
+  test('replays 500 ended tasks, however many ran at once', async () => {
     await happens(...each(10_000, 'task', true), ...each(10_000, 'task', false));
     await happens(...each(5_000, 'obligation', true), ...each(5_000, 'obligation', false));
     const replayed = await replay(0);
@@ -126,8 +126,8 @@ describe('a stream of the fleet from the beginning', () => {
   });
 });
 
-describe('a stream of the fleet that resumes', () => {
-  test('hears the end of what was open, and not of what began and ended since', async () => {
+describe('a resumed fleet stream', () => {
+  test('sends the end of what was open, and not what started and ended since', async () => {
     await happens({ kind: 'task', id: 'slow', isOpen: true }, { kind: 'obligation', id: 'owed', isOpen: true });
     const after = history.length;
     await happens({ kind: 'task', id: 'slow', isOpen: false }, { kind: 'obligation', id: 'owed', isOpen: false });
@@ -137,14 +137,14 @@ describe('a stream of the fleet that resumes', () => {
     expect(replayed).toHaveLength(2 + 500);
   });
 
-  test('has everything of the sessions it carries', async () => {
+  test('sends everything of its own session topics', async () => {
     await happens(...many(600, 'task', 's1'), ...many(600, 'task', 's2'), ...many(10, 'obligation', 's1'));
     const replayed = await replay(1, 'session:s1');
     expect(replayed.filter(({ id }) => id.includes('s1')).length).toBe(600 + 10);
     expect(replayed.filter(({ id }) => id.includes('s2')).length).toBe(500);
   });
 
-  test('hears the end that comes while it is told what began since, and nothing twice besides', async () => {
+  test('sends an end during the replay, and no row twice otherwise', async () => {
     await happens({ kind: 'task', id: 'before', isOpen: true });
     const after = history.length;
     const [task, obligation]: Step[] = [
@@ -154,7 +154,7 @@ describe('a stream of the fleet that resumes', () => {
     await happens(task as Step, obligation as Step, ...each(9_000, 'task', true), ...each(9_000, 'task', false));
     const ended = () => happens({ ...(task as Step), isOpen: false }, { ...(obligation as Step), isOpen: false });
     betweenPages(async (page) => {
-      // behind them so many more that they are not told for being recent
+      // followed by enough rows that they are no longer recent
       if (page === 3) await ended().then(() => happens(...many(600, 'task', 's2')));
     });
     const replayed = await replay(after);
@@ -165,11 +165,11 @@ describe('a stream of the fleet that resumes', () => {
       ['task', false],
       ['obligation', false],
     ]);
-    // what ended before the replay began and is not recent is not told; what ended while it went on is
+    // an end before the replay is sent only if recent, an end during the replay always
     expect(replayed.filter(({ id }) => id.startsWith('task-'))).toHaveLength(600);
   });
 
-  test.each([1, 3, 500])('knows in the end what is open, wherever it resumes, by pages of %i rows', async (rows) => {
+  test.each([1, 3, 500])('knows what is open wherever it resumes, with pages of %i rows', async (rows) => {
     fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
     const { next } = randomFrom(7);
     for (let round = 0; round < 80; round += 1) {
@@ -190,31 +190,34 @@ describe('a stream of the fleet that resumes', () => {
     }
   });
 
-  test.each([1, 3, 500])('knows it too where things go on meanwhile, by pages of %i rows', async (rows) => {
-    fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
-    const { next } = randomFrom(11);
-    const step = async () => {
-      const kind = next() < 0.3 ? 'task' : 'obligation';
-      const open = [...openAt(history.length)].filter((name) => name.startsWith(kind));
-      const ended = open[Math.floor(next() * open.length)];
-      if (ended !== undefined && next() < 0.6)
-        await happens({ kind, id: ended.split(' ')[1] as string, isOpen: false });
-      else await happens({ kind, id: `${kind}${history.length}`, isOpen: true });
-    };
-    for (let round = 0; round < 40; round += 1) await step();
-    let left = 0;
-    betweenPages(async () => {
-      if (left > 0 && next() < 0.5) await step();
-      left -= 1;
-    });
-    for (let after = 0; after <= 40; after += 10) {
-      const known = openAt(after);
-      left = 40;
-      for (const { kind, id, isOpen } of await replay(after)) {
-        if (isOpen) known.add(`${kind} ${id}`);
-        else known.delete(`${kind} ${id}`);
+  test.each([1, 3, 500])(
+    'knows what is open when rows change during the replay, with pages of %i rows',
+    async (rows) => {
+      fanOut = new FanOut(database, { pollMs: 60_000, page: { rows, bytes: 1_000_000 } });
+      const { next } = randomFrom(11);
+      const step = async () => {
+        const kind = next() < 0.3 ? 'task' : 'obligation';
+        const open = [...openAt(history.length)].filter((name) => name.startsWith(kind));
+        const ended = open[Math.floor(next() * open.length)];
+        if (ended !== undefined && next() < 0.6)
+          await happens({ kind, id: ended.split(' ')[1] as string, isOpen: false });
+        else await happens({ kind, id: `${kind}${history.length}`, isOpen: true });
+      };
+      for (let round = 0; round < 40; round += 1) await step();
+      let left = 0;
+      betweenPages(async () => {
+        if (left > 0 && next() < 0.5) await step();
+        left -= 1;
+      });
+      for (let after = 0; after <= 40; after += 10) {
+        const known = openAt(after);
+        left = 40;
+        for (const { kind, id, isOpen } of await replay(after)) {
+          if (isOpen) known.add(`${kind} ${id}`);
+          else known.delete(`${kind} ${id}`);
+        }
+        expect([after, [...known].sort()]).toEqual([after, [...openAt(history.length)].sort()]);
       }
-      expect([after, [...known].sort()]).toEqual([after, [...openAt(history.length)].sort()]);
-    }
-  });
+    },
+  );
 });

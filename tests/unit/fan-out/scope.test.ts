@@ -32,31 +32,31 @@ async function caughtUp(scope: Scope, after: number | null): Promise<FrameReader
   return reader;
 }
 
-/** The kinds of fleet rows that a reader has received for the agent whose ids end in a letter. */
-function told(reader: FrameReader, letter: string): string[] {
+/** Kinds of read models that a reader received about agents, by the last letter of their id. */
+function received(reader: FrameReader, letter: string): string[] {
   const about = new RegExp(`-${letter}\\b`);
   const kinds = reader.frames.flatMap(({ event, data }) => (about.test(JSON.stringify(data)) ? event : []));
   return KINDS.filter((kind) => kinds.includes(kind));
 }
 
-describe('a stream of the fleet', () => {
-  test('replays only rows that are in the scope', async () => {
+describe('a fleet stream', () => {
+  test('replays only rows in its scope', async () => {
     const all = await caughtUp(EVERYTHING, 0);
-    expect([told(all, 'a'), told(all, 'b')]).toEqual([KINDS, KINDS]);
+    expect([received(all, 'a'), received(all, 'b')]).toEqual([KINDS, KINDS]);
     const agent = await caughtUp(ofAgent(), 0);
-    expect([told(agent, 'a'), told(agent, 'b')]).toEqual([KINDS, []]);
+    expect([received(agent, 'a'), received(agent, 'b')]).toEqual([KINDS, []]);
     const session = await caughtUp(ofSession(), 0);
-    expect([told(session, 'a'), told(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
+    expect([received(session, 'a'), received(session, 'b')]).toEqual([['session', 'task', 'obligation', 'inbox'], []]);
   });
 
-  test('replays the rows of the list alone to a reader of the list', async () => {
+  test('replays only list rows to a reader of the list', async () => {
     const all = await caughtUp(listOf(EVERYTHING), 0);
-    expect([told(all, 'a'), told(all, 'b')]).toEqual([['session'], ['session']]);
+    expect([received(all, 'a'), received(all, 'b')]).toEqual([['session'], ['session']]);
     const agent = await caughtUp(listOf(ofAgent()), 0);
-    expect([told(agent, 'a'), told(agent, 'b')]).toEqual([['session'], []]);
+    expect([received(agent, 'a'), received(agent, 'b')]).toEqual([['session'], []]);
   });
 
-  test('is up to date at the newest position in the scope, whatever others write behind it', async () => {
+  test('is caught up at the newest position in its scope, whatever others write after it', async () => {
     for (const scope of [ofAgent(), ofSession(), listOf(ofAgent()), listOf(EVERYTHING)]) {
       const reader = await caughtUp(scope, 0);
       const { position } = (await reader.frame('up-to-date')).data as { position: string };
@@ -64,7 +64,7 @@ describe('a stream of the fleet', () => {
     }
   });
 
-  test('goes on with rows that are in the scope, and no others', async () => {
+  test('sends only live rows in its scope', async () => {
     const all = await caughtUp(EVERYTHING, null);
     const agent = await caughtUp(ofAgent(), null);
     const session = await caughtUp(ofSession(), null);
@@ -91,7 +91,7 @@ describe('a stream of the fleet', () => {
     for (const reader of [all, agent, session]) {
       await reader.until((frames) => frames.some(({ data }) => JSON.stringify(data).includes('live-a')));
     }
-    expect(told(all, 'b')).toContain('task');
-    expect([told(agent, 'b'), told(session, 'b')]).toEqual([[], []]);
+    expect(received(all, 'b')).toContain('task');
+    expect([received(agent, 'b'), received(session, 'b')]).toEqual([[], []]);
   });
 });

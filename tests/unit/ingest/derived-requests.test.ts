@@ -9,21 +9,21 @@ import { describe, expect, it } from 'vitest';
 import { DerivedRequests, type RequestMemory } from '@/lib/server/ingest/derived-requests';
 import { interruptsOf, resumptionsOf } from '@/lib/server/ingest/interrupts';
 
-/** A session between two batches, each of which is one event: what is not remembered is lost. */
-class Told {
+/** A session with one event per batch, so that nothing survives outside its stored memory. */
+class Replay {
   memory: RequestMemory = {};
   readonly derived: AgUiEvent[] = [];
   last: AgUiEvent | null = null;
   #places: TurnPlaces = NO_PLACES;
   #position = 0;
 
-  tell(...events: AgUiEvent[]): this {
+  append(...events: AgUiEvent[]): this {
     for (const event of events) {
       const requests = new DerivedRequests(JSON.parse(JSON.stringify(this.memory)), this.#places);
       this.#position += 1;
       const entry = { position: String(this.#position), occurredAt: 1_000, receivedAt: 1_000, event };
       this.last = requests.marked(event);
-      const more = requests.take({ entry, parts: snapshotParts(event) }, { left: MAX_DERIVED });
+      const more = requests.apply({ entry, parts: snapshotParts(event) }, { left: MAX_DERIVED });
       this.derived.push(...more);
       this.memory = requests.memory;
       const entries = [event, ...more].map((one) => ({ ...entry, event: one }));
@@ -32,7 +32,7 @@ class Told {
     return this;
   }
 
-  /** What was derived, in short: `+id`, and `-id outcome`. */
+  /** The derived requests in short: `+id`, and `-id outcome`. */
   get said(): string[] {
     return this.derived.map(({ name, value }) => {
       const { request_id: id, outcome } = fieldsOf(value);
@@ -45,7 +45,7 @@ class Told {
   }
 }
 
-const told = (...events: AgUiEvent[]) => new Told().tell(...events);
+const replay = (...events: AgUiEvent[]) => new Replay().append(...events);
 const starts = (runId: string, more: object = {}): AgUiEvent => ({
   type: 'RUN_STARTED',
   threadId: 's',
@@ -86,8 +86,8 @@ const opens = (request_id: string, tool_use_id: string, more: object = {}) =>
 const resolves = (request_id: string) => custom('request:resolved', { request_id, outcome: 'answered' });
 
 describe('an interrupt', () => {
-  it('asks in the run that ended with it', () => {
-    const { derived } = told(starts('r'), interrupts({ id: 'i', reason: 'input_required', message: 'How many?' }));
+  it('opens a request in the run that ended with it', () => {
+    const { derived } = replay(starts('r'), interrupts({ id: 'i', reason: 'input_required', message: 'How many?' }));
     expect(derived).toEqual([
       {
         type: 'CUSTOM',
@@ -98,8 +98,8 @@ describe('an interrupt', () => {
     ]);
   });
 
-  it('about a tool call asks for permission, with what the call was given', () => {
-    const { opened } = told(
+  it('about a tool call requests permission, with the arguments of the call', () => {
+    const { opened } = replay(
       starts('r'),
       ...calls('c', 'Bash', { command: 'ls' }),
       interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c', expiresAt: '2030-01-01T00:00:00Z' }),
@@ -116,14 +116,14 @@ describe('an interrupt', () => {
     ]);
   });
 
-  it('about a call of AskUserQuestion asks once, with its questions', () => {
-    const { opened } = told(starts('r'), ...asks(), interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c' }));
+  it('about an AskUserQuestion call opens one request, with its questions', () => {
+    const { opened } = replay(starts('r'), ...asks(), interrupts({ id: 'i', reason: 'tool_call', toolCallId: 'c' }));
     expect(opened).toMatchObject([
       { request_id: 'i', kind: 'question', tool_use_id: 'c', title: 'Which colour?', input: QUESTIONS },
     ]);
   });
 
-  it('is read in every shape that agents send', () => {
+  it('is parsed in every format that agents send', () => {
     const ids = (event: AgUiEvent) => interruptsOf(event).map(({ id }) => id);
     const one = { id: 'i', reason: 'x' };
     expect(ids(interrupts(one))).toEqual(['i']);
@@ -137,15 +137,15 @@ describe('an interrupt', () => {
       expect(ids(finishes({ outcome: { type, interrupts: [one] } }))).toEqual([]);
   });
 
-  it('is answered by the resume that names it: allowed, denied, answered or cancelled', () => {
+  it('is resolved by the resume that names it: allowed, denied, answered or cancelled', () => {
     const asked = () =>
-      told(
+      replay(
         starts('r'),
         interrupts({ id: 'p', toolCallId: 'c' }, { id: 'q' }, { id: 'd', toolCallId: 'e' }, { id: 'x' }),
       );
     const { derived } = asked();
     expect(derived).toHaveLength(4);
-    const session = asked().tell(
+    const session = asked().append(
       resumes(
         'r2',
         { interruptId: 'p', status: 'resolved', payload: { approved: true } },
@@ -159,11 +159,11 @@ describe('an interrupt', () => {
     expect(session.memory.open).toBeUndefined();
   });
 
-  it('that a resume does not name waits on for the next message, and no longer than the run that goes on', () => {
-    const session = told(
+  it('that no resume names stays open until the next message or the end of the continued run', () => {
+    const session = replay(
       starts('r', { input: { messages: [{ id: 'm1', role: 'user', content: 'Go' }] } }),
       interrupts({ id: 'i' }, { id: 'j' }),
-      // the run that goes on repeats the conversation
+      // the continued run repeats the conversation
       starts('r2', {
         input: {
           messages: [{ id: 'm1', role: 'user', content: 'Go' }],
@@ -174,15 +174,18 @@ describe('an interrupt', () => {
     );
     expect(session.said).toEqual(['+i', '+j', '-i answered']);
     const before = structuredClone(session.memory);
-    expect(session.tell(user('m2')).said.slice(3)).toEqual(['-j answered']);
+    expect(session.append(user('m2')).said.slice(3)).toEqual(['-j answered']);
     session.memory = before;
-    expect(session.tell(finishes()).said.slice(4)).toEqual(['-j unknown']);
+    expect(session.append(finishes()).said.slice(4)).toEqual(['-j unknown']);
   });
 
   it.each([
-    ['told as an event', [user('m2')]],
-    ['told in a chunk', [{ ...user('m2'), type: 'TEXT_MESSAGE_CHUNK', delta: 'Hi' }]],
-    ['in the input of a run', [starts('r2', { input: { messages: [{ id: 'm2', role: 'user', content: 'Hi' }] } })]],
+    ['repeated as an event', [user('m2')]],
+    ['repeated in a chunk', [{ ...user('m2'), type: 'TEXT_MESSAGE_CHUNK', delta: 'Hi' }]],
+    [
+      'repeated in the input of a run',
+      [starts('r2', { input: { messages: [{ id: 'm2', role: 'user', content: 'Hi' }] } })],
+    ],
     ['named by a run', [starts('r2', { metadata: { interlude: { turn: 'user', userMessageIds: ['m2'] } } })]],
     [
       'that was queued, once it is delivered',
@@ -192,13 +195,13 @@ describe('an interrupt', () => {
       ],
     ],
   ] as [string, AgUiEvent[]][])('is answered by the next message %s', (_, events) => {
-    const session = told(starts('r'), user('m1'), interrupts({ id: 'i' }, { id: 'p', toolCallId: 'c' }));
-    expect(session.tell(...events.slice(0, -1)).said).toEqual(['+i', '+p']);
-    expect(session.tell(...events.slice(-1)).said).toEqual(['+i', '+p', '-i answered', '-p answered']);
+    const session = replay(starts('r'), user('m1'), interrupts({ id: 'i' }, { id: 'p', toolCallId: 'c' }));
+    expect(session.append(...events.slice(0, -1)).said).toEqual(['+i', '+p']);
+    expect(session.append(...events.slice(-1)).said).toEqual(['+i', '+p', '-i answered', '-p answered']);
   });
 
-  it('is answered neither by a message told again nor by a turn that the agent began itself', () => {
-    const session = told(
+  it('stays open after a repeated message and a turn that the agent started itself', () => {
+    const session = replay(
       user('m1'),
       starts('r'),
       interrupts({ id: 'i' }),
@@ -213,13 +216,18 @@ describe('an interrupt', () => {
     expect(session.said).toEqual(['+i']);
   });
 
-  it('is over when the agent goes on in a turn that does not say how it came about', () => {
-    const session = told(starts('r'), interrupts({ id: 'i' }), starts('r2'));
+  it('is resolved when the agent continues in a turn without a known trigger', () => {
+    const session = replay(starts('r'), interrupts({ id: 'i' }), starts('r2'));
     expect(session.said).toEqual(['+i']);
-    expect(session.tell(assistant).said).toEqual(['+i', '-i unknown']);
-    const answered = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), user('m2'), assistant, finishes());
+    expect(session.append(assistant).said).toEqual(['+i', '-i unknown']);
+    const answered = replay(starts('r'), interrupts({ id: 'i' }), starts('r2'), user('m2'), assistant, finishes());
     expect(answered.said).toEqual(['+i', '-i answered']);
-    const again = told(starts('r'), interrupts({ id: 'i' }), starts('r2'), interrupts({ id: 'i', message: 'Again?' }));
+    const again = replay(
+      starts('r'),
+      interrupts({ id: 'i' }),
+      starts('r2'),
+      interrupts({ id: 'i', message: 'Again?' }),
+    );
     expect(again.said).toEqual(['+i', '+i']);
     expect(again.memory.open).toHaveLength(1);
   });
@@ -230,22 +238,22 @@ describe('an interrupt', () => {
       { input: { messages: [{ id: 'm1', role: 'user', content: 'Go' }], forwardedProps: { command: { resume: 5 } } } },
     ],
     ['has an input without messages', { input: {} }],
-    ['resumes what nobody asks', { input: { messages: [], resume: [{ interruptId: 'other', status: 'resolved' }] } }],
+    ['resumes an unknown request', { input: { messages: [], resume: [{ interruptId: 'other', status: 'resolved' }] } }],
     ['names no message', { metadata: { interlude: { turn: 'user', userMessageIds: [] } } }],
     ['names a known message', { metadata: { interlude: { turn: 'user', userMessageIds: ['m1'] } } }],
-  ])('is over when the agent goes on in a person’s turn that %s', (_, begins) => {
-    const asking = () => told(user('m1'), starts('r'), ...asks(), interrupts({ id: 'i' }), starts('r2', begins));
+  ])('is resolved when the agent continues in a person’s turn that %s', (_, begins) => {
+    const asking = () => replay(user('m1'), starts('r'), ...asks(), interrupts({ id: 'i' }), starts('r2', begins));
     expect(asking().said).toEqual(['+i', '+c']);
-    expect(asking().tell(assistant).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
-    expect(asking().tell(finishes()).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
-    const again = asking().tell(interrupts({ id: 'i' }, { id: 'k', toolCallId: 'c', message: 'Which?' }));
+    expect(asking().append(assistant).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
+    expect(asking().append(finishes()).said.slice(2)).toEqual(['-i unknown', '-c unknown']);
+    const again = asking().append(interrupts({ id: 'i' }, { id: 'k', toolCallId: 'c', message: 'Which?' }));
     expect(again.said.slice(2)).toEqual(['+i', '-c cancelled', '+k']);
     expect(again.opened.at(-1)).toMatchObject({ kind: 'question', title: 'Which?' });
   });
 
-  it('waits on through turns that the agent began itself, however they end', () => {
+  it('stays open through turns that the agent started itself, however they end', () => {
     const own = { metadata: { interlude: { turn: 'between-run', userMessageIds: [] } } };
-    const session = told(starts('r'), interrupts({ id: 'i' }), starts('r2', own), assistant, finishes());
+    const session = replay(starts('r'), interrupts({ id: 'i' }), starts('r2', own), assistant, finishes());
     expect(session.said).toEqual(['+i']);
     expect(session.memory.isUserTurn).toBeUndefined();
   });
@@ -253,80 +261,80 @@ describe('an interrupt', () => {
   it.each([
     ['a run that fails', [starts('r2'), { type: 'RUN_ERROR', message: 'x' }]],
     ['a run that is stopped', [starts('r2'), finishes({ outcome: { type: 'cancelled' } })]],
-    ['a run that another breaks in on', [starts('r2'), starts('r3')]],
+    ['a run that another interrupts', [starts('r2'), starts('r3')]],
     ['the end of the session', [custom('session:ended', {})]],
   ] as [string, AgUiEvent[]][])('is cancelled by %s', (_, events) => {
-    const session = told(starts('r'), interrupts({ id: 'i' })).tell(...events);
+    const session = replay(starts('r'), interrupts({ id: 'i' })).append(...events);
     expect(session.said).toEqual(['+i', '-i cancelled']);
     expect(session.memory.open).toBeUndefined();
   });
 
-  it('is not derived where its agent tells of the request itself, before or after', () => {
-    const before = told(starts('r'), opens('q', 'c'), interrupts({ id: 'i', toolCallId: 'c' }));
+  it('is not derived when the agent reports the request itself, before or after', () => {
+    const before = replay(starts('r'), opens('q', 'c'), interrupts({ id: 'i', toolCallId: 'c' }));
     expect(before.said).toEqual([]);
-    const after = told(starts('r'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
+    const after = replay(starts('r'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
     expect(after.last?.metadata?.interlude).toEqual({ replaces: 'i' });
-    expect(after.tell(user('m')).said).toEqual(['+i']);
-    const asked = told(
+    expect(after.append(user('m')).said).toEqual(['+i']);
+    const asked = replay(
       starts('r'),
       interrupts({ id: 'i', toolCallId: 'c' }, { id: 'j', toolCallId: 'c' }),
       opens('q', 'c'),
     );
     expect(asked.said).toEqual(['+i', '+j', '-j cancelled']);
-    // One that stands somewhere already stays there.
-    const again = told(starts('r'), opens('q', 'b'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
+    // A part that already has a place stays there.
+    const again = replay(starts('r'), opens('q', 'b'), interrupts({ id: 'i', toolCallId: 'c' }), opens('q', 'c'));
     expect(again.said).toEqual(['+i', '-i cancelled']);
     expect(again.last?.metadata).toBeUndefined();
   });
 
-  it('counts in the run it ends, and not in one that is unknown while another runs', () => {
-    expect(told(starts('r'), { ...interrupts({ id: 'i' }), runId: 'old' }).said).toEqual([]);
-    const late = told(interrupts({ id: 'i' }));
+  it('belongs to the run it ends, not to an unknown run while another runs', () => {
+    expect(replay(starts('r'), { ...interrupts({ id: 'i' }), runId: 'old' }).said).toEqual([]);
+    const late = replay(interrupts({ id: 'i' }));
     expect(late.derived).toMatchObject([{ metadata: { interlude: { derived: { turnId: null } } } }]);
   });
 
-  it('has a name of its own where its id is missing or can’t be kept, and asks once under each id', () => {
+  it('gets a generated id when its own is missing or unstorable, and opens one request per id', () => {
     const long = 'i'.repeat(300);
-    const { said } = told(
+    const { said } = replay(
       starts('r'),
       interrupts({}, null, 5, { id: long }, { id: 'i' }, { id: 'i' }, { id: '' }, [], 'i'),
     );
     expect(said).toEqual(['+interrupt:2:0', '+interrupt:2:1', '+i', '+interrupt:2:3']);
   });
 
-  it('is bounded, however many there are and however often', () => {
+  it('is bounded in number and over time', () => {
     const many = Array.from({ length: 5_000 }, (_, at) => ({ id: `i${at}`, message: 'x' }));
     expect(interruptsOf(interrupts(...many))).toHaveLength(MAX_NAMED);
-    const session = told(starts('r'), interrupts(...many), starts('r2'), interrupts(...many.toReversed()));
+    const session = replay(starts('r'), interrupts(...many), starts('r2'), interrupts(...many.toReversed()));
     expect(session.memory.open).toHaveLength(MAX_PENDING_REQUESTS);
     expect(session.derived.length).toBeLessThan(4 * MAX_PENDING_REQUESTS);
     const named = many.map(({ id }) => ({ interruptId: id, status: 'resolved' }));
     expect(resumptionsOf(resumes('r3', ...named))).toHaveLength(MAX_NAMED);
-    session.tell(user('m'));
+    session.append(user('m'));
     expect(session.memory.open).toBeUndefined();
   });
 
-  it('waits for the next request where this one derives too much', () => {
+  it('is derived by the next batch when this one derives too many', () => {
     const requests = new DerivedRequests();
     const entryOf = (event: AgUiEvent) => ({
       entry: { position: '1', occurredAt: 1, receivedAt: 1, event },
       parts: [],
     });
     const room = { left: 3 };
-    requests.take(entryOf(starts('r')), room);
-    expect(requests.take(entryOf(interrupts({ id: 'a' }, { id: 'b' })), room)).toHaveLength(2);
-    expect(requests.take(entryOf(user('m1')), room)).toHaveLength(1);
+    requests.apply(entryOf(starts('r')), room);
+    expect(requests.apply(entryOf(interrupts({ id: 'a' }, { id: 'b' })), room)).toHaveLength(2);
+    expect(requests.apply(entryOf(user('m1')), room)).toHaveLength(1);
     expect(room.left).toBe(0);
     expect(requests.memory.open).toMatchObject([{ id: 'b' }]);
-    expect(requests.take(entryOf(user('m2')), { left: 1 })).toMatchObject([{ value: { request_id: 'b' } }]);
+    expect(requests.apply(entryOf(user('m2')), { left: 1 })).toMatchObject([{ value: { request_id: 'b' } }]);
   });
 });
 
-describe('a call of AskUserQuestion', () => {
-  it('asks when its run has finished without a result', () => {
-    const session = told(starts('r'), ...asks());
+describe('an AskUserQuestion call', () => {
+  it('opens a request when its run finished without a result', () => {
+    const session = replay(starts('r'), ...asks());
     expect(session.said).toEqual([]);
-    session.tell(finishes());
+    session.append(finishes());
     expect(session.derived).toEqual([
       {
         type: 'CUSTOM',
@@ -344,12 +352,12 @@ describe('a call of AskUserQuestion', () => {
     ]);
   });
 
-  it('asks the same however its arguments come', () => {
+  it('opens the same request however its arguments are sent', () => {
     const whole = JSON.stringify(QUESTIONS);
     const start = { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' };
     const args = (delta: string, more: object = {}) => ({ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta, ...more });
     const chunk = (delta: string, more: object = {}) => ({ type: 'TOOL_CALL_CHUNK', delta, ...more });
-    const wanted = told(starts('r'), ...asks(), finishes()).opened;
+    const wanted = replay(starts('r'), ...asks(), finishes()).opened;
     for (const events of [
       [start, ...[...whole].map((letter) => args(letter))],
       [start, args('{"half'), args(whole, { metadata: { interlude: { whole: true } } })],
@@ -372,14 +380,14 @@ describe('a call of AskUserQuestion', () => {
         },
       ],
     ] as AgUiEvent[][]) {
-      expect(told(starts('r'), ...events, finishes()).opened).toEqual(wanted);
+      expect(replay(starts('r'), ...events, finishes()).opened).toEqual(wanted);
     }
   });
 
-  it('asks for free text where its arguments are no JSON, or too long to be kept', () => {
+  it('requests free text when its arguments are not JSON or too long to store', () => {
     const start = { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'AskUserQuestion' };
     for (const delta of ['', '{"questions":', JSON.stringify({ questions: ['x'.repeat(50_000)] })]) {
-      const { opened, memory } = told(
+      const { opened, memory } = replay(
         starts('r'),
         start,
         { type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta },
@@ -396,31 +404,31 @@ describe('a call of AskUserQuestion', () => {
     ['has a result', [gives('c')]],
     ['ends with its result', [{ type: 'TOOL_CALL_END', toolCallId: 'c', result: 'red' }]],
     ['was followed by a message', [user('m2')]],
-    ['was asked about by its agent', [opens('q', 'c')]],
-    ['was asked about by its agent under its own id', [opens('c', 'c')]],
-    ['was asked about and answered', [opens('q', 'c'), resolves('q')]],
+    ['was reported as a request by its agent', [opens('q', 'c')]],
+    ['was reported as a request by its agent under another id', [opens('c', 'c')]],
+    ['was reported as a request and answered', [opens('q', 'c'), resolves('q')]],
   ] as [string, AgUiEvent[]][])('asks nothing if it %s', (_, events) => {
-    expect(told(starts('r'), ...asks(), ...events, finishes()).said).toEqual([]);
+    expect(replay(starts('r'), ...asks(), ...events, finishes()).said).toEqual([]);
   });
 
-  it('asks nothing if its agent told of the request before the call', () => {
-    expect(told(starts('r'), opens('q', 'c'), resolves('q'), ...asks(), finishes()).said).toEqual([]);
+  it('opens no request when its agent reported the request before the call', () => {
+    expect(replay(starts('r'), opens('q', 'c'), resolves('q'), ...asks(), finishes()).said).toEqual([]);
   });
 
-  it('asks nothing in a run that fails or is stopped, nor later, nor if a subagent made it', () => {
-    expect(told(starts('r'), ...asks(), { type: 'RUN_ERROR', message: 'x' }, starts('r2'), finishes()).said).toEqual(
+  it('opens no request when the run failed or was stopped, or a subagent made the call', () => {
+    expect(replay(starts('r'), ...asks(), { type: 'RUN_ERROR', message: 'x' }, starts('r2'), finishes()).said).toEqual(
       [],
     );
     const cancelled = finishes({ outcome: { type: 'cancelled' } });
-    expect(told(starts('r'), ...asks(), cancelled, starts('r2'), finishes()).said).toEqual([]);
+    expect(replay(starts('r'), ...asks(), cancelled, starts('r2'), finishes()).said).toEqual([]);
     const ofSubagent = asks().map((event) => ({ ...event, subagentRunId: 't' }));
-    expect(told(starts('r'), ...ofSubagent, finishes()).said).toEqual([]);
+    expect(replay(starts('r'), ...ofSubagent, finishes()).said).toEqual([]);
   });
 
-  it('gives way to the request that its agent tells of later', () => {
-    const session = told(starts('r'), ...asks(), finishes(), opens('q', 'c'));
+  it('yields to the request that its agent reports later', () => {
+    const session = replay(starts('r'), ...asks(), finishes(), opens('q', 'c'));
     expect(session.last?.metadata?.interlude).toEqual({ replaces: 'c' });
-    expect(session.tell(user('m2'), gives('c')).said).toEqual(['+c']);
+    expect(session.append(user('m2'), gives('c')).said).toEqual(['+c']);
   });
 
   it.each([
@@ -445,18 +453,18 @@ describe('a call of AskUserQuestion', () => {
     ],
     ['the next message', [user('m2')]],
   ] as [string, AgUiEvent[]][])('is answered by %s', (_, events) => {
-    const session = told(starts('r'), user('m1'), ...asks(), finishes()).tell(...events);
+    const session = replay(starts('r'), user('m1'), ...asks(), finishes()).append(...events);
     expect(session.said).toEqual(['+c', '-c answered']);
   });
 
-  it('gives way to an interrupt about the same call', () => {
-    const session = told(starts('r'), ...asks(), finishes(), starts('r2', { input: {} }));
-    session.tell(interrupts({ id: 'i', toolCallId: 'c', message: 'Which?' }));
+  it('yields to an interrupt about the same call', () => {
+    const session = replay(starts('r'), ...asks(), finishes(), starts('r2', { input: {} }));
+    session.append(interrupts({ id: 'i', toolCallId: 'c', message: 'Which?' }));
     expect(session.said).toEqual(['+c', '-c cancelled', '+i']);
     expect(session.opened.at(-1)).toMatchObject({ kind: 'question', title: 'Which?' });
   });
 
-  it('is not asked again by a snapshot that repeats it', () => {
+  it('opens no second request when a snapshot repeats it', () => {
     const call = {
       id: 'c',
       type: 'function',
@@ -466,18 +474,18 @@ describe('a call of AskUserQuestion', () => {
       { id: 'm1', role: 'user', content: 'Paint it' },
       { id: 'a', role: 'assistant', toolCalls: [call] },
     ];
-    const session = told(starts('r'), user('m1'), ...asks(), finishes(), user('m2'), starts('r2'));
-    session.tell({ type: 'MESSAGES_SNAPSHOT', messages }, finishes());
+    const session = replay(starts('r'), user('m1'), ...asks(), finishes(), user('m2'), starts('r2'));
+    session.append({ type: 'MESSAGES_SNAPSHOT', messages }, finishes());
     expect(session.said).toEqual(['+c', '-c answered']);
     const answered = [...messages, { id: 'm2', role: 'user', content: 'red' }];
-    expect(told(starts('r'), { type: 'MESSAGES_SNAPSHOT', messages: answered }, finishes()).said).toEqual([]);
+    expect(replay(starts('r'), { type: 'MESSAGES_SNAPSHOT', messages: answered }, finishes()).said).toEqual([]);
   });
 
-  it('is found among many others, and what is remembered of them is bounded', () => {
+  it('is found among many others in bounded memory', () => {
     const others = Array.from({ length: 300 }, (_, at) => calls(`b${at}`, 'Bash', { command: 'x'.repeat(9_000) }));
-    const session = told(starts('r'), ...asks(), ...others.flat());
+    const session = replay(starts('r'), ...asks(), ...others.flat());
     expect(JSON.stringify(session.memory).length).toBeLessThan(200_000);
-    expect(session.tell(finishes()).opened).toMatchObject([{ request_id: 'c', input: QUESTIONS }]);
+    expect(session.append(finishes()).opened).toMatchObject([{ request_id: 'c', input: QUESTIONS }]);
     expect(session.memory.calls).toBeUndefined();
   });
 });

@@ -12,7 +12,7 @@ afterEach(() => target.close());
 
 const custom = (seq: number, name: string, value: unknown) => record(seq, { event: { type: 'CUSTOM', name, value } });
 
-it('a session whose agent ended has no task that still runs, though the tasks started requests earlier', async () => {
+it('an ended session has no running task, even if its tasks started earlier requests', async () => {
   await ingest(target, [
     custom(1, 'task:started', { task_id: 'b1', description: 'Build' }),
     custom(2, 'task:started', { task_id: 'b2', description: 'Lint' }),
@@ -28,7 +28,7 @@ it('a session whose agent ended has no task that still runs, though the tasks st
   expect(detail?.session).toMatchObject({ state: 'exited', runningTaskCount: 0 });
 });
 
-it('no session whose agent ended has a task that still runs, however many there were and however many sessions end at once', async () => {
+it('an ended session has no running task, however many tasks there were and sessions end at once', async () => {
   const counts = { s1: 2_300, s2: 125, s3: 126, s4: 1, s5: 0 };
   let seq = 0;
   for (const [sessionId, count] of Object.entries(counts)) {

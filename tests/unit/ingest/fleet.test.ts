@@ -1,6 +1,6 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/fleet-rows';
+import { agentFromRow, producerFromRow, sessionFromRow } from '@/db/read-model-rows';
 import {
   errorOf,
   type InProcessTarget,
@@ -41,7 +41,7 @@ const delta = (seq: number): Record<string, unknown> =>
   });
 
 describe('positions', () => {
-  it('follow seq among events, log lines and quarantine, and the changed fleet rows come after', async () => {
+  it('follow seq across events, log lines and quarantine, with changed read models last', async () => {
     const log = record(2, { kind: 'log', log: { level: 'info', component: 'c', message: 'm' } });
     const task = record(4, { event: { type: 'CUSTOM', name: 'task:started', value: { task_id: 't' } } });
     const { position } = await ingest(target, [marker(1), log, marker(3, { kind: '?' }), task]);
@@ -57,7 +57,7 @@ describe('positions', () => {
 });
 
 describe('a status record', () => {
-  it('makes its session known before the first event of it', async () => {
+  it('creates its session before the first event', async () => {
     await ingest(target, [status(1)]);
     expect(await session()).toMatchObject({
       id: 's1',
@@ -70,12 +70,12 @@ describe('a status record', () => {
     expect(await events('s1')).toEqual([]);
   });
 
-  it('is the newest by seq, and a later one without a kind does not take the kind away', async () => {
+  it('is the newest by seq, and a later one without a kind keeps the kind', async () => {
     await ingest(target, [status(1), status(2, { status: { state: 'busy' } })]);
     expect(await agent()).toMatchObject({ kind: 'claude', status: { state: 'busy' }, statusAt: 1_795_170_000_002 });
   });
 
-  /** Every ten seconds the same, but for its time. */
+  /** The same record every ten seconds, with another time. */
   async function repeats(from: number, times: number, fields: Record<string, unknown> = {}): Promise<void> {
     for (let seq = from; seq < from + times; seq += 1) {
       now += 10_000;
@@ -84,7 +84,7 @@ describe('a status record', () => {
   }
   const positionOf = async () => Number((await select('SELECT position FROM counter'))[0]?.position);
 
-  it('that repeats the one before it leaves no trace but when its agent was seen', async () => {
+  it('that repeats the previous one changes only when the agent was last seen', async () => {
     await ingest(target, [status(1, { occurredAt: now })]);
     const before = await target.dump();
     await repeats(2, 5);
@@ -99,7 +99,7 @@ describe('a status record', () => {
     expect(rest(after)).toEqual(rest(before));
   });
 
-  it('that repeats the one before it is told to the fleet once a minute', async () => {
+  it('that repeats the previous one is published once a minute', async () => {
     await ingest(target, [status(1, { occurredAt: now })]);
     const before = await positionOf();
     await repeats(2, 30);
@@ -107,7 +107,7 @@ describe('a status record', () => {
     expect(await agent()).toMatchObject({ statusAt: now, lastSeenAt: now, updatedPosition: String(before + 5) });
   });
 
-  it('that says something new is told at once', async () => {
+  it('with a change is published at once', async () => {
     await ingest(target, [status(1, { occurredAt: now })]);
     await repeats(2, 2);
     const before = await positionOf();
@@ -116,14 +116,14 @@ describe('a status record', () => {
     expect(await positionOf()).toBe(before + 2);
   });
 
-  it('that repeats the one before it in another session makes that one known', async () => {
+  it('that repeats the previous one in another session creates that session', async () => {
     await ingest(target, [status(1), status(2, { sessionId: 's2' })]);
     expect(await session('s2')).toMatchObject({ agentId: 'a1' });
   });
 });
 
 describe('a session', () => {
-  it('belongs to the first agent that writes to it, within a request and after it', async () => {
+  it('belongs to the first agent that writes to it, within and across requests', async () => {
     const { rejected } = await ingest(target, [marker(1), marker(2, { agentId: 'a2' }), marker(3)]);
     expect(rejected).toMatchObject([{ seq: 2, code: 'session_of_another_agent' }]);
     const later = await ingest(target, [status(1, { agentId: 'a2' })], 1, 'p2');
@@ -135,14 +135,14 @@ describe('a session', () => {
     expect(lines).toEqual(['a2', 'a2']);
   });
 
-  it('is not made by a record that could not be taken, but its agent is', async () => {
+  it('is not created by a rejected record, but its agent is', async () => {
     await ingest(target, [marker(1, { event: {} })]);
     expect(await session()).toBeUndefined();
     expect(await agent()).toMatchObject({ quarantinedCount: 1 });
     expect((await select('SELECT session_id FROM quarantine'))[0]?.session_id).toBe('s1');
   });
 
-  it('is told to the fleet once in five seconds while only its text grows', async () => {
+  it('is published once in five seconds while only its text grows', async () => {
     await ingest(target, [record(1, { event: { type: 'RUN_STARTED', runId: 'r' } }), delta(2)]);
     const first = (await session())?.updatedPosition;
     now += 4_000;
@@ -151,15 +151,15 @@ describe('a session', () => {
     now += 1_000;
     const { position } = await ingest(target, [delta(4)]);
     expect(await session()).toMatchObject({ updatedPosition: String(Number(position) - 1), lastText: '2 3 4 ' });
-    const told = (await session())?.updatedPosition;
+    const published = (await session())?.updatedPosition;
     await ingest(target, [delta(5), record(6, { event: { type: 'RUN_FINISHED', runId: 'r' } })]);
-    expect((await session())?.updatedPosition).not.toBe(told);
+    expect((await session())?.updatedPosition).not.toBe(published);
     expect(await session()).toMatchObject({ state: 'idle' });
   });
 });
 
 describe('an agent', () => {
-  it('is told to the fleet once in five seconds while it is only seen', async () => {
+  it('is published once in five seconds while it is only seen', async () => {
     await ingest(target, [marker(1)]);
     const first = await agent();
     now += 4_999;
@@ -172,8 +172,8 @@ describe('an agent', () => {
   });
 });
 
-describe('a record that does not say whose it is', () => {
-  it("counts as its producer's agent's, of whom nothing else changes", async () => {
+describe('a record without an agent', () => {
+  it('counts for the agent of its producer and changes nothing else there', async () => {
     await ingest(target, [status(1)]);
     const before = await agent();
     await ingest(target, [{ seq: 2, kind: 'event' }]);
@@ -181,7 +181,7 @@ describe('a record that does not say whose it is', () => {
     expect((await select('SELECT agent_id FROM quarantine'))[0]?.agent_id).toBe('a1');
   });
 
-  it('and whose producer is unknown too is kept all the same', async () => {
+  it('is stored even if its producer is unknown too', async () => {
     expect(await ingest(target, [{ seq: 1 }])).toMatchObject({ ackedSeq: 1, rejected: [{ seq: 1 }] });
     expect((await select('SELECT agent_id FROM quarantine'))[0]?.agent_id).toBeNull();
     expect(await select('SELECT * FROM agents')).toEqual([]);
@@ -193,7 +193,7 @@ describe('a loss', () => {
     record(seq, { kind: 'lost', lost: { count: 3, reason: 'outbox-full' }, ...fields });
   const said = { type: 'CUSTOM', name: 'interlude:lost', value: { count: 3, reason: 'outbox-full' } };
 
-  it('is said in its session, at its place', async () => {
+  it('is stored in its session in sequence', async () => {
     await ingest(target, [marker(1), lost(2), marker(3)]);
     expect((await events('s1'))[1]).toEqual(said);
     expect(await session()).toMatchObject({ lostCount: 3 });
@@ -201,7 +201,7 @@ describe('a loss', () => {
     expect(await producer()).toMatchObject({ lost: 3 });
   });
 
-  it('without a session is said in every session its outbox has written to, and in no other', async () => {
+  it('without a session is stored in every session its outbox has written to, and in no other', async () => {
     await ingest(target, [marker(1), marker(2, { sessionId: 's2' })]);
     await ingest(target, [marker(1, { sessionId: 's3' })], 1, 'another');
     await ingest(target, [marker(3, { sessionId: 's4' }), lost(4, { sessionId: undefined })]);
@@ -210,14 +210,14 @@ describe('a loss', () => {
     expect(await agent()).toMatchObject({ lostCount: 3 });
   });
 
-  it('told again and again in one request, without a session, is said once with all that was lost', async () => {
+  it('repeated in one request without a session is stored once with the total', async () => {
     const everywhere = (seq: number) => lost(seq, { sessionId: undefined });
     await ingest(target, [marker(1), everywhere(2), everywhere(3), everywhere(4), marker(5)]);
     expect((await events('s1')).slice(1, -1)).toEqual([{ ...said, value: { ...said.value, count: 9 } }]);
     expect([await session(), await agent()]).toMatchObject([{ lostCount: 9 }, { lostCount: 9 }]);
   });
 
-  it('that an outbox without a past declares stands in every session of its agent that is not done', async () => {
+  it('of an outbox without earlier records is stored in every session of its agent that is not done', async () => {
     await ingest(target, [marker(1), marker(2, { sessionId: 's2' })]);
     const done = { type: 'CUSTOM', name: 'session:ended', value: { exitCode: 0 } };
     await ingest(target, [record(3, { sessionId: 's2', event: done })]);
@@ -227,12 +227,12 @@ describe('a loss', () => {
     expect(await agent()).toMatchObject({ lostCount: 3 });
   });
 
-  it('in a session that nobody has written to makes it known', async () => {
+  it('in an unknown session creates the session', async () => {
     await ingest(target, [lost(1)]);
     expect(await session()).toMatchObject({ agentId: 'a1', lostCount: 3 });
   });
 
-  it('beyond counting is still counted', async () => {
+  it('above the largest integer is still counted', async () => {
     const most = { lost: { count: Number.MAX_SAFE_INTEGER, reason: 'x' } };
     await ingest(target, [lost(1, most), lost(2, most)]);
     expect(await producer()).toMatchObject({ lost: Number.MAX_SAFE_INTEGER });
@@ -240,8 +240,8 @@ describe('a loss', () => {
   });
 });
 
-describe('requests that come together', () => {
-  it('commits the requests that wait in one transaction and answers each for itself', async () => {
+describe('concurrent requests', () => {
+  it('are committed in one transaction, and each gets its own answer', async () => {
     const { onCommit, writes } = target.database;
     const commits: string[] = [];
     onCommit((position) => commits.push(position));
@@ -262,7 +262,7 @@ describe('requests that come together', () => {
 });
 
 describe("a producer's row", () => {
-  it('counts what was taken, repeated, rejected and refused for a gap', async () => {
+  it('counts accepted, duplicate, rejected and gap records', async () => {
     await ingest(target, [marker(1), marker(2, { kind: '?' })]);
     await ingest(target, [marker(1), marker(2)]);
     for (const seq of [9, 10]) {
@@ -285,7 +285,7 @@ describe("a producer's row", () => {
 });
 
 describe('a log line', () => {
-  it('survives what neither UTF-8 nor C can hold', async () => {
+  it('is stored when it holds invalid UTF-8 or a NUL', async () => {
     const message = 'before\u0000after \ud800 end';
     await ingest(target, [record(1, { kind: 'log', log: { level: 'warn', component: 'x\u0000y', message } })]);
     const [line] = await select('SELECT * FROM log_lines');

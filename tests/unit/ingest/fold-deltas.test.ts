@@ -43,7 +43,7 @@ function stream(prefix: string, idField: string, content: string, fields: Partia
 
 describe('the deltas of', () => {
   it.each(STREAMS)(
-    '%s become one event with the whole text where the last one stood, however they were cut into requests',
+    '%s fold into one event with the whole text at the position of the last one, however requests split them',
     async (_what, events, type) => {
       const cuts = [[8], [1, 1, 1, 1, 1, 1, 1, 1], [4, 4], [3, 5], [7, 1], [2, 3, 3], [6, 1, 1]];
       for (const [run, sizes] of cuts.entries()) {
@@ -87,7 +87,7 @@ describe('deltas', () => {
       )
     ).rows.map((row) => JSON.parse(String(row.payload)));
 
-  it('stay as they came until their message ends', async () => {
+  it('stay unfolded until their message ends', async () => {
     await send(1, message.slice(0, 7));
     expect((await payloads()).map((event) => event.delta)).toEqual([
       'one ',
@@ -97,7 +97,7 @@ describe('deltas', () => {
     ]);
   });
 
-  it('give way to one that carries the whole text itself', async () => {
+  it('are replaced by one that carries the whole text itself', async () => {
     await send(1, message.slice(0, 4));
     const whole = {
       type: 'TEXT_MESSAGE_CONTENT',
@@ -109,7 +109,7 @@ describe('deltas', () => {
     expect((await payloads()).map((event) => event.delta)).toEqual(['ANEW four']);
   });
 
-  it('keep what else the last of them says', async () => {
+  it('keep the other fields of the last one', async () => {
     await send(1, message.slice(0, 6));
     const last = {
       ...message[6],
@@ -122,15 +122,15 @@ describe('deltas', () => {
     ]);
   });
 
-  it('that are alone stay as they are', async () => {
+  it('stay unfolded when there is only one', async () => {
     await send(1, [...message.slice(0, 3), ...message.slice(7)]);
     expect(await payloads()).toEqual([message[2]]);
   });
 });
 
-it('many deltas become one event, too, and so many that they are too long together stay as they are', async () => {
+it('many deltas fold into one event unless their text is too long', async () => {
   let seq = 0;
-  const tell = (events: AgUiEvent[]) =>
+  const send = (events: AgUiEvent[]) =>
     ingest(
       target,
       events.map((event) => record(++seq, { event })),
@@ -139,11 +139,11 @@ it('many deltas become one event, too, and so many that they are too long togeth
   const deltas = (messageId: string, count: number, text: string) =>
     Array.from({ length: count }, (): AgUiEvent => ({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta: text }));
   const end = (messageId: string): AgUiEvent => ({ type: 'TEXT_MESSAGE_END', messageId });
-  await tell([begin('many'), begin('long')]);
+  await send([begin('many'), begin('long')]);
   for (let batch = 0; batch < 3; batch += 1) {
-    await tell([...deltas('many', 3_001, 'ab'), ...deltas('long', 600, 'x'.repeat(600))]);
+    await send([...deltas('many', 3_001, 'ab'), ...deltas('long', 600, 'x'.repeat(600))]);
   }
-  await tell([end('many'), end('long')]);
+  await send([end('many'), end('long')]);
   const { rows } = await target.database.reader.execute(
     `SELECT entity_id, count(*) AS count, max(payload ->> 'delta') AS text FROM events
      WHERE type = 'TEXT_MESSAGE_CONTENT' GROUP BY entity_id ORDER BY entity_id`,

@@ -13,7 +13,7 @@ import { readSession } from '@/lib/server/queries/read-sessions';
 import { byOwner } from '../../support/by-owner';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What comes up in the inbox as time goes by, with the clock in hand. */
+/** Inbox items over time, with a fake clock. */
 const T0 = 1_795_170_000_000;
 let target: InProcessTarget;
 let now = T0;
@@ -45,8 +45,8 @@ async function sweepAt(at: number): Promise<void> {
   await new CommandHub({ database: target.database, now: () => now, steady: () => now }).sweep();
 }
 
-describe('a session that has fallen silent in mid-turn', () => {
-  it('comes back from the archive as it was: seen, and no news', async () => {
+describe('a session that became silent in mid-turn', () => {
+  it('returns from the archive unchanged: seen and not reopened', async () => {
     await starts('r1');
     await sweepAt(T0 + SILENT_MS);
     const { since } = await only();
@@ -64,13 +64,13 @@ describe('a session that has fallen silent in mid-turn', () => {
   });
 });
 
-describe('a failure that nobody has seen', () => {
+describe('an unseen failure', () => {
   const fails = async (runId: string, message = 'No credit') => {
     await starts(runId);
     await says({ type: 'RUN_ERROR', runId, message });
   };
 
-  it('is neither ended nor renewed where its session falls silent, nor where it is heard of again', async () => {
+  it('neither closes nor reopens when its session becomes silent or is heard again', async () => {
     await fails('r1');
     const item = await only();
     const by = { id: 'local', name: 'Local admin' };
@@ -85,7 +85,7 @@ describe('a failure that nobody has seen', () => {
     expect(await only()).toMatchObject({ kind: 'failure', title: 'No credit', since: T0, claim: { by } });
   });
 
-  it('is the same where the agent reports it, and where it is told while nobody can hear of the session', async () => {
+  it('is the same whether the agent reports it or ingest infers it while the session is silent', async () => {
     const report = { state: 'failure', summary: 'No disk', at: 7 };
     await ingest(target, [record(++seq, { kind: 'status', sessionId: 's1', status: { report }, event: undefined })]);
     const reported = await only();
@@ -94,7 +94,7 @@ describe('a failure that nobody has seen', () => {
     expect(await only()).toEqual(reported);
   });
 
-  it('is seen for good, whether that is said before or after its session fell silent', async () => {
+  it('stays seen, whether it was seen before or after its session became silent', async () => {
     for (const [runId, isBefore] of [
       ['r1', true],
       ['r2', false],
@@ -115,7 +115,7 @@ describe('a failure that nobody has seen', () => {
     expect(await only()).toMatchObject({ title: 'Again', since: now, seenAt: null });
   });
 
-  it('is seen with its session, whichever way a person looks at that', async () => {
+  it('is seen with its session, whichever way a person views that', async () => {
     await fails('r1');
     await sweepAt(T0 + SILENT_MS);
     const summary = (await readSession(unscoped(target.database), 's1'))?.session as SessionSummary;

@@ -12,7 +12,7 @@ afterEach(() => target.close());
 const lost = (seq: number, count: number, reason = 'outbox-full', sessionId?: string) =>
   record(seq, { kind: 'lost', sessionId, lost: { count, reason } });
 
-/** The losses that the transcripts show, in their order: session, number and reason. */
+/** The losses in the transcripts, in order: session, number and reason. */
 async function shown(): Promise<unknown[][]> {
   const { rows } = await target.database.reader.execute({
     sql: `SELECT session_id, payload->>'$.value.count' AS count, payload->>'$.value.reason' AS reason
@@ -29,7 +29,7 @@ async function counted(): Promise<unknown[]> {
   return rows.map(({ producer, agent }) => [producer, agent]);
 }
 
-test('a loss is shown in the session that it names, at its place, and counted', async () => {
+test('a loss is shown in the session that it names, in sequence, and counted', async () => {
   await ingest(target, [marker(3), lost(4, 12, 'outbox-full', 's1'), marker(5)]);
   expect(await shown()).toEqual([['s1', 12, 'outbox-full']]);
   const { rows } = await target.database.reader.execute(
@@ -39,7 +39,7 @@ test('a loss is shown in the session that it names, at its place, and counted', 
   expect(await counted()).toEqual([[12, 12]]);
 });
 
-test('a loss that names no session is shown in every session of its agent', async () => {
+test('a loss without a session is shown in every session of its agent', async () => {
   await ingest(target, [lost(3, 4)]);
   expect(await shown()).toEqual([
     ['s1', 4, 'outbox-full'],
@@ -47,7 +47,7 @@ test('a loss that names no session is shown in every session of its agent', asyn
   ]);
 });
 
-test('losses that follow each other are shown as one, with all reasons counted together', async () => {
+test('consecutive losses are shown as one, with all reasons counted together', async () => {
   await ingest(target, [lost(3, 4), lost(4, 3), lost(5, 1, 'record-too-large')]);
   expect(await shown()).toEqual([
     ['s1', 8, 'several reasons'],

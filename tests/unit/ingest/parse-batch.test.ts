@@ -2,9 +2,9 @@ import { AppError } from '@interlude/protocol/errors';
 import { MAX_RECORD_VALUES, MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import { parseBatch } from '@/lib/server/ingest/parse-batch';
-import { parseJson } from '@/lib/server/ingest/parse-json';
+import { parseJson } from '@/lib/server/ingest/parse-request';
 import { hurriedWork } from '../../support/hurried-work';
 
 afterEach(() => {
@@ -12,9 +12,9 @@ afterEach(() => {
 });
 
 const encoder = new TextEncoder();
-const parse = (text: string) => parseBatch(encoder.encode(text), new Pace());
+const parse = (text: string) => parseBatch(encoder.encode(text), new Yielder());
 
-/** What is read at once, or that it is refused. */
+/** The parsed body, or that it is refused. */
 const whole = (text: string) => {
   try {
     return JSON.parse(text);
@@ -28,8 +28,8 @@ const inPieces = (text: string) =>
     (error) => (error instanceof AppError && error.code === 'malformed' ? 'refused' : error),
   );
 
-describe('the body of a request, read in pieces of its records', () => {
-  test('says what it says when it is read at once', async () => {
+describe('a body parsed in pieces', () => {
+  test('gives the same records as JSON.parse', async () => {
     const body = fc.record({ producer: fc.jsonValue(), records: fc.array(fc.jsonValue()), more: fc.jsonValue() });
     await fc.assert(
       fc.asyncProperty(body, fc.integer({ min: 0, max: 2 }), async (value, indent) => {
@@ -39,7 +39,7 @@ describe('the body of a request, read in pieces of its records', () => {
     );
   });
 
-  test('is refused where it would be when read at once', async () => {
+  test('is refused in the same cases as by JSON.parse', async () => {
     const body = fc.record({ records: fc.array(fc.jsonValue({ maxDepth: 2 }), { minLength: 1, maxLength: 4 }) });
     const spoiled = fc.tuple(body, fc.nat(), fc.constantFrom(...'[]{},:"0 \\\ufeff')).map(([value, at, letter]) => {
       const text = JSON.stringify(value);
@@ -72,18 +72,18 @@ describe('the body of a request, read in pieces of its records', () => {
     'null',
     '12 34',
     '',
-  ])('%s as the parser has it', async (text) => {
+  ])('%s is parsed like by JSON.parse', async (text) => {
     expect(await inPieces(text)).toEqual(whole(text));
   });
 
-  test('is whole however many pieces it takes', async () => {
+  test('is complete however many chunks it arrives in', async () => {
     const records = Array.from({ length: 5_000 }, (_, seq) => ({ seq, text: 'é"\\'.repeat(50), list: [[seq], {}] }));
     const { value, tooWide } = await parse(JSON.stringify({ records, more: [1] }));
     expect(value).toEqual({ records, more: [1] });
     expect(tooWide.size).toBe(0);
   });
 
-  test('has of a record of too many values what they are as text, and all of those beside it', async () => {
+  test('keeps values over the limit of one record as text, and all fields beside them', async () => {
     const wide = { seq: 2, event: { list: Array.from({ length: MAX_RECORD_VALUES }, () => 1) }, more: '[{' };
     const { value, tooWide } = await parse(JSON.stringify({ records: [{ seq: 1 }, wide, { seq: 3 }] }));
     const { records } = value as { records: unknown[] };
@@ -91,20 +91,20 @@ describe('the body of a request, read in pieces of its records', () => {
     expect([...tooWide]).toEqual([records[1]]);
   });
 
-  test('gives others their turns within a record as large as a request: as it is looked through, and as its lists become texts', async () => {
+  test('yields within a record as large as a request, while scanning and while its lists become text', async () => {
     const body = encoder.encode(`{"records":[{"seq":1,"event":[${'1,'.repeat(MAX_REQUEST_BYTES / 2 - 50)}1]}]}`);
     const turns = hurriedWork();
-    await parseBatch(body, new Pace());
+    await parseBatch(body, new Yielder());
     expect(turns()).toBeGreaterThanOrEqual((2 * body.length) / (64 * 1024));
   });
 
-  test('knows of half a character in any of its parts', async () => {
+  test('detects a lone surrogate in any of its parts', async () => {
     for (const text of ['{"records":["\\ud83d"]}', '{"records":[1],"more":"\\ud83d"}'])
       expect((await parse(text)).hasHalves, text).toBe(true);
     expect((await parse('{"records":["a"],"more":"b"}')).hasHalves).toBe(false);
   });
 
-  test('is refused with more records, or more values beside them, than are read', async () => {
+  test('is refused above the limits of records and of values beside them', async () => {
     const many = (count: number) => `[${'1,'.repeat(count)}1]`;
     expect(await inPieces(`{"records":${many(10_000)}}`)).toBe('refused');
     expect(await inPieces(`{"records":[1],"more":${many(MAX_RECORD_VALUES)}}`)).toBe('refused');
@@ -112,7 +112,7 @@ describe('the body of a request, read in pieces of its records', () => {
   });
 });
 
-test('no other body holds more values than a record may', () => {
+test('no other body may hold more values than a record', () => {
   const wide = `[${'1,'.repeat(MAX_RECORD_VALUES + 1)}1]`;
   expect(() => parseJson(encoder.encode(wide))).toThrow(`more than ${MAX_RECORD_VALUES} values`);
 });

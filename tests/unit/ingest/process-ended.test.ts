@@ -8,7 +8,7 @@ import { readTasks } from '@/lib/server/queries/read-tasks';
 import { readTranscript } from '@/lib/server/queries/read-transcript';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What a status record ends that says that the process has. */
+/** What a status record ends when it reports the end of the process. */
 const T0 = 1_795_170_000_000;
 const KILLED = { process: { state: 'exited', pid: 7, exitCode: null, signal: 'SIGKILL' } };
 
@@ -41,7 +41,7 @@ const turns = async () =>
 const lines = async () =>
   (await turns()).flatMap(({ items }) => items).flatMap((item) => (item.kind === 'notice' ? [item.text] : []));
 
-describe('a status record that says that the process has ended', () => {
+describe('a status record that reports the end of the process', () => {
   it('ends the turn, the tasks and the requests that are open', async () => {
     await works();
     now += 1_000;
@@ -61,7 +61,7 @@ describe('a status record that says that the process has ended', () => {
     expect(items.map(({ kind }) => kind)).toEqual(['failure']);
   });
 
-  it.each(['before', 'after'])('is one line in the transcript with the end that is told %s', async (when) => {
+  it.each(['before', 'after'])('is one transcript line together with an end reported %s', async (when) => {
     await works();
     if (when === 'before') await ends();
     await reports(KILLED);
@@ -71,7 +71,7 @@ describe('a status record that says that the process has ended', () => {
     expect(await session()).toMatchObject({ state: 'exited' });
   });
 
-  it('is the same failure as the end that is told after it', async () => {
+  it('is the same failure as the end that is reported after it', async () => {
     await works();
     await reports(KILLED);
     const since = (await session())?.stateSince;
@@ -80,7 +80,7 @@ describe('a status record that says that the process has ended', () => {
     expect(await session()).toMatchObject({ stateSince: since, stateReason: 'killed by SIGKILL' });
   });
 
-  it('is another end once the agent was there again', async () => {
+  it('is another end once the agent was running again', async () => {
     await works();
     await reports(KILLED);
     await reports({ process: { state: 'running', pid: 8, exitCode: null }, openTurnId: null });
@@ -94,7 +94,7 @@ describe('a status record that says that the process has ended', () => {
     expect(await lines()).toHaveLength(3);
   });
 
-  it('ends nothing where it is told ahead of what its outbox still holds', async () => {
+  it('ends nothing when it overtakes other records of its outbox', async () => {
     await says({ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' });
     await reports({ ...KILLED, outbox: { depth: 3, oldestAgeMs: 60_000, poisoned: 0, lost: 0 } });
     await says({ type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', role: 'assistant', delta: 'Done.' });
@@ -108,7 +108,7 @@ describe('a status record that says that the process has ended', () => {
   });
 });
 
-it('an end that is told stands, where the last record of its runner only lists other work than the one before', async () => {
+it('a reported end stays when the last record of its runner only lists other work than the previous one', async () => {
   const there = { process: { state: 'running', pid: 7, exitCode: null }, openTurnId: null, requests: [] };
   await reports({ ...there, tasks: [{ id: 'b1', description: 'x' }] });
   await custom('task:started', { task_id: 'b1' });
@@ -117,7 +117,7 @@ it('an end that is told stands, where the last record of its runner only lists o
   expect(await session()).toMatchObject({ state: 'exited', stateReason: 'it was closed' });
 });
 
-it('a request that is over is said to have expired, whatever the state of its session', async () => {
+it('an ended request is shown as expired in every state of its session', async () => {
   await custom('request:opened', { request_id: 'q1', tool_name: 'Bash', input: {}, expires_at: T0 + 60_000 });
   await target.database.writes.run((transaction) => transaction.execute("UPDATE sessions SET state = 'exited'"));
   const hub = new CommandHub({ database: target.database, now: () => now, steady: () => now });

@@ -11,7 +11,7 @@ afterEach(async () => {
   await target.close();
 });
 
-/** Stands for whatever a database may refuse: a trigger aborts the statement that writes it. */
+/** A trigger aborts the statement, like any error of a database. */
 const refuse = (table: string, condition: string) =>
   target.database.writes.run((transaction) =>
     transaction.execute(
@@ -22,7 +22,7 @@ const poison = (seq: number) => record(seq, { event: { type: 'CUSTOM', name: 'po
 const rows = async (sql: string) => (await target.database.reader.execute(sql)).rows.map((row) => ({ ...row }));
 
 describe('a record that the database refuses', () => {
-  it('is set aside, and what came with it is taken, once and in order', async () => {
+  it('is quarantined, and the rest of its batch is accepted once and in order', async () => {
     await refuse('events', `NEW.payload LIKE '%poison%'`);
     const bad = new Set([3, 4, 20]);
     const records = Array.from({ length: 20 }, (_, index) =>
@@ -43,7 +43,7 @@ describe('a record that the database refuses', () => {
     expect(await ingest(target, records)).toMatchObject({ accepted: 0, duplicates: 20 });
   });
 
-  it('in great number is looked for no longer than it takes to find some', async () => {
+  it('in large numbers is searched for only until a limit', async () => {
     await refuse('events', `NEW.payload LIKE '%poison%'`);
     const commits = vi.spyOn(target.database.writes, 'run');
     const records = Array.from({ length: 2_000 }, (_, index) => poison(index + 1));
@@ -54,7 +54,7 @@ describe('a record that the database refuses', () => {
     expect(await rows('SELECT count(*) AS count FROM quarantine')).toEqual([{ count: answer.rejected.length }]);
   });
 
-  it('even where quarantine can’t hold it whole is there with its beginning', async () => {
+  it('is quarantined in part when quarantine cannot hold it whole', async () => {
     await refuse('events', `NEW.payload LIKE '%poison%'`);
     await refuse('quarantine', 'octet_length(NEW.record) > 800000');
     const large = record(1, { event: { type: 'CUSTOM', name: 'poison', value: '😀'.repeat(250_000) } });
@@ -67,7 +67,7 @@ describe('a record that the database refuses', () => {
     expect(beginning.isWellFormed()).toBe(true);
   });
 
-  it('because its session can’t be read keeps nothing else of its outbox back', async () => {
+  it('does not block other sessions of its outbox when its own session is unreadable', async () => {
     await ingest(target, [marker(1), marker(2, { sessionId: 's2' })]);
     await target.database.writes.run((transaction) =>
       transaction.execute(`UPDATE sessions SET memory = '{"cut' WHERE id = 's1'`),
@@ -76,7 +76,7 @@ describe('a record that the database refuses', () => {
     expect(answer).toMatchObject({ ackedSeq: 4, accepted: 1, rejected: [{ seq: 3, code: 'not_storable' }] });
   });
 
-  it('is no reason to set anything aside while the database is merely away', async () => {
+  it('is not quarantined while the database is only unavailable', async () => {
     const run = vi.spyOn(target.database.writes, 'run');
     run.mockRejectedValueOnce(Object.assign(new TypeError('fetch failed'), {}));
     const response = await sendEvents(target, { producer: { id: 'p1', epoch: 1 }, records: [marker(1)] });

@@ -4,7 +4,7 @@ import { readTasks } from '@/lib/server/queries/read-tasks';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { largestStatement } from '../../support/largest-statement';
 
-/** Agents that count their tasks from 1 use the same ids in every session, and for every run. */
+/** Agents that number their tasks from 1 use the same ids in every session and run. */
 
 let target: InProcessTarget;
 beforeEach(async () => {
@@ -21,7 +21,7 @@ const task = (sessionId: string, name: string, value: object) =>
   record(++seq, { sessionId, event: { type: 'CUSTOM', name, value: { task_id: '1', ...value } } });
 const many = <T>(make: (at: number) => T) => Array.from({ length: MANY }, (_, at) => make(at));
 
-it('what is told of a task reads no more of them, however many sessions know one by its id', async () => {
+it('a report about a task reads a constant number of tasks, however many sessions share its id', async () => {
   await ingest(
     target,
     many((at) => task(`s${at}`, 'task:started', { run_id: `r${at}` })),
@@ -40,7 +40,7 @@ it('what is told of a task reads no more of them, however many sessions know one
   expect(rows.map(({ code }) => code)).toEqual(['task_of_several_sessions']);
 });
 
-it('nor however often its session has run one under that id, and the run that is meant is found', async () => {
+it('a report about a task finds its run, however many runs of the session share its id', async () => {
   await ingest(
     target,
     many((at) => [
@@ -53,9 +53,9 @@ it('nor however often its session has run one under that id, and the run that is
   await ingest(target, [task('s1', 'task:progress', { run_id: 'r3', summary: 'the fourth' })]);
   await ingest(target, [task('s1', 'task:progress', { summary: 'the newest' })]);
   expect(largest.rows).toBeLessThan(100);
-  const tasks = (await readTasks(unscoped(target.database), 's1'))?.tasks ?? [];
-  const told = tasks.filter(({ summary }) => summary !== null).map(({ runId, summary }) => [runId, summary]);
-  expect(told).toEqual([
+  const tasks = (await readTasks(wholeSight(target.database), 's1'))?.tasks ?? [];
+  const reported = tasks.filter(({ summary }) => summary !== null).map(({ runId, summary }) => [runId, summary]);
+  expect(reported).toEqual([
     ['r3', 'the fourth'],
     ['last', 'the newest'],
   ]);

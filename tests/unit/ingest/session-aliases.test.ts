@@ -3,7 +3,7 @@ import type { AgentDetail, ObligationList, RequestDetail, SessionList } from '@i
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { InStatement } from '@libsql/client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { AboutJob, WriteJob } from '@/db/writes';
+import type { JobOptions, WriteJob } from '@/db/writes';
 import { keyedDigest } from '@/lib/server/access/secret';
 import { AccessStage, type Headers } from '../../support/access-stage';
 import { bytesOf, hashOf } from '../../support/attachments';
@@ -12,7 +12,7 @@ import { record } from '../../support/ingest-target';
 const FILE = bytesOf('notes');
 
 let stage: AccessStage;
-/** Runners of two agents that know nothing of each other. */
+/** Runners of two agents that do not know each other. */
 let first: Headers;
 let second: Headers;
 beforeAll(async () => {
@@ -38,20 +38,20 @@ const says = (id: string, delta: string) => ({
 const sessionsOf = async (agent: string) =>
   (await stage.ask<SessionList>(`/sessions?agent=${agent}`)).sessions.map(({ id }) => id);
 
-describe('two runners that use the same id for a session', () => {
-  test('accepts both and reveals neither', async () => {
+describe('two runners with the same session id', () => {
+  test('are both accepted, and neither learns of the other', async () => {
     const mine = await send(first, 'first', 's1', starts('r1'), says('m1', 'of the first'));
     const theirs = await send(second, 'second', 's1', starts('r1'), says('m1', 'of the second'));
     expect([mine, theirs].map(({ accepted, rejected }) => [accepted, rejected])).toEqual([
       [2, []],
       [2, []],
     ]);
-    // again, by then known
+    // again, now known
     expect(await send(second, 'second', 's1', says('m2', 'more of the second'))).toMatchObject({ accepted: 1 });
     const [own, other] = [await sessionsOf('first'), await sessionsOf('second')];
     expect(own).toEqual(['s1']);
     expect(other).toEqual([expect.stringMatching(/^s1~[0-9a-f]{16}$/)]);
-    // nobody can make the id in advance, to keep it from its agent
+    // the id is not predictable, so it cannot be blocked in advance
     const guessed = keyedDigest(new Uint8Array(32), JSON.stringify(['second', 's1'])).slice(0, 16);
     expect(other).not.toContain(`s1~${guessed}`);
     const text = async (id = '') => JSON.stringify(await stage.ask(`/sessions/${encodeURIComponent(id)}/transcript`));
@@ -59,7 +59,7 @@ describe('two runners that use the same id for a session', () => {
     expect(await text(other[0])).toContain('more of the second');
   });
 
-  test('have logs, reports and rejected records under their own', async () => {
+  test('have separate logs, reports and rejected records', async () => {
     const [theirs = ''] = await sessionsOf('second');
     const insight = { signal: 'hook_fatal', source: 'Stop', sessionId: 's1' };
     const log = { level: 'fatal', component: 'hook:Stop', message: 'exit 3', insight };
@@ -107,7 +107,7 @@ describe('two runners that use the same id for a session', () => {
     expect((await owed(stage.owner)).obligations.map(({ sessionId }) => sessionId)).toEqual([theirs]);
   });
 
-  test('check an answer by the digest over the id that they use', async () => {
+  test('verify an answer by the digest over the id that they use', async () => {
     const [theirs = ''] = await sessionsOf('second');
     const path = `/sessions/${encodeURIComponent(theirs)}/requests/q1`;
     const input = { command: 'ls' };
@@ -121,7 +121,7 @@ describe('two runners that use the same id for a session', () => {
   });
 });
 
-test('a runner that starts again after a restart finds its session again', async () => {
+test('a restarted runner finds its session after a server restart', async () => {
   const [theirs = ''] = await sessionsOf('second');
   const again = await AccessStage.start({ dataDir: stage.dataDir });
   const body = {
@@ -133,7 +133,7 @@ test('a runner that starts again after a restart finds its session again', async
   await again.close();
 });
 
-test('keeps the alias after the key is replaced', async () => {
+test('keep the alias after the key is replaced', async () => {
   const [theirs = ''] = await sessionsOf('second');
   await stage.parts.database.writes.run((transaction) =>
     transaction.execute("DELETE FROM server_keys WHERE name = 'session-alias'"),
@@ -148,7 +148,7 @@ test('keeps the alias after the key is replaced', async () => {
   await again.close();
 });
 
-test('keeps the alias after the other session is removed, on a server that has just started', async () => {
+test('keep the alias after the other session is removed and the server restarted', async () => {
   const [theirs = ''] = await sessionsOf('second');
   await stage.parts.database.writes.run((transaction) => transaction.execute("DELETE FROM sessions WHERE id = 's1'"));
   const again = await AccessStage.start({ dataDir: stage.dataDir });
@@ -161,7 +161,7 @@ test('keeps the alias after the other session is removed, on a server that has j
   await again.close();
 });
 
-test('a credential that reaches both agents is refused for the agent without an alias only', async () => {
+test('a credential for both agents is refused for the agent without an alias only', async () => {
   const prefixed = await stage.token({ role: 'runner', agentPrefix: 's' });
   await send(stage.owner, 'shared', 's3', starts('r1'));
   await send(second, 'second', 's3', says('m1', 'in its own'));
@@ -177,12 +177,12 @@ test('a credential that reaches both agents is refused for the agent without an 
   expect(JSON.stringify(await stage.ask('/sessions/s3/transcript'))).not.toContain('by a wider token');
 });
 
-test('a session id that is in use costs as many look-ups as one that is free', async () => {
+test('a session id costs as many look-ups when it is used as when it is free', async () => {
   const { database } = stage.parts;
   await send(first, 'first', 'taken', starts('r1'));
   const run = database.writes.run.bind(database.writes);
   let lookups = 0;
-  vi.spyOn(database.writes, 'run').mockImplementation(((job: WriteJob<unknown>, about: AboutJob) =>
+  vi.spyOn(database.writes, 'run').mockImplementation(((job: WriteJob<unknown>, about: JobOptions) =>
     run((transaction) => {
       const batch = (statements: InStatement[]) => {
         lookups += statements.length;
@@ -201,7 +201,7 @@ test('a session id that is in use costs as many look-ups as one that is free', a
   expect(costs[3]).toBe(costs[2]);
 });
 
-test('two runners that begin the same id at once both get a session', async () => {
+test('two runners that start the same id at once both get a session', async () => {
   const answers = await Promise.all([
     send(first, 'first', 's2', starts('r1')),
     send(second, 'second', 's2', starts('r1')),

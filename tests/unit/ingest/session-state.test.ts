@@ -7,7 +7,7 @@ import { readAgents } from '@/lib/server/queries/read-agents';
 import { readSession } from '@/lib/server/queries/read-sessions';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 
-/** What becomes of a session's state by what is told of it, with the clock in hand. */
+/** A session's state over time, with a fake clock. */
 const T0 = 1_795_170_000_000;
 
 let target: InProcessTarget;
@@ -17,7 +17,7 @@ beforeEach(async () => {
   now = T0;
   seq = 0;
   target = await inProcessTarget(() => now);
-  // its stream lasts: what is told is all there is
+  // its stream stays open, so all published rows arrive
   await target.database.writes.run((transaction) =>
     connectRunner(transaction, 'a1', { id: 'r', startedAt: 1 }, 'one', now + 1e9),
   );
@@ -54,8 +54,8 @@ const stands = async (id = 's1') => {
   return [found?.state, rule, ...(note === undefined ? [] : [note])];
 };
 
-describe('what an agent says of itself', () => {
-  it('counts in its own session, and in no other one of the agent', async () => {
+describe('a status that the agent reports', () => {
+  it('counts in its own session only', async () => {
     await starts('r1', 's1');
     await finishes('r1', {}, 's1');
     await starts('r2', 's2');
@@ -77,7 +77,7 @@ describe('what an agent says of itself', () => {
     ['working', 'working', 12],
     ['busy', 'working', 14],
     ['still', 'idle', 14],
-  ])('as the word %s is %s', async (word, state, rule) => {
+  ])('with the word %s is %s', async (word, state, rule) => {
     await starts('r1');
     await speaks('m1');
     await finishes('r1');
@@ -85,7 +85,7 @@ describe('what an agent says of itself', () => {
     expect((await stands()).slice(0, 2)).toEqual([state, rule]);
   });
 
-  it('in a turn that goes on counts for a moment, and again once that has ended', async () => {
+  it('in a continuing turn counts for a moment, and again once that turn ended', async () => {
     await starts('r1');
     await speaks('m1');
     await reports({ report: { state: 'complete', turnId: 'r1', at: 1 }, openTurnId: 'r1' });
@@ -96,7 +96,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('is kept as a note once the agent has run on for five seconds', async () => {
+  it('becomes a note once the agent ran for five more seconds', async () => {
     await starts('r1');
     await speaks('m1');
     await finishes('r1');
@@ -108,7 +108,7 @@ describe('what an agent says of itself', () => {
     expect((await session())?.evidence.report).toMatchObject({ state: 'complete', summary: 'Done' });
   });
 
-  it('does not count once a person has written, until it is said anew in the turn that answers', async () => {
+  it('expires when a person writes, until it is reported again in the answering turn', async () => {
     await starts('r1');
     await speaks('m1');
     await finishes('r1');
@@ -127,7 +127,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('in the turn before the one that answers a message does not count, though it comes after the message', async () => {
+  it('in the turn before the answering one does not count, even when it arrives after the message', async () => {
     await starts('r1');
     await speaks('m1');
     await writes('u1', { interlude: { delivery: 'queued' } });
@@ -146,7 +146,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('in a turn that turns out to have answered the message counts', async () => {
+  it('in a turn that later proves to be the answer counts', async () => {
     await starts('r1');
     await writes('u1', { interlude: { delivery: 'queued' } });
     await speaks('m1');
@@ -171,7 +171,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('in the turn that answers one of two messages says nothing of the other', async () => {
+  it('in the turn that answers one of two messages does not concern the other', async () => {
     await writes('u1', { interlude: { delivery: 'queued' } });
     await writes('u2', { interlude: { delivery: 'queued' } });
     await starts('r1', 's1', ['u1']);
@@ -186,7 +186,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('counts again when the message that it does not answer never reached the agent', async () => {
+  it('counts again when the unanswered message never reached the agent', async () => {
     await starts('r1');
     await speaks('m1');
     await reports({ report: { state: 'complete', turnId: 'r1', at: 1 }, openTurnId: 'r1' });
@@ -197,7 +197,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('stands when a message is told again that it has answered', async () => {
+  it('stays when the answered message is repeated', async () => {
     await writes('u1');
     await writes('u2');
     await starts('r1', 's1', ['u1', 'u2']);
@@ -208,7 +208,7 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['complete', 6]);
   });
 
-  it('of an older turn neither takes up a message nor makes up for a failure', async () => {
+  it('of an older turn neither answers a message nor clears a failure', async () => {
     await starts('r1');
     await finishes('r1');
     await starts('r2');
@@ -220,14 +220,14 @@ describe('what an agent says of itself', () => {
     expect(await stands()).toEqual(['working', 4, 'delivering']);
   });
 
-  it('is cut at 160, and whatever else comes as a report counts as none', async () => {
+  it('is truncated to 160 characters, and other values count as none', async () => {
     await reports({ report: { state: 'complete', summary: 'x'.repeat(500) } });
     expect((await session())?.stateReason).toHaveLength(160);
     await reports({ report: { state: 'asleep' }, state: 7, process: 'gone', openTurnId: [] }, 's2');
     expect(await stands('s2')).toEqual(['starting', 15]);
   });
 
-  it('is told to readers when it changes, and not with each record that repeats it', async () => {
+  it('is published when it changes, not with each record that repeats it', async () => {
     await starts('r1');
     const status = { report: { state: 'working', summary: 'Step 1' } };
     await reports(status);
@@ -240,15 +240,15 @@ describe('what an agent says of itself', () => {
   });
 });
 
-describe('what is observed of an agent', () => {
-  it('is still while no turn is open, by its first status record', async () => {
+describe('an observed state', () => {
+  it('is idle from the first status record while no turn is open', async () => {
     await reports({ openTurnId: null, process: { state: 'starting', pid: null, exitCode: null } });
     expect(await stands()).toEqual(['starting', 15]);
     await reports({ openTurnId: null, process: { state: 'running', pid: 7, exitCode: null } });
     expect(await stands()).toEqual(['idle', 14, 'inferred']);
   });
 
-  it('ends an open turn whose end was lost, and counts less than what its events tell later', async () => {
+  it('ends an open turn whose end was lost, and yields to later events of that turn', async () => {
     await starts('r1');
     await reports({ openTurnId: null });
     expect(await stands()).toEqual(['idle', 14, 'inferred']);
@@ -256,7 +256,7 @@ describe('what is observed of an agent', () => {
     expect(await stands()).toEqual(['working', 14]);
   });
 
-  it('is that its process has ended, until it is there again', async () => {
+  it('is ended when the process ended, until it runs again', async () => {
     await starts('r1');
     await reports({ process: { state: 'exited', pid: null, exitCode: null, signal: 'SIGKILL' } });
     expect(await session()).toMatchObject({ state: 'exited', stateReason: 'killed by SIGKILL' });
@@ -266,7 +266,7 @@ describe('what is observed of an agent', () => {
     expect(await stands()).toEqual(['idle', 14, 'inferred']);
   });
 
-  it('is complete where it reported that and ended well, and exited where not', async () => {
+  it('is complete when the process reported that and ended well, and exited otherwise', async () => {
     await starts('r1');
     await speaks('m1');
     await reports({ report: { state: 'complete', summary: 'All green', turnId: 'r1' } });
@@ -278,7 +278,7 @@ describe('what is observed of an agent', () => {
     expect(await session('s2')).toMatchObject({ state: 'exited', stateReason: 'exit code 1' });
   });
 
-  it('is that it compacts', async () => {
+  it('is compacting', async () => {
     await starts('r1');
     await reports({ state: 'compacting' });
     expect(await stands()).toEqual(['working', 14, 'compacting']);
@@ -286,7 +286,7 @@ describe('what is observed of an agent', () => {
     expect(await stands()).toEqual(['working', 14]);
   });
 
-  it('is that a turn has finished without a word', async () => {
+  it('is finished without a report', async () => {
     await starts('r1');
     await finishes('r1');
     expect(await stands()).toEqual(['idle', 14, 'no-output']);
@@ -294,7 +294,7 @@ describe('what is observed of an agent', () => {
 });
 
 describe('an agent without turns', () => {
-  it('is as still as since its last word', async () => {
+  it('is idle since its last record', async () => {
     await speaks('m1');
     await reports({ state: 'working' });
     for (let second = 0; second < 20; second += 1) {
@@ -306,7 +306,7 @@ describe('an agent without turns', () => {
     expect(await stands()).toEqual(['idle', 13, 'inferred']);
   });
 
-  it('makes no progress either, when it says for ten minutes that it works and tells nothing', async () => {
+  it('is stuck after ten minutes of working reports without events', async () => {
     await reports({ state: 'working' });
     await passes(599);
     expect(await stands()).toEqual(['working', 12]);
@@ -314,7 +314,7 @@ describe('an agent without turns', () => {
     expect(await stands()).toEqual(['working', 16, 'no-progress']);
   });
 
-  it('fails by a run that is told to have failed, and goes on with the next word', async () => {
+  it('fails when its run is reported as failed, and recovers with the next event', async () => {
     await writes('u1');
     await says({ type: 'RUN_ERROR', message: 'No credit' });
     expect(await session()).toMatchObject({ state: 'failed', stateReason: 'No credit', evidence: { rule: 5 } });
@@ -325,7 +325,7 @@ describe('an agent without turns', () => {
     expect(await stands()).toEqual(['idle', 14, 'inferred']);
   });
 
-  it('is not made to fail by what is told of a run that had ended', async () => {
+  it('does not fail when an ended run is reported as failed', async () => {
     await starts('r1');
     await speaks('m1');
     await finishes('r1');
@@ -333,7 +333,7 @@ describe('an agent without turns', () => {
     expect(await stands()).toEqual(['idle', 14, 'inferred']);
   });
 
-  it('is never said not to have been heard of while it tells something, whatever that is', async () => {
+  it('is not unreachable while it sends any record', async () => {
     await says({ type: 'STATE_SNAPSHOT', snapshot: {} });
     for (let second = 0; second < 70; second += 10) {
       await passes(10);
@@ -345,14 +345,14 @@ describe('an agent without turns', () => {
   });
 });
 
-describe('what is seen of an agent that had said that it is done', () => {
+describe('the observed state after a reported done', () => {
   const isDone = async () => {
     await starts('r1');
     await speaks('m1');
     await finishes('r1');
   };
 
-  it('begins now: an hour without a word before is no lack of progress', async () => {
+  it('starts now: an earlier hour of silence is not a lack of progress', async () => {
     await isDone();
     await passes(3_600);
     await reports({ state: 'busy' });
@@ -362,7 +362,7 @@ describe('what is seen of an agent that had said that it is done', () => {
     expect(await stands()).toEqual(['working', 16, 'no-progress']);
   });
 
-  it('ends now, too: it is as still as since then', async () => {
+  it('ends now: it is idle since then', async () => {
     await isDone();
     await passes(3_600);
     await reports({ state: 'busy' });
@@ -385,7 +385,7 @@ describe('what is seen of an agent that had said that it is done', () => {
     expect(await stands()).toEqual(['working', 8, what]);
   });
 
-  it('is not that it has said nothing, where its words came in a snapshot', async () => {
+  it('is not silence when its text came in a snapshot', async () => {
     const answer = { id: 'm1', role: 'assistant', content: 'All of the answer' };
     await starts('r1');
     await says({ type: 'MESSAGES_SNAPSHOT', messages: [answer] });
@@ -398,8 +398,8 @@ describe('what is seen of an agent that had said that it is done', () => {
   });
 });
 
-describe('a state that time alone changes', () => {
-  it('is changed by the server, whichever instance looks and after a restart, and told to readers', async () => {
+describe('a state change caused by time', () => {
+  it('is made and published by any instance, also after a restart', async () => {
     await starts('r1');
     await reports({ report: { state: 'working' } });
     await finishes('r1');
@@ -414,14 +414,14 @@ describe('a state that time alone changes', () => {
     expect((await session())?.lastEventAt).toBe(T0);
   });
 
-  it('waits on the background from the moment at which a turn ends with a running task', async () => {
+  it('waits on the background since the moment a turn ended with a running task', async () => {
     await starts('r1');
     await says({ type: 'CUSTOM', name: 'task:started', value: { task_id: 'b1' } });
     await finishes('r1');
     expect(await session()).toMatchObject({ state: 'waiting-on-background', stateSince: now, stateDueAt: null });
   });
 
-  it('says after ten minutes without a word that there is no progress, and takes it back with the next', async () => {
+  it('reports no progress after ten minutes of silence, until the next event', async () => {
     await starts('r1');
     await passes(600);
     expect(await stands()).toEqual(['working', 16, 'no-progress']);
@@ -429,17 +429,17 @@ describe('a state that time alone changes', () => {
     expect(await stands()).toEqual(['working', 14]);
   });
 
-  it('does so once, however many servers look', async () => {
+  it('happens once, however many servers check', async () => {
     await reports({ kind: 'claude' });
     now += 60_000;
     await Promise.all([hub().sweep(), hub().sweep()]);
-    const told = (await session())?.updatedPosition;
+    const published = (await session())?.updatedPosition;
     expect(await stands()).toEqual(['unknown', 15]);
     await passes(3_600);
-    expect((await session())?.updatedPosition).toBe(told);
+    expect((await session())?.updatedPosition).toBe(published);
   });
 
-  it('changes as late as its whole term after a clock that was set back by a day', async () => {
+  it('is late by its full term after the clock was set back by a day', async () => {
     const own = hub();
     await own.sweep();
     await starts('r1');
@@ -454,7 +454,7 @@ describe('a state that time alone changes', () => {
   });
 });
 
-it('an agent says how many of its sessions broke off, until they go on', async () => {
+it('an agent counts its stalled sessions until they continue', async () => {
   const brokenOff = async () => {
     const { agents } = await readAgents(unscoped(target.database), { after: null, limit: 10, words: [] });
     return [agents[0]?.sessionStates.exited, agents[0]?.brokenOffCount];

@@ -3,7 +3,7 @@ import { LogKeeper } from '@/lib/server/log-store/log-keeper';
 import { type InProcessTarget, ingest, inProcessTarget, record } from '../../support/ingest-target';
 import { TwoClocks } from '../../support/two-clocks';
 
-/** What retention removes by a clock that was moved: nothing, until it has proven right. */
+/** Retention after a clock jump: nothing is removed until the clock is trusted. */
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
@@ -28,7 +28,7 @@ function starts(): void {
 }
 const logs = (message = 'a line') =>
   ingest(target, [record(++seq, { kind: 'log', event: undefined, log: { level: 'info', message } })]);
-/** A server that runs for so long, looking every minute, while an agent logs now and then unless `isIdle`. */
+/** Runs a server for this long with a check every minute. An agent logs now and then unless `isIdle`. */
 async function runs(forMs: number, isIdle = false): Promise<void> {
   const every = Math.max(MINUTE, forMs / 20);
   for (let passed = 0; passed < forMs; passed += every) {
@@ -42,15 +42,15 @@ async function kept(): Promise<boolean> {
   return Number(rows[0]?.removed_lines) === 0;
 }
 
-describe('lines that are too old by the server’s clock', () => {
-  it('are removed while it goes as it should', async () => {
+describe('log lines that are too old by the server’s clock', () => {
+  it('are removed while the clock runs steadily', async () => {
     await runs(14 * DAY);
     expect(await kept()).toBe(true);
     await runs(DAY);
     expect(await kept()).toBe(false);
   });
 
-  it('stay when it is 15 days ahead for a minute or an hour, records coming in or not', async () => {
+  it('stay when the clock is 15 days ahead for a minute or an hour, with and without new records', async () => {
     for (const [forMs, isIdle] of [
       [MINUTE, true],
       [MINUTE, false],
@@ -66,7 +66,7 @@ describe('lines that are too old by the server’s clock', () => {
     expect(await kept()).toBe(true);
   });
 
-  it('stay when it is 15 days ahead and the server starts anew meanwhile', async () => {
+  it('stay when the clock is 15 days ahead and the server restarts', async () => {
     clocks.isMoved(15 * DAY);
     starts();
     await keeper.retain();
@@ -76,7 +76,7 @@ describe('lines that are too old by the server’s clock', () => {
     expect(await kept()).toBe(true);
   });
 
-  it('are removed after all when it has gone on like that for a day', async () => {
+  it('are removed when the clock ran steadily for a day after the jump', async () => {
     await keeper.retain();
     clocks.isMoved(15 * DAY);
     await runs(23 * 60 * MINUTE);
@@ -85,7 +85,7 @@ describe('lines that are too old by the server’s clock', () => {
     expect(await kept()).toBe(false);
   });
 
-  it('are removed soon by a server that was down for an hour', async () => {
+  it('are removed soon after a server was down for an hour', async () => {
     await runs(14 * DAY);
     clocks.goesBy(60 * MINUTE);
     starts();
@@ -94,7 +94,7 @@ describe('lines that are too old by the server’s clock', () => {
     expect(await kept()).toBe(false);
   });
 
-  it('do not keep a log that is too large', async () => {
+  it('are removed by size in any case', async () => {
     clocks.isMoved(-15 * DAY);
     await logs('x'.repeat(2_000));
     await keeper.retain();

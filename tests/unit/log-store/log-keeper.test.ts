@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LogKeeper } from '@/lib/server/log-store/log-keeper';
-import { logRetention } from '@/lib/server/log-store/retention-settings';
+import { logRetention } from '@/lib/server/log-store/remove-old-lines';
 import { type InProcessTarget, inProcessTarget } from '../../support/ingest-target';
 import { LineWriter } from '../../support/line-writer';
 
@@ -30,8 +30,8 @@ async function log() {
 }
 const lines = (count: number) => Array.from({ length: count }, (_, n) => ({ message: `line ${n % 10}` }));
 
-describe('the keeper of the logs', () => {
-  test('indexes what was written soon after it was, as far as it makes whole chunks', async () => {
+describe('the log keeper', () => {
+  test('indexes lines soon after they were written, in full chunks', async () => {
     keeper.keep();
     await new LineWriter(target, 'a').write(lines(150));
     expect((await log()).indexed).toBe(0);
@@ -42,7 +42,7 @@ describe('the keeper of the logs', () => {
     });
   });
 
-  test('removes what has become too old, a minute later at most, in every log', async () => {
+  test('removes lines of every log within a minute of their expiry', async () => {
     keeper.keep();
     await new LineWriter(target, 'a').write(lines(600));
     now += DAY_MS / 2;
@@ -63,7 +63,7 @@ describe('the keeper of the logs', () => {
     ]);
   });
 
-  test('says what is kept, however little that is', async () => {
+  test('reports what is kept, even when that is little', async () => {
     const retention = { maxAgeMs: DAY_MS / 100, maxBytes: 1024 };
     const small = new LogKeeper({ database: target.database, now: () => now }, retention);
     await new LineWriter(target, 'a').write([{ message: 'x'.repeat(1000) }, { message: 'y'.repeat(1000) }]);
@@ -74,7 +74,7 @@ describe('the keeper of the logs', () => {
     small.close();
   });
 
-  test('stops with its server, and leaves no timer behind', async () => {
+  test('stops with its server and leaves no timer', async () => {
     keeper.keep();
     await new LineWriter(target, 'a').write(lines(100));
     keeper.close();
@@ -86,8 +86,8 @@ describe('the keeper of the logs', () => {
   });
 });
 
-describe('retention', () => {
-  test('is two weeks and 256 MiB unless the environment says otherwise', () => {
+describe('log retention', () => {
+  test('is two weeks and 256 MiB by default', () => {
     expect(logRetention({})).toEqual({ maxAgeMs: 14 * DAY_MS, maxBytes: 256 * 1024 * 1024 });
     expect(logRetention({ INTERLUDE_LOG_RETENTION_DAYS: '0.5', INTERLUDE_LOG_RETENTION_MIB: '1' })).toEqual({
       maxAgeMs: DAY_MS / 2,
@@ -95,7 +95,7 @@ describe('retention', () => {
     });
   });
 
-  test('that can’t be meant is said, and not followed', () => {
+  test('ignores and logs an invalid setting', () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     for (const days of ['0', '-1', 'two weeks', 'Infinity']) {
       expect(logRetention({ INTERLUDE_LOG_RETENTION_DAYS: days }).maxAgeMs).toBe(14 * DAY_MS);

@@ -1,6 +1,6 @@
 import { AppError, withErrors } from '@interlude/protocol/errors';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ReadQueue } from '@/db/read-queue';
+import { ReadQueue } from '@/db/reader';
 
 afterEach(() => {
   vi.restoreAllMocks();

@@ -116,10 +116,10 @@ describe('a server is not ready, and logs it once', () => {
     if (bytes === null) truncateSync(log, 200_000);
     await expect(insertRows(database, deltas(1))).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringContaining('cut short'),
+      message: expect.stringContaining('truncated'),
     });
     expect([await ask(), await ask()]).toEqual([503, 503]);
-    expect(lines()).toEqual([expect.stringMatching(/interlude\.db-wal was cut short by another program/)]);
+    expect(lines()).toEqual([expect.stringMatching(/interlude\.db-wal was truncated by another program/)]);
   });
 
   test('but not when SQLite changes its own WAL', async () => {

@@ -1,6 +1,6 @@
 import { redactModel } from '@interlude/protocol/redaction/redact-model';
 import { it } from 'vitest';
-import { Pace } from '@/db/next-turn';
+import { Yielder } from '@/db/yield-to-loop';
 import { longestHold } from '../../support/loop-probe';
 import { expectWithin } from '../../support/pace';
 
@@ -10,7 +10,7 @@ const filled = (unit: string) => unit.repeat(Math.ceil(MIB / unit.length)).slice
 it.each(['prose of some kind\n', 'one line ', 'password: token= key ', '\u001b[31mred\u001b[0m ', 'sk-', 'word'])(
   'redactModel yields to others at least every 100 ms over a page full of %j',
   async (unit) => {
-    const pace = new Pace();
+    const pace = new Yielder();
     const model = { turns: [{ items: [{ text: filled(unit) }, { input: { command: filled(unit) } }] }] };
     const hold = await longestHold(async () => {
       await redactModel(model, pace.restIfDue);

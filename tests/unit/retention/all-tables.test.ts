@@ -7,7 +7,7 @@ import * as schema from '@/db/schema';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 
-/** What nothing removes, and why it does not grow with what is done. */
+/** Tables without retention, and why they stay small. */
 const BOUNDED: Record<string, string> = {
   sessions: 'one row each, see docs/database.md',
   session_aliases: 'one for each agent that names a session of another',
@@ -26,7 +26,7 @@ const BOUNDED: Record<string, string> = {
   leases: 'one for each kind of work',
 };
 
-test('every table is one that something is removed from, or has a reason not to grow', () => {
+test('every table is pruned, or has a reason to stay small', () => {
   const sources = ['lib', 'db'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))

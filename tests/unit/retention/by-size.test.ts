@@ -1,8 +1,8 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { positionAt } from '@/lib/server/retention/position-at';
-import { usedBytes } from '@/lib/server/retention/used-bytes';
+import { usedBytes } from '@/db/used-bytes';
+import { positionAt } from '@/lib/server/retention/remove-history';
 import { RetainedServer } from '../../support/retained-server';
 import { message, userTurn } from '../../support/turn-events';
 
@@ -17,7 +17,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** About a megabyte in each of so many sessions, one an hour. */
+/** About a megabyte in each of this many sessions, one per hour. */
 async function fill(sessions: number): Promise<void> {
   for (let at = 0; at < sessions; at += 1) {
     const text = `${at} `.repeat(20_000);
@@ -45,7 +45,7 @@ test('retention by size removes the oldest turns of any session until the databa
   expect(await server.faults()).toEqual([]);
 });
 
-test('what is open or of the last hour stays, whatever the size, and the log says so once', async () => {
+test('retention by size keeps open turns and the last hour, and logs that once', async () => {
   await server.write([{ type: 'RUN_STARTED', threadId: 's', runId: 'open' }, ...message('m', 'Working on it')], 'busy');
   await server.write(userTurn('old', 'Go?', 'Gone.'), 'old');
   server.now += HOUR_MS;
@@ -57,7 +57,7 @@ test('what is open or of the last hour stays, whatever the size, and the log say
   expect(warned.mock.calls.flat().join(' ')).toMatch(/INTERLUDE_RETENTION_MIB/);
 });
 
-test('retention by size removes nothing of a session whose state is kept for ever', async () => {
+test('retention by size keeps sessions whose state has no limit', async () => {
   const ended = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { exitCode: 0 } };
   await server.write([...userTurn('r', 'Go?', 'Gone.'), ended], 'exited');
   await server.write(userTurn('old', 'Go?', 'Gone.'), 'old');
@@ -70,7 +70,7 @@ test('retention by size removes nothing of a session whose state is kept for eve
 
 test.each([
   ['no turn open', []],
-  ['a turn open from the start', [{ type: 'RUN_STARTED', threadId: 's', runId: 'open' }]],
+  ['a turn open since the start', [{ type: 'RUN_STARTED', threadId: 's', runId: 'open' }]],
 ] satisfies [string, AgUiEvent[]][])(
   'retention by size removes no more than needed, hour after hour, with %s',
   async (_, open) => {
@@ -93,7 +93,7 @@ test.each([
   },
 );
 
-test('a time is the position of the newest event from before it', async () => {
+test('positionAt returns the position of the newest earlier event', async () => {
   const { reader } = server.target.database;
   expect(await positionAt(reader, server.now)).toBe(0);
   const received = async () => await server.rows('SELECT position, received_at FROM events ORDER BY position');

@@ -30,8 +30,8 @@ const page = async () => (await server.ask('GET', '/audit?limit=200')).answer as
 const shown = async () => (await page()).entries.map(({ number, action }) => `${number} ${action}`).reverse();
 const retain = (env: Record<string, string> = ENV) => server.retain(env);
 
-describe('old entries of the audit', () => {
-  test('go, an entry says so, and the chain is checked from there on', async () => {
+describe('old audit entries', () => {
+  test('are removed, an entry reports that, and the chain is verified from there on', async () => {
     for (const action of ['one', 'two', 'three']) await act(action);
     const [third] = (await page()).entries;
     expect(await check()).toMatchObject({ entries: 3, brokenAt: null, removed: null });
@@ -53,7 +53,7 @@ describe('old entries of the audit', () => {
     expect(await server.faults()).toEqual([]);
     const exported = await server.ask('GET', '/audit/export');
     expect(exported.headers.get('x-interlude-audit-removed')).toBe(`3 ${third?.hash}`);
-    // whoever has the export can check it, too
+    // the export can be verified, too
     let head = removed.hash ?? '';
     for (const line of exported.answer
       .trim()
@@ -66,7 +66,7 @@ describe('old entries of the audit', () => {
     expect(await check()).toMatchObject({ entries: 3, brokenAt: null });
   });
 
-  test('stay while they are younger, and for ever if they are to', async () => {
+  test('stay while they are younger, and without limit if so configured', async () => {
     await act('one');
     later(399);
     await retain();
@@ -76,13 +76,13 @@ describe('old entries of the audit', () => {
     expect((await check()).removed).toBeNull();
   });
 
-  test('are all removed, and the next entry continues the chain', async () => {
+  test('are all removed when all are old, and the next entry continues the chain', async () => {
     await actTimes(1_100, 'act');
     later(500);
     await retain();
     expect(await shown()).toEqual([`1101 ${REMOVAL_ACTION}`]);
     expect(await check()).toMatchObject({ entries: 1, brokenAt: null, removed: { upTo: 1_100 } });
-    // as if the last slice had been cut off behind its commit, with nothing left
+    // as if the process was killed after the last slice, with nothing left
     const [last] = (await page()).entries;
     await server.change('DELETE FROM audit');
     await server.change(`UPDATE audit_start SET number = 1101, hash = '${last?.hash}'`);
@@ -92,7 +92,7 @@ describe('old entries of the audit', () => {
     expect(hashOf(next, last?.hash ?? '')).toBe(next.hash);
   });
 
-  test('are removed once a day at most, because each removal is an entry', async () => {
+  test('are removed at most daily, because each removal is an entry', async () => {
     for (let day = 0; day < 6; day += 1) {
       await act(`day ${day}`);
       later(0.4);
@@ -106,7 +106,7 @@ describe('old entries of the audit', () => {
     expect(removals.length).toBeGreaterThan(0);
     expect(removals.length).toBeLessThanOrEqual(3);
     expect(await check()).toMatchObject({ brokenAt: null });
-    // and a server that nobody uses does not write of it for ever
+    // an unused server does not write about this forever
     later(500);
     await retain();
     const once = await shown();
@@ -129,7 +129,7 @@ describe('old entries of the audit', () => {
     expect(await check()).toMatchObject({ entries: 2, brokenAt: null, removed: { upTo: 700 } });
   });
 
-  test('are removed while the chain is checked, and every check passes', async () => {
+  test('are removed while the chain is verified, and every verification succeeds', async () => {
     await actTimes(1_300, 'act');
     later(300);
     await actTimes(300, 'young');
@@ -145,7 +145,7 @@ describe('old entries of the audit', () => {
   });
 });
 
-describe('what was tampered with is found, where entries were removed', () => {
+describe('tampering is detected after entries were removed', () => {
   beforeEach(async () => {
     for (const action of ['one', 'two', 'three']) await act(action);
     later(500);
@@ -156,25 +156,25 @@ describe('what was tampered with is found, where entries were removed', () => {
   });
 
   test.each([
-    ['the first that is left is gone', 'DELETE FROM audit WHERE number = 4', 4],
-    ['one in between is gone', 'DELETE FROM audit WHERE number = 5', 5],
-    ['what is kept of the removed ones is gone', 'DELETE FROM audit_start', 1],
-    ['or is another', `UPDATE audit_start SET hash = 'x'`, 4],
-    ['or says another number', 'UPDATE audit_start SET number = 2', 3],
+    ['the first remaining entry is missing', 'DELETE FROM audit WHERE number = 4', 4],
+    ['an entry in between is missing', 'DELETE FROM audit WHERE number = 5', 5],
+    ['the audit start is missing', 'DELETE FROM audit_start', 1],
+    ['the audit start has another hash', `UPDATE audit_start SET hash = 'x'`, 4],
+    ['the audit start has another number', 'UPDATE audit_start SET number = 2', 3],
   ])('%s', async (_, sql, brokenAt) => {
     await server.change(sql);
     expect(await check()).toMatchObject({ brokenAt });
   });
 
-  test('more are gone, and the chain begins where it fits, but no entry says so', async () => {
+  test('tampering is detected when more entries are missing and the chain fits, but no entry reports it', async () => {
     const hash = (await page()).entries.find(({ number }) => number === 6)?.hash;
     await server.change('DELETE FROM audit WHERE number <= 6');
     await server.change(`UPDATE audit_start SET number = 6, hash = '${hash}'`);
     expect(await check()).toMatchObject({ brokenAt: 7 });
   });
 
-  test('an entry that an agent’s or a person’s words make look like that of a removal is none', async () => {
-    await act(REMOVAL_ACTION);
+  test('tampering is detected when an agent or person imitates a removal entry', async () => {
+    await act(REMOVAL);
     later(1);
     await retain();
     expect(await check()).toMatchObject({ brokenAt: null, removed: { upTo: 3 } });

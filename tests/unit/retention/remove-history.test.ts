@@ -32,8 +32,8 @@ const shownOf = async () => {
 const events = () =>
   server.rows(`SELECT position, turn_id, name FROM events WHERE session_id = 's1' ORDER BY position`);
 
-describe('what is too old', () => {
-  test('goes turn by turn, and the transcript says how much and when', async () => {
+describe('expired history', () => {
+  test('is removed turn by turn, and the transcript says how much and when', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write(userTurn('r2', 'Two?', 'Two.'));
     later(6);
@@ -50,7 +50,7 @@ describe('what is too old', () => {
     expect((await events()).filter(({ name }) => name === CUSTOM.removed)).toHaveLength(1);
   });
 
-  test('is counted together, and told by the newest event alone', async () => {
+  test('is counted together in the newest event', async () => {
     for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
       await server.write(userTurn(id, 'Go?', `Gone ${at}.`));
       later(1);
@@ -64,14 +64,14 @@ describe('what is too old', () => {
     expect(ids).toEqual([]);
     expect(page.removed).toMatchObject({ turns: 3 });
     expect((await events()).map(({ name }) => name)).toEqual([CUSTOM.removed]);
-    // and that is not removed and told again for ever
+    // and that event is not removed and reported again forever
     later(100);
     const told = await events();
     await server.retain();
     expect(await events()).toEqual(told);
   });
 
-  test('leaves a session where it stands among the others', async () => {
+  test('leaves the order of its session unchanged', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const [before] = await server.rows('SELECT last_event_at, state FROM sessions');
     later(11);
@@ -80,7 +80,7 @@ describe('what is too old', () => {
     expect(after).toEqual(before);
   });
 
-  test('stays by the state of its session', async () => {
+  test('stays as long as its session’s state demands', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'), 's1');
     await server.write([...userTurn('r2', 'Two?', 'Two.'), { type: 'CUSTOM', name: 'session:ended', value: {} }], 's2');
     later(4);
@@ -90,8 +90,8 @@ describe('what is too old', () => {
   });
 });
 
-describe('what is open', () => {
-  test('stays, with all that began after it: a turn', async () => {
+describe('open work', () => {
+  test('keeps a turn and all that started after it', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r2' }, ...message('m2', 'Working on it')]);
     later(30);
@@ -102,7 +102,7 @@ describe('what is open', () => {
     expect((await shownOf()).ids).toEqual(['r2']);
   });
 
-  test('stays: a reply that is owed', async () => {
+  test('keeps an owed reply', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write(message('m2', 'And this?', 'user'));
     await server.write(wokenTurn('r3', 'nothing', 'Something else.'));
@@ -112,7 +112,7 @@ describe('what is open', () => {
     expect(await server.rows(`SELECT message_id FROM obligations`)).toEqual([{ message_id: 'm2' }]);
   });
 
-  test('stays: a request', async () => {
+  test('keeps a request', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const asks: AgUiEvent = {
       type: 'CUSTOM',
@@ -126,7 +126,7 @@ describe('what is open', () => {
     expect((await shownOf()).ids).toEqual(['r2', 'r3']);
   });
 
-  test('stays: a request of many, of which not each is remembered', async () => {
+  test('keeps a request when there are more than the session remembers', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const asks = Array.from({ length: MAX_OPEN_REQUESTS + 1 }, (_, at) => `q${at}`);
     const about =
@@ -139,7 +139,7 @@ describe('what is open', () => {
     expect((await shownOf()).ids).toEqual(['r1', 'r2']);
   });
 
-  test('stays: what the agent is asked to do', async () => {
+  test('keeps an open command', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r2' }]);
     const asked = await callRoute(server.target.context, 'POST', '/sessions/s1/interrupt', { body: {} });
@@ -151,7 +151,7 @@ describe('what is open', () => {
     expect((await shownOf()).ids).toEqual(['r2', 'r3']);
   });
 
-  test('stays: a message that came before the cut and waited for a turn that began after it', async () => {
+  test('keeps a message before the cut whose turn started after it', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     await server.write(message('r2/question', 'Two?', 'user'));
     later(6);
@@ -165,7 +165,7 @@ describe('what is open', () => {
     expect(page.turns[0]?.items.map(({ id }) => id)).toEqual(['r2/question', 'r2/answer']);
   });
 
-  test('stays: a task that runs, with what it has said, though the turn that started it goes', async () => {
+  test('keeps a running task with its output when its turn is removed', async () => {
     const said = message('sub1', 'Half done').map((event) => ({ ...event, subagentRunId: 'job' }));
     const wrote: AgUiEvent = { type: 'CUSTOM', name: CUSTOM.taskOutput, value: { task_id: 'job', text: 'one\n' } };
     const call = { type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Slow', subagentRunId: 'job' };
@@ -176,7 +176,7 @@ describe('what is open', () => {
     expect((await shownOf()).ids).toEqual([]);
     const tasks = (await server.tasks())?.tasks;
     expect(tasks).toMatchObject([{ id: 'job', status: 'running', startedInTurnId: null }]);
-    // and has a place where people see what it does, for as long as it runs
+    // and it has a place where people see it while it runs
     const standing = async () => (await shownOf()).page.turns.flatMap(({ items }) => items);
     expect(await standing()).toMatchObject([{ kind: 'task', id: 'job', phase: 'started' }]);
     later(30);
@@ -186,7 +186,7 @@ describe('what is open', () => {
     expect(await standing()).toHaveLength(1);
     expect((await events()).filter(({ turn_id }) => turn_id === 'task:job')).not.toEqual([]);
     expect((await events()).filter(({ name }) => name === CUSTOM.taskOutput)).toHaveLength(1);
-    // what it has begun goes on with it
+    // its children stay with it
     await server.write([{ type: 'TOOL_CALL_RESULT', messageId: 'x', toolCallId: 't1', content: 'at last' }]);
     expect((await events()).at(-1)?.turn_id).toBe('task:job');
     await server.write([taskEnded('job', 'completed')]);
@@ -198,8 +198,8 @@ describe('what is open', () => {
   });
 });
 
-describe('what began in front of the cut and ended behind it', () => {
-  test('is there: a task, without the turn that started it, and a reply', async () => {
+describe('work that started before the cut and ended after it', () => {
+  test('keeps a task without its turn, and a reply', async () => {
     await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job')]));
     await server.write(userTurn('r2', 'And?', [taskStarted('short', 'A short job'), taskEnded('short', 'completed')]));
     await server.write(message('m3', 'And this?', 'user'));
@@ -224,8 +224,8 @@ describe('what began in front of the cut and ended behind it', () => {
   });
 });
 
-describe('what was told of once more behind the cut', () => {
-  test('goes all the same where the turn that was told of it goes: nobody has to wake the agent for it again', async () => {
+describe('a task that was reported again after the cut', () => {
+  test('is removed with the turn that it was reported in, and wakes nobody again', async () => {
     await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A job'), taskEnded('job', 'completed')]));
     await server.write(wokenTurn('r2', 'job', 'It is done.'));
     later(6);
@@ -238,7 +238,7 @@ describe('what was told of once more behind the cut', () => {
     expect((await server.tasks())?.tasks).toEqual([]);
   });
 
-  test('is there, without the turn in which it began, where a turn that is left was told of it', async () => {
+  test('stays without its turn when a remaining turn reported it', async () => {
     await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A job')]));
     later(6);
     await server.write([taskEnded('job', 'completed')]);
@@ -250,8 +250,8 @@ describe('what was told of once more behind the cut', () => {
   });
 });
 
-describe('a turn that opens afterwards', () => {
-  test('answers no message, and was woken by no task, that is gone', async () => {
+describe('a later turn', () => {
+  test('has no message and no task as its trigger that was removed', async () => {
     await server.write(message('m1', 'Never mind', 'user'));
     await server.write([{ type: 'CUSTOM', name: CUSTOM.obligationWaived, value: { message_id: 'm1' } }]);
     await server.write([taskStarted('job', 'A job'), taskEnded('job', 'completed')]);
@@ -268,8 +268,8 @@ describe('a turn that opens afterwards', () => {
   });
 });
 
-describe('what comes late', () => {
-  test('for a turn that is gone stands where it came', async () => {
+describe('a late event', () => {
+  test('of a removed turn stays where it arrived', async () => {
     const call: AgUiEvent[] = [{ type: 'TOOL_CALL_START', toolCallId: 't1', toolCallName: 'Slow' }];
     await server.write(userTurn('r1', 'One?', call));
     later(30);
@@ -280,10 +280,10 @@ describe('what comes late', () => {
     expect(page.turns.map(({ kind }) => kind)).toEqual(['none']);
   });
 
-  test('under the id of a turn that is gone is another turn, though its events go only afterwards', async () => {
+  test('with the id of a removed turn starts another turn, even before the old events are removed', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const { writes } = server.target.database;
-    // and the process was killed before it came to the events
+    // and the process was killed before it removed the events
     await writes.run((transaction) => removeOldTurns(transaction, 's1', EVERYTHING, server.now));
     const again = userTurn('r2', 'Again?', 'Again.').map((event) =>
       event.runId === 'r2' ? { ...event, runId: 'r1' } : event,
@@ -294,7 +294,7 @@ describe('what comes late', () => {
     expect(page.turns.flatMap(({ items }) => items).map(({ id }) => id)).toEqual(['r2/question', 'r2/answer']);
   });
 
-  test('in a snapshot that repeats what is gone brings none of it back', async () => {
+  test('in a snapshot of removed parts restores none of them', async () => {
     const told = (id: string, role: string) => ({ id, role, content: `text of ${id}` });
     const first = [told('m1', 'user'), told('a1', 'assistant')];
     await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: first }]);
@@ -307,7 +307,7 @@ describe('what comes late', () => {
     expect(page.turns.flatMap(({ items }) => items).map(({ id }) => id)).toEqual(['m2', 'a2']);
   });
 
-  test('in a snapshot that says more of what is gone stands where it came', async () => {
+  test('in a snapshot that extends removed parts is stored where it arrived', async () => {
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }, ...message('a1', 'Half')]);
     await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }]);
     await server.target.database.writes.run((transaction) => removeOldTurns(transaction, 's1', EVERYTHING, server.now));
@@ -318,13 +318,13 @@ describe('what comes late', () => {
     expect(page.turns).toMatchObject([{ kind: 'none', items: [{ id: 'a1', text: 'Half, and more' }] }]);
   });
 
-  test('about a task is parked where another session knows one by its id, unless it names the run', async () => {
+  test('about a task is parked when another session has its id, unless it names the run', async () => {
     await server.write(userTurn('r1', 'Go', [taskStarted('1', 'Ours'), taskEnded('1', 'completed')]), 's1');
     later(30);
     await server.retain();
     const runs = [taskStarted('1', 'Theirs'), taskStarted('2', 'Theirs, too', { run_id: 'x' })];
     await server.write(userTurn('q1', 'Go', runs), 's2');
-    // as an agent does that is started again and tells once more how its tasks ended
+    // as by a restarted agent that reports again how its tasks ended
     await server.write([taskEnded('1', 'completed'), taskEnded('2', 'completed', { run_id: 'x' })], 's1');
     expect((await server.tasks('s2'))?.tasks.map(({ id, status }) => [id, status])).toEqual([
       ['1', 'running'],
@@ -336,7 +336,7 @@ describe('what comes late', () => {
     expect(await server.faults()).toEqual([]);
   });
 
-  test('is no way for an agent to say that turns are gone', async () => {
+  test('cannot report removed turns by itself', async () => {
     await server.write(userTurn('r1', 'One?', 'One.'));
     const removed = { upTo: '999999', turns: 9 };
     await server.write([{ type: 'CUSTOM', name: CUSTOM.removed, value: {}, metadata: { interlude: { removed } } }]);
@@ -347,7 +347,7 @@ describe('what comes late', () => {
   });
 });
 
-test('whoever stops meanwhile finishes the slice, and what is left goes at the next start', async () => {
+test('a stopped sweep finishes its slice, and the next start removes the rest', async () => {
   for (let at = 0; at < 5; at += 1) await server.write(userTurn(`r${at}`, 'Go?', 'Gone.'), `s${at}`);
   later(11);
   const { context } = server.target;
@@ -362,9 +362,9 @@ test('whoever stops meanwhile finishes the slice, and what is left goes at the n
   expect(await count()).toBe(5);
 });
 
-/** A file has one writer at a time; on a server others come in between. */
-describe('what an agent says while its oldest turns are removed', () => {
-  test('is found by whoever removes them, who looks again', async ({ skip }) => {
+/** A file has one writer at a time. On a server others commit in between. */
+describe('an event during the removal of the oldest turns', () => {
+  test('is found by the sweep, which reads again', async ({ skip }) => {
     const { writes } = server.target.database;
     if (!(writes instanceof OptimisticWrites)) skip();
     await server.write(userTurn('r1', 'One?', 'One.'));
@@ -405,8 +405,8 @@ describe('what an agent says while its oldest turns are removed', () => {
   }
 });
 
-describe('by a clock that was once wrong', () => {
-  test('what is young stays, wherever it stands', async () => {
+describe('history after a wrong clock', () => {
+  test('stays while it is young, wherever it is', async () => {
     for (let at = 0; at < 10; at += 1) await server.write(userTurn(`young${at}`, 'Go?', 'Gone.'));
     const { now } = server;
     server.now = 0;
@@ -420,8 +420,8 @@ describe('by a clock that was once wrong', () => {
   });
 });
 
-describe('a task that ended and that nobody answered', () => {
-  test('goes once nothing after its end is old enough any more, and is told of no more than once', async () => {
+describe('an unanswered task that ended', () => {
+  test('is removed once nothing after its end is old, and reported once', async () => {
     await server.write(userTurn('r0', 'Go', [taskStarted('job', 'A job')]));
     later(1);
     await server.write(userTurn('r1', 'Stop it', [taskEnded('job', 'stopped')]));
@@ -437,7 +437,7 @@ describe('a task that ended and that nobody answered', () => {
     expect(await server.faults()).toEqual([]);
   });
 
-  test('stays while it may turn out to run', async () => {
+  test('stays while it may still be running', async () => {
     await server.write(userTurn('r0', 'Go', [taskStarted('job', 'A job')]));
     await server.target.database.writes.run((transaction) =>
       transaction.execute(`UPDATE tasks SET status = 'lost', presumed = 'unheard',
@@ -450,7 +450,7 @@ describe('a task that ended and that nobody answered', () => {
 });
 
 describe('1,000 tasks of a turn', () => {
-  test('no longer name the turn once it is removed', async () => {
+  test('lose their turn id when it is removed', async () => {
     const many = 1_000;
     const starts = Array.from({ length: many }, (_, at) => taskStarted(`job${at}`, 'A job'));
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r0' }]);
@@ -463,7 +463,7 @@ describe('1,000 tasks of a turn', () => {
   });
 });
 
-test('a snapshot that repeats what is gone brings none of it back, though nothing known is left', async () => {
+test('a snapshot of removed parts restores none of them when no known part is left', async () => {
   const told = (id: string, role: string) => ({ id, role, content: `text of ${id}` });
   const first = [told('m1', 'user'), told('a1', 'assistant')];
   await server.write([{ type: 'MESSAGES_SNAPSHOT', messages: first }]);

@@ -15,14 +15,14 @@ afterEach(async () => {
 
 const later = (days: number) => server.later(days);
 const spoils = (sessionId?: string, fields: object = {}) => server.send([{ kind: 'unheard of', sessionId, ...fields }]);
-/** Tells of a task that nobody has started, or that several may have. */
+/** Reports on a task that no session started, or that several may have started. */
 const parks = (taskId: string) =>
   server.write([{ type: 'CUSTOM', name: 'task:progress', value: { task_id: taskId, summary: 'on' } }], 's3');
 const kept = () => server.rows('SELECT position, session_id, parked FROM quarantine ORDER BY position');
 const sessionOf = async (id: string) => (await server.ask('GET', `/sessions/${id}`)).answer.session;
 const agent = async () => (await server.ask('GET', '/agents/a1')).answer.agent;
 
-/** As they are counted row by row. */
+/** Counted row by row. */
 async function expectTrueCounts(): Promise<void> {
   const unsettled = `SELECT count(*) FROM quarantine WHERE ifnull(parked, 'parked') = 'parked'`;
   for (const row of await server.rows(`SELECT id, body->>'$.quarantinedCount' AS told, (${unsettled}
@@ -38,8 +38,8 @@ async function expectTrueCounts(): Promise<void> {
   }
 }
 
-describe('records in quarantine', () => {
-  test('that can only be looked at go, and are counted no more, which is told', async () => {
+describe('quarantined records', () => {
+  test('that need no decision are removed and uncounted, which is published', async () => {
     await spoils('s1');
     await spoils('s1');
     await spoils();
@@ -63,12 +63,12 @@ describe('records in quarantine', () => {
     await server.retain();
     const inbox = await server.rows(`SELECT done_at FROM inbox WHERE kind = 'delivery-gap'`);
     expect(inbox).toEqual([{ done_at: server.now }]);
-    // and what comes next is news again
+    // and the next one reopens the item
     await spoils('s1');
     expect(await server.rows(`SELECT done_at FROM inbox WHERE kind = 'delivery-gap'`)).toEqual([{ done_at: null }]);
   });
 
-  test('that somebody may still settle stay, and go once they are', async () => {
+  test('that can be settled stay, and are removed once settled', async () => {
     await server.write([taskStarted('t1', 'A job')], 's2', 'a1');
     await server.write([{ type: 'CUSTOM', name: 'session:started', value: {} }], 's3');
     await parks('nobody’s');
@@ -87,12 +87,12 @@ describe('records in quarantine', () => {
     await later(10);
     await server.retain();
     expect((await kept()).map(({ position }) => position)).toEqual([positions[1]]);
-    // a decision about what is gone is about nothing
+    // a decision about a removed record has no effect
     expect((await server.ask('POST', path, { clientId: 'd1' })).status).toBe(404);
     expect(await agent()).toMatchObject({ quarantinedCount: 1, parkedCount: 1 });
   });
 
-  test('of before their session began are not missed by it when it does', async () => {
+  test('from before the start of their session are not missing when it starts', async () => {
     await spoils('late');
     await spoils('late');
     await later(6);
@@ -106,7 +106,7 @@ describe('records in quarantine', () => {
     expect((await sessionOf('late')).quarantinedCount).toBe(0);
   });
 
-  test('that name another agent’s session, or none that is known, are counted where they were', async () => {
+  test('that name another agent’s session or an unknown one are counted where they were', async () => {
     await server.write([{ type: 'CUSTOM', name: 'session:started', value: {} }], 'other', 'a2');
     await server.send([
       { kind: 'event', agentId: 'a1', sessionId: 'other', event: { type: 'CUSTOM', name: 'x' } },
@@ -130,7 +130,7 @@ describe('records in quarantine', () => {
     expect((await agent()).quarantinedCount).toBe(0);
   });
 
-  test('that are large go few at a time', async () => {
+  test('are removed few at a time when they are large', async () => {
     for (const at of [1, 2, 3]) await spoils('s1', { text: `${at}`.repeat(4 * 1024 * 1024) });
     await later(11);
     await server.retain();

@@ -33,7 +33,7 @@ describe('commands', () => {
     return answer.commandId as string;
   };
 
-  test('that ended go with what asked for them, and what is younger or still open stays', async () => {
+  test('are removed with their requests once ended, while younger and open ones stay', async () => {
     const old = await interrupts('c1', 'r1');
     await acks(old);
     await server.write([{ type: 'RUN_FINISHED', threadId: 's1', runId: 'r1' }]);
@@ -45,13 +45,13 @@ describe('commands', () => {
     await server.retain();
     expect(await ids('commands')).toEqual([answer.messageId, young].sort());
     expect(await ids('asks', 'client_id')).toEqual(['c2', 'c3']);
-    // what nobody knows of any more is no error, and the same name is a new one
+    // unknown again, the same id is new
     await expect(acks(old)).rejects.toMatchObject({ code: 'not_found' });
     const again = await server.ask('POST', '/sessions/s1/interrupt', { clientId: 'c1' });
     expect(again).toMatchObject({ status: 202, answer: { state: 'queued' } });
   });
 
-  test('that say what holds stay: the newest log level of an agent and the newest wake rule of a session', async () => {
+  test('stay if they are the newest log level of an agent or wake rule of a session', async () => {
     await server.write([{ type: 'CUSTOM', name: 'session:started', value: {} }], 's2');
     const asked = async (path: string, body: object) => {
       const { status, answer } = await server.ask('PUT', path, body);
@@ -70,11 +70,11 @@ describe('commands', () => {
     await server.retain();
     expect(await ids('commands')).toEqual(counting.sort());
     expect(await ids('asks', 'client_id')).toEqual(['c2']);
-    // and they are what an answer is measured by
+    // and they decide whether an answer is valid
     expect((await server.ask('GET', '/agents/a1/log-level')).answer.desired).toMatchObject({ level: 'warn' });
   });
 
-  test('of a great many go in slices, each once', async () => {
+  test('are removed in slices, each once, when there are many', async () => {
     await server.change(`INSERT INTO commands (id, position, agent_id, session_id, type, body, state, created_at, expires_at)
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
       SELECT 'n' || i, 1, 'a1', 's1', 'interrupt', '{}', iif(i = 500, 'queued', 'done'), 0, 9e15 FROM n`);
@@ -83,7 +83,7 @@ describe('commands', () => {
     expect(await ids('commands')).toEqual(['n500']);
   });
 
-  test('go by size as turns do', async () => {
+  test('are removed by size like turns', async () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     await acks(await interrupts('c1', 'r1'));
     await server.write(userTurn('r2', 'Go?', 'Gone.'));
@@ -93,7 +93,7 @@ describe('commands', () => {
     expect(said.mock.calls).toEqual([[expect.stringContaining('nothing more can be removed')]]);
   });
 
-  test('stay as long as they may', async () => {
+  test('stay until they expire', async () => {
     await acks(await interrupts('c1', 'r1'));
     await later(4_000);
     await server.retain({ INTERLUDE_RETENTION_DAYS: 'forever' });
@@ -101,7 +101,7 @@ describe('commands', () => {
   });
 });
 
-test('what asked nothing of a runner goes by its own age, and is new when it is asked again', async () => {
+test('a request without a command is removed by its own age, and is new when sent again', async () => {
   const waive = async (id: string) => {
     await server.write([
       { type: 'TEXT_MESSAGE_START', messageId: id, role: 'user' },
@@ -120,7 +120,7 @@ test('what asked nothing of a runner goes by its own age, and is new when it is 
   expect([404, 409]).toContain(again.status);
 });
 
-test('insights go once they were seen or need nobody, and a failure that nobody has seen stays and counts', async () => {
+test('insights are removed once seen or harmless, and unseen failures stay and count', async () => {
   const says = (signal: string, level = 'info') =>
     server.send([
       { kind: 'log', log: { level, component: 'c', message: signal, insight: { signal, source: 's', value: 1 } } },
@@ -143,7 +143,7 @@ test('insights go once they were seen or need nobody, and a failure that nobody 
   expect(await counted()).toBe(0);
 });
 
-test('deliveries of the webhook go once they are settled', async () => {
+test('webhook deliveries are removed once settled', async () => {
   await server.change(`INSERT INTO webhook_deliveries (position, item_id, kind, state, created_at, due_at)
     VALUES (1, 'old', 'failure', 'delivered', 0, 0), (2, 'open', 'failure', 'waiting', 0, 9e15)`);
   await later(11);
@@ -161,7 +161,7 @@ describe('attachments', () => {
       VALUES ('s1', '${hash}', 0, CAST('${text}' AS BLOB))`);
     return hash;
   };
-  /** Says it with a message that the agent answers in a turn of its own. */
+  /** Sends it with a message that the agent answers in a turn of its own. */
   const says = async (runId: string, hashes: readonly string[], isAnswered = true) => {
     const attachments = hashes.map((hash) => ({ hash, name: 'a' }));
     const { answer } = await server.ask('POST', '/sessions/s1/messages', {
@@ -179,7 +179,7 @@ describe('attachments', () => {
     return answer.messageId as string;
   };
 
-  test('go with the last message that names them, in slices, with all their parts', async () => {
+  test('are removed with the last message that names them, in slices, with all their parts', async () => {
     const old = await Promise.all(['1', '2', '3', '4', '5', '6'].map((text) => attach(text)));
     const again = await attach('again');
     await says('r1', [...old.slice(0, 5), again]);
@@ -197,7 +197,7 @@ describe('attachments', () => {
     expect(await ids('attachments', 'hash')).toEqual([]);
   });
 
-  test('of a message that a later turn shows stay, whatever the clock of then said', async () => {
+  test('stay when a later turn shows their message, whatever the clock was', async () => {
     server.now -= 300 * DAY_MS;
     const hash = await attach('kept');
     const messageId = await says('r1', [hash], false);
@@ -217,7 +217,7 @@ describe('attachments', () => {
     expect(await ids('attachments', 'hash')).toEqual([hash]);
   });
 
-  test('that no turn has lost yet stay', async () => {
+  test('stay while their message has no removed turn', async () => {
     const hash = await attach('open');
     await says('r1', [hash], false);
     await later(30);
@@ -226,7 +226,7 @@ describe('attachments', () => {
   });
 });
 
-test('leaves a row alone that can’t be removed, says so, and removes the others', async () => {
+test('a row that cannot be removed is logged and skipped, and the others are removed', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {});
   await server.change(`INSERT INTO webhook_deliveries (position, item_id, kind, state, created_at, due_at)
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
@@ -240,7 +240,7 @@ test('leaves a row alone that can’t be removed, says so, and removes the other
   await server.retain();
   expect(await ids('webhook_deliveries', 'item_id')).toEqual(['i250', 'i7']);
   const lines = said.mock.calls.map(([line]) => String(line));
-  expect(lines.map((line) => /^\[interlude\] the webhook delivery at "(\d+)" is left alone/.exec(line)?.[1])).toEqual([
+  expect(lines.map((line) => /^\[interlude\] webhook delivery "(\d+)" is skipped/.exec(line)?.[1])).toEqual([
     '51',
     '294',
   ]);
@@ -255,7 +255,7 @@ describe('inbox items', () => {
   const kinds = async () =>
     (await server.rows('SELECT kind, done_at FROM inbox ORDER BY kind')).map(({ kind }) => kind);
 
-  test('that are done go, whoever is still asked stays, and so does what can come up again', async () => {
+  test('are removed when done, and stay when open or able to reopen', async () => {
     await server.write([{ type: 'RUN_STARTED', threadId: 's1', runId: 'r1' }]);
     await server.write(['q1', 'q2'].map((id) => asks(CUSTOM.requestOpened, id, { title: `May ${id}?` })));
     await server.write([asks(CUSTOM.requestResolved, 'q1', { outcome: 'allowed' })]);
@@ -274,12 +274,12 @@ describe('inbox items', () => {
     await later(6);
     await server.retain();
     expect(await kinds()).toEqual(['failure']);
-    // and it comes up again
+    // and it reopens
     await server.write([{ type: 'RUN_ERROR', message: 'Again' }], 's2');
     expect((await server.ask('GET', '/inbox')).answer.items).toMatchObject([{ kind: 'failure' }]);
   });
 
-  test('of a result that was not delivered are done once its task is removed', async () => {
+  test('about an undelivered result are done once its task is removed', async () => {
     const task = (name: string, value = {}): AgUiEvent => ({
       type: 'CUSTOM',
       name,

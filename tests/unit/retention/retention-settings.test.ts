@@ -9,8 +9,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-describe('how long history is kept', () => {
-  test('is 90 days and 400 of the audit, in a database of any size', () => {
+describe('the retention settings', () => {
+  test('are 90 days, 400 for the audit and any size by default', () => {
     const kept = historyRetention({});
     expect(new Set(Object.values(kept.maxAgeMs))).toEqual(new Set([90 * DAY_MS]));
     expect(kept).toMatchObject({
@@ -20,7 +20,7 @@ describe('how long history is kept', () => {
     });
   });
 
-  test('is what the environment says, state by state', () => {
+  test('are read from the environment for each state', () => {
     const kept = historyRetention({
       INTERLUDE_RETENTION_DAYS: 'forever',
       INTERLUDE_RETENTION_DAYS_BY_STATE: 'exited=0.5, complete = 7',
@@ -40,7 +40,7 @@ describe('how long history is kept', () => {
     expect(warned).not.toHaveBeenCalled();
   });
 
-  test('is without end where that makes no sense, and the log says so', () => {
+  test('are unlimited and logged when invalid', () => {
     for (const text of ['-1', '0', 'never', 'forever # keep']) {
       const { maxAgeMs, auditMs } = historyRetention({
         INTERLUDE_RETENTION_DAYS: text,
@@ -54,7 +54,7 @@ describe('how long history is kept', () => {
     expect(warned).toHaveBeenCalledTimes(10);
   });
 
-  test('may be said with blanks and capitals', () => {
+  test('may contain blanks and capitals', () => {
     expect(historyRetention({ INTERLUDE_RETENTION_DAYS: ' Forever ' }).elsewhereMs).toBe(Number.POSITIVE_INFINITY);
     expect(warned).not.toHaveBeenCalled();
   });

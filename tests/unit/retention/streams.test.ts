@@ -42,13 +42,13 @@ const sessionOf = (frames: readonly Frame[], sessionId = 's1') =>
   );
 const page = async () => (await server.page()) as TranscriptPage;
 
-/** Everything so far is too old. */
+/** Everything so far has expired. */
 async function removeAll(): Promise<void> {
   server.now += 11 * DAY_MS;
   await server.retain();
 }
 
-/** @returns a position in the middle of what is removed, and the one behind it */
+/** @returns a position within the removed range, and the one after it */
 async function cutBetween(): Promise<{ inside: number; behind: number }> {
   await turn('r1');
   const inside = await position();
@@ -60,7 +60,7 @@ async function cutBetween(): Promise<{ inside: number; behind: number }> {
 }
 
 describe('a stream of a session whose oldest turns were removed', () => {
-  test('is a gap from before what is left, and begins now', async () => {
+  test('is a gap from before the rest, and continues at the newest position', async () => {
     const { inside } = await cutBetween();
     const reader = await listen(inside);
     await reader.frame('up-to-date');
@@ -68,7 +68,7 @@ describe('a stream of a session whose oldest turns were removed', () => {
     expect(sessionOf(reader.frames)).toEqual([]);
   });
 
-  test('goes on from behind it, and nothing is missing or doubled', async () => {
+  test('resumes after the removed range without loss or duplicates', async () => {
     await turn('r1');
     const before = await page();
     await removeAll();
@@ -81,7 +81,7 @@ describe('a stream of a session whose oldest turns were removed', () => {
     expect([live.turns, live.removed]).toEqual([turns, removed]);
   });
 
-  test('tells from the beginning what there is', async () => {
+  test('replays the rest from the start', async () => {
     await cutBetween();
     const reader = await listen(0);
     await reader.frame('up-to-date');
@@ -90,7 +90,7 @@ describe('a stream of a session whose oldest turns were removed', () => {
     expect(sessionOf(reader.frames).map((entry) => entry.position)).toEqual(rows.map((row) => String(row.position)));
   });
 
-  test('is a gap for whoever also listens to another session, and none for who only listens to that', async () => {
+  test('is a gap for a reader of two sessions, and none for a reader of the other one', async () => {
     await turn('q1', 's2');
     const { inside } = await cutBetween();
     const both = await listen(inside, ['session:s2', 'session:s1']);
@@ -104,7 +104,7 @@ describe('a stream of a session whose oldest turns were removed', () => {
     expect(sessionOf(other.frames, 's3').length).toBeGreaterThan(0);
   });
 
-  test('is a gap for whoever sees that session alone, and begins with what it may know', async () => {
+  test('is a gap for a reader that sees only that session, and starts with what it may see', async () => {
     const { inside, behind } = await cutBetween();
     const own = await position();
     await turn('q1', 's2');
@@ -119,7 +119,7 @@ describe('a stream of a session whose oldest turns were removed', () => {
   });
 });
 
-test('the fleet is told of a task that runs without the turn that started it', async () => {
+test('a fleet stream sends a running task without the turn that started it', async () => {
   await server.write(userTurn('r1', 'Go', [taskStarted('job', 'A long job')]));
   const reader = await listen(await position(), ['fleet']);
   await reader.frame('up-to-date');
@@ -127,14 +127,14 @@ test('the fleet is told of a task that runs without the turn that started it', a
   expect((await reader.frame('task')).data).toMatchObject({ id: 'job', status: 'running', startedInTurnId: null });
 });
 
-describe('a stream of the fleet, of which something that ended was removed', () => {
+describe('a fleet stream after an ended item was removed', () => {
   const asks = (name: string, value: object): AgUiEvent => ({
     type: 'CUSTOM',
     name,
     value: { request_id: 'q1', ...value },
   });
 
-  /** @returns a position at which a request is open, and the one behind its end */
+  /** @returns a position at which a request is open, and the one after its end */
   async function removed(): Promise<{ open: number; ended: number }> {
     await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
     const open = await position();
@@ -147,13 +147,13 @@ describe('a stream of the fleet, of which something that ended was removed', () 
     return { open, ended };
   }
 
-  test('is a gap for whoever may believe that it has not ended, and for nobody else', async () => {
+  test('is a gap for a reader that may believe it is open, and for no other', async () => {
     const { open, ended } = await removed();
     const hello = async (after: number) => (await (await listen(after, ['fleet'])).frame('hello')).data.resume;
     expect([await hello(open), await hello(ended), await hello(0)]).toEqual(['gap', 'ok', 'ok']);
   });
 
-  test('is no gap for whoever sees others only, and has all that they did', async () => {
+  test('is no gap for a reader in another scope, which gets all of its rows', async () => {
     await turn('own', 's2');
     await removed();
     const scope = { kind: 'session' as const, sessionId: 's2' };
@@ -165,7 +165,7 @@ describe('a stream of the fleet, of which something that ended was removed', () 
     expect([resume, (await again.frame('hello')).data]).toEqual(['gap', { resume: 'ok', position: at }]);
   });
 
-  test('ends where its process stood still meanwhile', async () => {
+  test('ends when its process stalled during the removal', async () => {
     await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
     const other = await openDatabase({ url: server.target.database.url });
     ends.push(() => other.close());
@@ -182,7 +182,7 @@ describe('a stream of the fleet, of which something that ended was removed', () 
     await log.frame('log');
   });
 
-  test('ends where it was removed while the stream was behind', async () => {
+  test('ends when the item was removed while the stream lagged', async () => {
     fanOut = fanOutOver(server.target.database, { page: { rows: 1, bytes: 100_000 }, readAheadBytes: 1 });
     await server.write(userTurn('r1', 'One?', [asks(CUSTOM.requestOpened, { title: 'May I?' })]));
     const open = await position();
@@ -201,8 +201,8 @@ describe('a stream of the fleet, of which something that ended was removed', () 
   });
 });
 
-describe('a stream under which turns are removed', () => {
-  test('tells that they were, if it had told all of them', async () => {
+describe('a stream during the removal of turns', () => {
+  test('reports the removal if it had sent all of them', async () => {
     await turn('r1');
     const before = await page();
     const reader = await listen(Number(before.position));
@@ -217,12 +217,12 @@ describe('a stream under which turns are removed', () => {
     expect([live.turns, live.removed]).toEqual([turns, removed]);
   });
 
-  test('ends if it had told a part of them, and is a gap where it stood', async () => {
+  test('ends if it had sent a part of them, and is a gap at its position', async () => {
     fanOut = fanOutOver(server.target.database, { page: { rows: 2, bytes: 100_000 }, readAheadBytes: 1 });
     await turn('r0');
     const { position: after } = await page();
     for (const id of ['r1', 'r2', 'r3']) await turn(id);
-    // its reader takes one frame at a time: the rest of the turns goes meanwhile
+    // its reader takes one frame at a time, so the other turns are removed meanwhile
     const body = await streamOf(fanOut, ['session:s1'], { after: Number(after) });
     const [hold, rest] = held(body);
     await hold;
@@ -236,9 +236,9 @@ describe('a stream under which turns are removed', () => {
     expect((await again.frame('hello')).data.resume).toBe('gap');
   });
 
-  test('ends if its process stood still meanwhile', async () => {
+  test('ends if its process stalled during the removal', async () => {
     await turn('r1');
-    // a commit of another process wakes nobody here before the next look
+    // a commit of another process wakes nobody here before the next poll
     const other = await openDatabase({ url: server.target.database.url });
     ends.push(() => other.close());
     fanOut = fanOutOver(other);
@@ -256,7 +256,7 @@ describe('a stream under which turns are removed', () => {
   });
 });
 
-/** @returns when something of it has come, and how to read it all from its beginning */
+/** @returns when a part of it arrived, and how to read it all from the start */
 function held(body: ReadableStream<Uint8Array>): [Promise<unknown>, () => ReadableStream<Uint8Array>] {
   const reader = body.getReader();
   const first = reader.read();

@@ -1,0 +1,112 @@
+import { reporterOf } from '@interlude/protocol/agent-status';
+import type { InboxItem } from '@interlude/protocol/inbox';
+import { agentText, sessionText } from '@interlude/protocol/list-search';
+import type { AgentSummary, Obligation, ProducerSummary, SessionSummary, Task } from '@interlude/protocol/read-models';
+import type { Row } from '@libsql/client';
+import { agents, inbox, obligations, producers, sessions, tasks } from './schema';
+import { shapeOf } from './table-rows';
+
+/** Rows of the read models. Values that queries filter or sort by have columns; the rest is JSON in `body`. */
+export const AGENT_ROW = shapeOf(agents, 'id', 'lastSeenAt', 'body', 'updatedPosition');
+export const SESSION_ROW = shapeOf(
+  sessions,
+  'id',
+  'agentId',
+  'state',
+  'lastEventAt',
+  'stateDueAt',
+  'answerBy',
+  'insightCount',
+  'otherFailureCount',
+  'wakeRule',
+  'body',
+  'updatedPosition',
+);
+export const TASK_ROW = shapeOf(tasks, 'sessionId', 'agentId', 'position', 'status', 'startedAt', 'endedAt', 'body');
+export const OBLIGATION_ROW = shapeOf(
+  obligations,
+  'sessionId',
+  'agentId',
+  'position',
+  'state',
+  'owedSince',
+  'isOverdue',
+  'body',
+);
+export const INBOX_ROW = shapeOf(
+  inbox,
+  'id',
+  'kind',
+  'agentId',
+  'sessionId',
+  'since',
+  'seenAt',
+  'snoozedUntil',
+  'claim',
+  'doneAt',
+  'body',
+  'openedPosition',
+  'updatedPosition',
+);
+const PRODUCER_ROW = shapeOf(producers);
+
+export function agentFromRow(row: Row): AgentSummary {
+  const { body, updatedPosition, ...columns } = AGENT_ROW.read(row);
+  return { ...body, ...columns, updatedPosition: String(updatedPosition) };
+}
+
+export function agentToRow({ id, lastSeenAt, updatedPosition, ...body }: AgentSummary) {
+  const { runner, everyMs } = reporterOf(body.status);
+  const reported = { reportedBy: runner?.id ?? null, reportsEveryMs: everyMs ?? null, isSilent: false };
+  const { requestedAt = null, expiresAt = null } = body.logLevel.desired ?? {};
+  const level = { levelRequestedAt: requestedAt, levelExpiresAt: expiresAt };
+  const words = agentText({ id, kind: body.kind });
+  return { id, lastSeenAt, ...reported, ...level, body, words, updatedPosition: Number(updatedPosition) };
+}
+
+export function sessionFromRow(row: Row): SessionSummary {
+  const { body, answerBy, updatedPosition, ...columns } = SESSION_ROW.read(row);
+  const expiry = answerBy === null ? {} : { answerBy };
+  return { ...body, ...columns, ...expiry, updatedPosition: String(updatedPosition) };
+}
+
+export function sessionToRow(summary: SessionSummary) {
+  const { id, agentId, state, lastEventAt, stateDueAt, answerBy = null, updatedPosition, ...rest } = summary;
+  const { insightCount, otherFailureCount, wakeRule, ...body } = rest;
+  const columns = { id, agentId, state, lastEventAt, stateDueAt, answerBy, insightCount, otherFailureCount, wakeRule };
+  return { ...columns, body, words: sessionText(summary), updatedPosition: Number(updatedPosition) };
+}
+
+export function taskFromRow(row: Row): Task {
+  const { body, position, ...columns } = TASK_ROW.read(row);
+  return { ...body, ...columns, position: String(position) };
+}
+
+export function taskToRow(task: Task, updatedPosition: number) {
+  const { sessionId, agentId, status, startedAt, endedAt, position, ...body } = task;
+  const { id, runId, presumed = null, unansweredSince = null } = task;
+  const awaited = { unansweredSince: task.isUndelivered ? null : unansweredSince };
+  const columns = { sessionId, agentId, status, startedAt, endedAt, id, runId, presumed, ...awaited };
+  return { ...columns, body, position: Number(position), updatedPosition };
+}
+
+export function obligationFromRow(row: Row): Obligation {
+  const { body, position, ...columns } = OBLIGATION_ROW.read(row);
+  return { ...body, ...columns, position: String(position) };
+}
+
+export function obligationToRow(obligation: Obligation, updatedPosition: number) {
+  const { sessionId, agentId, state, owedSince, isOverdue, position, ...body } = obligation;
+  const columns = { sessionId, agentId, state, owedSince, isOverdue, isJudged: isOverdue, messageId: body.messageId };
+  return { ...columns, body, position: Number(position), updatedPosition };
+}
+
+export function inboxItemFromRow(row: Row): InboxItem {
+  const { body, openedPosition, updatedPosition, ...columns } = INBOX_ROW.read(row);
+  const positions = { openedPosition: String(openedPosition), updatedPosition: String(updatedPosition) };
+  return { ...columns, ...body, ...positions };
+}
+
+export function producerFromRow(row: Row): ProducerSummary {
+  return PRODUCER_ROW.read(row);
+}
