@@ -94,11 +94,7 @@ suites('many runners that go at once', () => {
     const said = vi.spyOn(console, 'error').mockImplementation(() => {});
     const hubs = await Promise.all(Array.from({ length: 12 }, () => instance('perRequest')));
     await Promise.all(hubs.map((hub) => hub.sweepDue()));
-<<<<<<< ours
-    const tries = said.mock.calls.flat().filter((line) => /of the missing agent .* is left alone/.test(String(line)));
-=======
-    const tries = said.mock.calls.flat().filter((line) => /of the missed agent .* is skipped/.test(String(line)));
->>>>>>> srvingest
+    const tries = said.mock.calls.flat().filter((line) => /of the missing agent .* is skipped/.test(String(line)));
     said.mockRestore();
     expect(tries.length).toBeGreaterThan(0);
     expect(tries.length).toBeLessThan(4);

@@ -156,11 +156,7 @@ export const ACCESS = [
   {
     name: 'opens a stream to a topic outside the scope',
     file: 'lib/server/fan-out/get-stream.ts',
-<<<<<<< ours
-    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(database, scope, topic, 'log');",
-=======
-    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireReach(server.database, scope, topic, 'log');",
->>>>>>> srvingest
+    find: "for (const topic of topics) if (topic.kind !== 'fleet') await requireScope(server.database, scope, topic, 'log');",
     replace: '',
     test: 'tests/unit/access/permissions.test.ts',
   },
