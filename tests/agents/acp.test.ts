@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { MessagesInHand } from '@interlude/runner/host/message-delivery';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from '../support/acp-model';

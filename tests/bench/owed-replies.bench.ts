@@ -1,4 +1,4 @@
-import { OwedReplies } from '@interlude/runner/host/owed-replies';
+import { OwedReplies } from '@interlude/runner/host/pending-replies';
 import { note, report } from './report';
 
 /** The stop hook's question, asked of memory: a turn's end may not wait for anything. */

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { candidateOf } from '@interlude/runner/outbox/candidate';
-import { systemClock } from '@interlude/runner/outbox/clock';
+import { candidateOf } from '@interlude/runner/outbox/append-plan';
 import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
+import { systemClock } from '@interlude/runner/outbox/delivery';
 import { poisonedIn } from '@interlude/runner/outbox/operations';
 import { Outbox, type OutboxOptions, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { OutboxStore, type QueuedRow } from '@interlude/runner/outbox/store';

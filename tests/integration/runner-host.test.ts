@@ -12,10 +12,10 @@ import type {
   TaskOutputDetail,
   TranscriptPage,
 } from '@interlude/protocol/read-models';
-import { endOf } from '@interlude/runner/host/end-session';
 import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
 import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
+import { endOf } from '@interlude/runner/host/source-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { RUNNER_VERSION } from '@interlude/runner/version';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';

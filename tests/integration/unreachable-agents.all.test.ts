@@ -6,7 +6,7 @@ import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
-import { openSocket } from '@interlude/runner/sources/codex/codex-socket';
+import { openSocket } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';

@@ -2,7 +2,7 @@ import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { type CommandOf, type Source, VERBS, type Verbs } from '@interlude/runner/host/source';
-import type { Feature, KindFeatures } from '@interlude/runner/sources/features';
+import type { Feature, KindFeatures } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
 import { MemorySurroundings } from './source-surroundings';
 

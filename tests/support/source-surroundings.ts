@@ -1,7 +1,7 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
-import type { OwedReply } from '@interlude/runner/host/owed-replies';
+import type { OwedReply } from '@interlude/runner/host/pending-replies';
 import type { SourceSurroundings } from '@interlude/runner/host/source';
 
 /** What a host does for its source, in memory: what the source told, and what is open by that. */

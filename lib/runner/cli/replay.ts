@@ -5,7 +5,7 @@ import type { IngestAnswer } from '@interlude/protocol/envelope';
 import { NOTHING_OPEN } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_ID_LENGTH } from '@interlude/protocol/limits';
 import { RECORDED_KINDS } from '../adapters/recorded-kinds';
-import { statusRecord } from '../host/status-record';
+import { statusRecord } from '../host/status-report';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';
 import { createOutboxLogger } from '../logger/outbox-logger';

@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Attachment, attachmentPath, isHash, isTextType } from '@interlude/protocol/attachments';
 import { retryMs } from '../retry';
 import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
-import { hashOf } from './attached-bytes';
 
 /** An attachment whose bytes are on this machine's disk. */
 export interface AttachmentFile extends Attachment {
@@ -230,4 +230,49 @@ function extensionOf(mediaType: string): string {
 
 function named({ name }: Attachment): string {
   return `the attachment ${JSON.stringify(name)}`;
+}
+
+/** SHA-256 in lower-case hex, as attachments are named by. */
+export function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/**
+ * The bytes of a file, read in this step: what is said behind its message must not overtake it.
+ * @returns null if they are not there any more, or are not those that were attached
+ */
+export function attachedBytes({ path, hash }: AttachmentFile): Buffer | null {
+  try {
+    const bytes = readFileSync(path);
+    return hashOf(bytes) === hash ? bytes : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A longer text in a message would fill the context: it is named, and the agent reads what it needs of it. */
+export const MAX_TEXT_BYTES = 64 * 1024;
+
+/**
+ * For an agent that has no other way to be given a file, or none that is large enough: it reads it from the disk.
+ * @param lost what is on the disk no more: it is said that it is missing
+ */
+export function withFiles(
+  text: string,
+  files: readonly AttachmentFile[],
+  lost: readonly AttachmentFile[] = [],
+): string {
+  const lines = files.map((file) => `- ${described(file)}: ${file.path}`);
+  const named = files.length === 0 ? '' : `\n\nAttached to this message:\n${lines.join('\n')}`;
+  return `${text}${named}${lost.length === 0 ? '' : `\n\n${lostText(lost)}`}`;
+}
+
+/** To the agent, which can ask for it. */
+export function lostText(files: readonly Attachment[]): string {
+  const lines = files.map((file) => `- ${described(file)}`);
+  return `Attached to this message, and lost before it could be given to you:\n${lines.join('\n')}`;
+}
+
+function described({ name, mediaType, bytes }: Attachment): string {
+  return `${JSON.stringify(name)} (${mediaType}, ${bytes} bytes)`;
 }

@@ -20,25 +20,28 @@ import type { OutboxNotice } from '../outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
 import type { Endpoint } from '../server-request';
-import { AgentWatch, UNREACHABLE } from './agent-watch';
+import { CpuWatch } from './agent-processes';
+import { AgentWatch, UNREACHABLE } from './agent-reachability';
 import { AttachmentStore } from './attachment-store';
-import { CarriedMessages } from './carried-messages';
 import { ContextRatio } from './context-ratio';
-import { CpuWatch } from './cpu-watch';
 import { type FirstMessageAsked, sayFirst } from './first-message';
-import { IN_HAND_CURSORS } from './messages-in-hand';
+import { ToolDesk } from './mcp-tools';
+import { CarriedMessages, IN_HAND_CURSORS } from './message-delivery';
 import { openControl } from './open-control';
 import { openWorkCursor, readOpenWork } from './open-work-cursor';
-import { askOwed, OwedReplies } from './owed-replies';
+import { askOwed, OwedReplies } from './pending-replies';
 import { RecordSink } from './record-sink';
-import { RunningCalls } from './running-calls';
-import { SessionReports } from './session-reports';
 import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
-import { type StatusRecord, statusRecord, takenBy } from './status-record';
-import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
+import {
+  REPORT_EVERY_MS,
+  SessionReports,
+  type StatusRecord,
+  StatusReporter,
+  statusRecord,
+  takenBy,
+} from './status-report';
 import { TaskOutputs } from './task-outputs';
-import { type CallerRule, ToolCallers } from './tool-callers';
-import { ToolDesk } from './tool-desk';
+import { type CallerRule, RunningCalls, ToolCallers } from './tool-callers';
 
 /**
  * The runner of one agent with any number of sessions: everything around a source, started and ended in order.

@@ -9,7 +9,7 @@ import type { CallTool } from '../mcp/agent-tools';
 import type { ToolServer } from '../mcp/tool-server';
 import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
-import type { OwedReply } from './owed-replies';
+import type { OwedReply } from './pending-replies';
 
 /**
  * A connection to agents of one kind: it tells what they do, and does what people ask of them. One source carries any

@@ -1,7 +1,7 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { formatDuration } from '@interlude/protocol/duration';
 import type { CommandLink } from '../commands/command-client';
-import { OUTBOX_COMPONENT } from '../outbox/candidate';
+import { OUTBOX_COMPONENT } from '../outbox/append-plan';
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Trouble } from '../outbox/drain';
 import type { OutboxStatus } from '../outbox/outbox';

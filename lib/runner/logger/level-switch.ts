@@ -1,6 +1,6 @@
 import { cutText } from '@interlude/protocol/cut-text';
 import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
-import type { OutboxClock } from '../outbox/clock';
+import type { OutboxClock } from '../outbox/delivery';
 
 export interface LevelChange {
   level: LogLevel;

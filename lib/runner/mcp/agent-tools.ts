@@ -2,7 +2,7 @@ import type { SelfReport } from '@interlude/protocol/agent-state';
 import { REPORT_STATES } from '@interlude/protocol/agent-state';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import * as z from 'zod';
-import type { OwedReply } from '../host/owed-replies';
+import type { OwedReply } from '../host/pending-replies';
 
 /**
  * The tools that an agent gets from Interlude, without the protocol that carries them to it. They speak to Interlude

@@ -1,6 +1,5 @@
 import { retryMs } from '../retry';
-import type { OutboxClock } from './clock';
-import type { Delivery } from './delivery';
+import type { Delivery, OutboxClock } from './delivery';
 
 /**
  * When the queue is sent: a state machine that knows nothing of records or HTTP.

@@ -1,9 +1,8 @@
 import { rename } from 'node:fs/promises';
 import { LibsqlError } from '@libsql/client';
 import type { Bound } from './append-plan';
-import { lostCandidate } from './candidate';
-import type { OutboxClock } from './clock';
-import type { OutboxNotice } from './delivery';
+import { lostCandidate } from './append-plan';
+import type { OutboxClock, OutboxNotice } from './delivery';
 import { OutboxStore } from './store';
 
 /**

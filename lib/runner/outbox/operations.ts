@@ -2,9 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
 import { makePrivate } from '../data-folder.mjs';
-import { candidateOf } from './candidate';
-import { OUTBOX_VERSION } from './schema';
-import { oldestAt, READ_FILL, READ_IDENTITY, READ_OLDEST } from './statements';
+import { candidateOf } from './append-plan';
+import { OUTBOX_VERSION, oldestAt, READ_FILL, READ_IDENTITY, READ_OLDEST } from './statements';
 
 /**
  * What people do with the outboxes of a machine, from a process of their own, while a runner has them open or not.

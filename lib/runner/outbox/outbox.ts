@@ -7,12 +7,10 @@ import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import { ProcessLock } from '../process-lock';
 import type { Endpoint } from '../server-request';
 import type { Bound } from './append-plan';
-import { type Candidate, candidateOf } from './candidate';
-import { type OutboxClock, systemClock } from './clock';
-import { Deliverer, type OutboxNotice } from './delivery';
+import { type Candidate, candidateOf } from './append-plan';
+import { askExpectedSeq, Deliverer, type OutboxClock, type OutboxNotice, systemClock } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
-import { askExpectedSeq } from './send';
 import type { Cursor } from './statements';
 import type { Append, OutboxStore } from './store';
 

@@ -1,12 +1,22 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
 import { makePrivate } from '../data-folder.mjs';
-import { type Bound, type OpenLost, planAppend, type QueueEnd } from './append-plan';
-import { type Candidate, candidateOf, type LostReason, lostCandidate } from './candidate';
-import { OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
+import {
+  type Bound,
+  type Candidate,
+  candidateOf,
+  type LostReason,
+  lostCandidate,
+  type OpenLost,
+  planAppend,
+  type QueueEnd,
+} from './append-plan';
 import {
   type Cursor,
   cursorStatement,
   insertStatements,
+  OUTBOX_PRAGMAS,
+  OUTBOX_SCHEMA,
+  OUTBOX_VERSION,
   oldestAt,
   poisonStatement,
   READ_FILL,

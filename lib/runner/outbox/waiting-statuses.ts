@@ -1,7 +1,6 @@
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { InStatement, Row } from '@libsql/client';
-import { LARGEST_RECORD_BYTES } from './append-plan';
-import { type Candidate, candidateOf } from './candidate';
+import { type Candidate, candidateOf, LARGEST_RECORD_BYTES } from './append-plan';
 import { type NewRow, updateStatement } from './statements';
 
 /**

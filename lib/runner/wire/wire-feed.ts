@@ -1,7 +1,7 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { remember } from '../adapters/remember';
 import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
-import { answeredIn, ReplyMarks } from '../host/reply-marks';
+import { answeredIn, ReplyMarks } from '../host/pending-replies';
 import type { SourceSurroundings } from '../host/source';
 import type { Cursor } from '../outbox/statements';
 

@@ -4,12 +4,10 @@ import { endsOf, isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@inte
 import type { RecordedLine, RecordingReader } from '@interlude/runner/adapters/recorded-kind';
 import { RECORDED_KINDS } from '@interlude/runner/adapters/recorded-kinds';
 import type { ToldEvent, WireEnd } from '@interlude/runner/adapters/wire';
-import { AgentWatch } from '@interlude/runner/host/agent-watch';
-import { RestartRule } from '@interlude/runner/host/restart-rule';
-import { SessionReports } from '@interlude/runner/host/session-reports';
+import { RestartRule } from '@interlude/runner/host/agent-lifecycle';
+import { AgentWatch } from '@interlude/runner/host/agent-reachability';
 import type { SessionFacts } from '@interlude/runner/host/source';
-import { statusRecord } from '@interlude/runner/host/status-record';
-import { REPORT_EVERY_MS } from '@interlude/runner/host/status-reporter';
+import { REPORT_EVERY_MS, SessionReports, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
 import { terminalLife } from './terminal-life';

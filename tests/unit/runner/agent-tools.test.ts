@@ -2,8 +2,8 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { SelfReport } from '@interlude/protocol/agent-state';
 import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
-import type { OwedReply } from '@interlude/runner/host/owed-replies';
-import { ToolDesk } from '@interlude/runner/host/tool-desk';
+import { ToolDesk } from '@interlude/runner/host/mcp-tools';
+import type { OwedReply } from '@interlude/runner/host/pending-replies';
 import { callTool, type SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { describe, expect, test } from 'vitest';
 

@@ -1,5 +1,5 @@
 import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { AgentWatch } from '@interlude/runner/host/agent-watch';
+import { AgentWatch } from '@interlude/runner/host/agent-reachability';
 import { expect, test } from 'vitest';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');

@@ -2,8 +2,8 @@ import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
-import type { Wake } from '@interlude/runner/sources/codex/wake-message';
-import { Wakes } from '@interlude/runner/sources/codex/wakes';
+import type { Wake } from '@interlude/runner/sources/codex/task-wakes';
+import { Wakes } from '@interlude/runner/sources/codex/task-wakes';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { CpuWatch } from '@interlude/runner/host/cpu-watch';
-import { MARK, markedProcesses } from '@interlude/runner/host/marked-processes';
+import { CpuWatch, MARK, markedProcesses } from '@interlude/runner/host/agent-processes';
 import { describe, expect, it } from 'vitest';
 
 /** What is told of the processor time of an agent that works without a word, with the clock in hand. */

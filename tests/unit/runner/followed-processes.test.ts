@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { FollowedProcesses } from '@interlude/runner/sources/acp/followed-processes';
+import { FollowedProcesses } from '@interlude/runner/host/process-lookup';
 import { expect, onTestFinished, test } from 'vitest';
 
 function followed() {

@@ -1,5 +1,5 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { type HeldAnswer, type HeldRequest, HeldRequests } from '@interlude/runner/host/held-requests';
+import { type HeldAnswer, type HeldRequest, HeldRequests } from '@interlude/runner/host/pending-requests';
 import { expect, test } from 'vitest';
 
 const INPUT = { command: 'ls' };

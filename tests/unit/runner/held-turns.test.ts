@@ -1,6 +1,6 @@
-import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
 import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
+import { HeldPermissions } from '@interlude/runner/sources/hooks/permission-hooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
 

@@ -1,5 +1,5 @@
+import { InputQueue } from '@interlude/runner/sources/claude/claude-input';
 import type { UserMessage } from '@interlude/runner/sources/claude/claude-sdk';
-import { InputQueue } from '@interlude/runner/sources/claude/input-queue';
 import { describe, expect, test } from 'vitest';
 
 function message(uuid: string): UserMessage {

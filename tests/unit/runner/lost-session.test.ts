@@ -1,5 +1,5 @@
 import { GONE, type RpcAnswer } from '@interlude/runner/sources/acp/acp-connection';
-import { LostSession, type LostSessionOptions } from '@interlude/runner/sources/acp/lost-session';
+import { LostSession, type LostSessionOptions } from '@interlude/runner/sources/acp/prompt-queue';
 import { expect, test } from 'vitest';
 
 const TAKEN: RpcAnswer = { result: {}, error: null };

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { uptime } from 'node:os';
-import { birthOf, bornAt } from '@interlude/runner/sources/hooks/terminal-process';
+import { birthOf, bornAt } from '@interlude/runner/host/process-lookup';
 import { describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
 

@@ -1,4 +1,4 @@
-import { OwedReplies, type OwedReply } from '@interlude/runner/host/owed-replies';
+import { OwedReplies, type OwedReply } from '@interlude/runner/host/pending-replies';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 const reply = (messageId: string): OwedReply => ({

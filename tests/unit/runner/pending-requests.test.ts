@@ -4,7 +4,7 @@ import {
   type PendingRequest,
   PendingRequests,
   resultOf,
-} from '@interlude/runner/sources/claude/pending-requests';
+} from '@interlude/runner/sources/claude/permission-requests';
 import { describe, expect, test } from 'vitest';
 
 function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PendingRequest {

@@ -1,12 +1,12 @@
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { sayFirst } from '@interlude/runner/host/first-message';
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { MessagesInHand } from '@interlude/runner/host/message-delivery';
 import type { CommandOf, Source } from '@interlude/runner/host/source';
-import { readMemories } from '@interlude/runner/sources/acp/acp-memory';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
+import { readMemories } from '@interlude/runner/sources/acp/session-setup';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
-import { openProcess } from '@interlude/runner/sources/codex/codex-process';
+import { openProcess } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';

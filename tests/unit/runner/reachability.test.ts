@@ -1,4 +1,4 @@
-import { type Outage, Reachability } from '@interlude/runner/host/reachability';
+import { type Outage, Reachability } from '@interlude/runner/host/agent-reachability';
 import { expect, test } from 'vitest';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');

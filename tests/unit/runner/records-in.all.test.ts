@@ -1,4 +1,4 @@
-import { recordsIn } from '@interlude/runner/sources/hooks/records-in';
+import { recordsIn } from '@interlude/runner/sources/hooks/transcript-files';
 import { expect, test } from 'vitest';
 import { cpuMs } from '../../support/cpu-time';
 

@@ -1,4 +1,4 @@
-import { recordsIn } from '@interlude/runner/sources/hooks/records-in';
+import { recordsIn } from '@interlude/runner/sources/hooks/transcript-files';
 import { describe, expect, test } from 'vitest';
 
 const record = (uuid: string, more: object = {}) => JSON.stringify({ type: 'user', uuid, ...more });

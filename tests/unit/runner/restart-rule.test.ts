@@ -1,4 +1,4 @@
-import { RestartRule } from '@interlude/runner/host/restart-rule';
+import { RestartRule } from '@interlude/runner/host/agent-lifecycle';
 import { describe, expect, test } from 'vitest';
 
 const MINUTE = 60_000;

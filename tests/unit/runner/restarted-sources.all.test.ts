@@ -1,6 +1,6 @@
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { MessagesInHand } from '@interlude/runner/host/message-delivery';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
-import { openProcess } from '@interlude/runner/sources/codex/codex-process';
+import { openProcess } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
 import { PlayedAcpAgent } from '../../support/acp-agent';

@@ -1,10 +1,10 @@
 import { appendFileSync, copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { birthOf } from '@interlude/runner/host/process-lookup';
 import { type MirrorState, newMirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { readOn } from '@interlude/runner/sources/hooks/tail-file';
-import { birthOf } from '@interlude/runner/sources/hooks/terminal-process';
+import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';

@@ -1,5 +1,5 @@
-import { SessionReports } from '@interlude/runner/host/session-reports';
-import type { StatusRecord } from '@interlude/runner/host/status-record';
+import type { StatusRecord } from '@interlude/runner/host/status-report';
+import { SessionReports } from '@interlude/runner/host/status-report';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ingest, inProcessTarget } from '../../support/ingest-target';
 

@@ -1,6 +1,6 @@
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import type { Verbs } from '@interlude/runner/host/source';
-import { takenBy } from '@interlude/runner/host/status-record';
+import { takenBy } from '@interlude/runner/host/status-report';
 import { expect, test } from 'vitest';
 
 const done = async () => ({ state: 'done' as const });

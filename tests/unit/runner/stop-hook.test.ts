@@ -1,8 +1,8 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
 import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { stopDecision } from '@interlude/runner/sources/hooks/message-inbox';
+import { HeldPermissions } from '@interlude/runner/sources/hooks/permission-hooks';
 import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { stopDecision } from '@interlude/runner/sources/hooks/stop-decision';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 const NEVER = new AbortController().signal;

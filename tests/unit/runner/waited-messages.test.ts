@@ -1,4 +1,4 @@
-import { WaitedMessages } from '@interlude/runner/sources/hooks/waited-messages';
+import { WaitedMessages } from '@interlude/runner/sources/hooks/in-flight-messages';
 import { describe, expect, test } from 'vitest';
 
 const calls = (id: string, command: string) => ({

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { send } from '@interlude/runner/outbox/send';
+import { send } from '@interlude/runner/outbox/delivery';
 import { withDeadline } from '@interlude/runner/with-deadline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 

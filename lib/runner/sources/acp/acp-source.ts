@@ -8,26 +8,20 @@ import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
+import { QuietWait, RestartRule } from '../../host/agent-lifecycle';
+import { endOrphan, MARK } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { endOf } from '../../host/end-session';
-import { interruptText } from '../../host/interrupt-text';
-import { endOrphan } from '../../host/leftovers';
-import { MARK } from '../../host/marked-processes';
-import { type HandedMessage, handed, type MessagesInHand } from '../../host/messages-in-hand';
-import { QuietWait } from '../../host/quiet-wait';
-import { RestartRule } from '../../host/restart-rule';
+import { type HandedMessage, handed, type MessagesInHand } from '../../host/message-delivery';
+import { FollowedProcesses } from '../../host/process-lookup';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { endOf, interruptText } from '../../host/source-commands';
 import { type AgentExit, agentEnvironment, exitText } from '../../wire/agent-process';
 import { WireFeed } from '../../wire/wire-feed';
 import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
-import { type AcpMemory, memoryCursor } from './acp-memory';
-import { AgentsPast, type PastMessage, wordsOf } from './agents-past';
-import { FollowedProcesses } from './followed-processes';
-import { HeldPermissions } from './held-permissions';
-import { LostSession } from './lost-session';
-import { type OpenedSession, openSession, SetupError } from './open-session';
-import { type PromptCapabilities, promptBlocks } from './prompt-blocks';
-import { PromptQueue } from './prompt-queue';
+import { HeldPermissions } from './permission-requests';
+import { LostSession, PromptQueue } from './prompt-queue';
+import { AgentsPast, type PastMessage, type PromptCapabilities, promptBlocks, wordsOf } from './prompts';
+import { type AcpMemory, memoryCursor, type OpenedSession, openSession, SetupError } from './session-setup';
 
 /**
  * One session of a live ACP agent, process after process.

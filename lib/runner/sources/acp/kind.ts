@@ -4,13 +4,13 @@ import { basename, delimiter, dirname, extname, resolve } from 'node:path';
 import { CliError, EXIT } from '../../cli/exit';
 import { TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
-import { MessagesInHand } from '../../host/messages-in-hand';
+import { MessagesInHand } from '../../host/message-delivery';
 import type { Outbox } from '../../outbox/outbox';
 import { interludeCommand } from '../../shown-command.mjs';
-import { agentIdOf, folderOf } from '../agent-id';
+import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
-import { type AcpMemory, readMemories, recall } from './acp-memory';
 import { AcpSource } from './acp-source';
+import { type AcpMemory, readMemories, recall } from './session-setup';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'acp'])} [options] -- <command…>
 

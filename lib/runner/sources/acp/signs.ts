@@ -1,4 +1,4 @@
-import type { AgentSign } from '../kind-signs';
+import type { AgentSign } from '../found-agents';
 
 const WHY = 'It speaks the Agent Client Protocol: its turns, permissions and background work appear here.';
 

@@ -8,7 +8,7 @@ import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { MessagesInHand } from '../../host/messages-in-hand';
+import { MessagesInHand } from '../../host/message-delivery';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
 import { retryMs } from '../../retry';
 import { isLoopback } from '../../wire/loopback';
@@ -16,12 +16,10 @@ import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
 import { patientRequest } from '../../wire/patient-request';
 import { shownUrl } from '../../wire/shown-url';
 import { WireFeed } from '../../wire/wire-feed';
-import { addressesOf } from './agui-addresses';
-import { Answers, type ResumeEntry } from './answers';
-import { BesideRuns } from './beside-runs';
-import { BetweenRuns } from './between-runs';
-import { PostedRun, QUOTED } from './posted-run';
-import { type HistoryMessage, ToldHistory } from './told-history';
+import { addressesOf, BesideRuns, BetweenRuns } from './agui-endpoints';
+import { Answers, type ResumeEntry } from './interrupt-answers';
+import { type HistoryMessage, ToldHistory } from './run-history';
+import { PostedRun, QUOTED } from './run-request';
 
 /**
  * One session of an AG-UI server: each message is a run that is posted, and what the agent does between runs is listened

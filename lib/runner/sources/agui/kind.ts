@@ -5,7 +5,7 @@ import { TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
 import { interludeCommand } from '../../shown-command.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { addressesOf } from './agui-addresses';
+import { addressesOf } from './agui-endpoints';
 import { AgUiSource } from './agui-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'agui'])} --url URL [options]

@@ -1,7 +1,9 @@
 import { realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { WantedPackage } from '../../install/ensure-package';
+import { endSignals } from '../../cli/end-signals';
+import { CliError, EXIT } from '../../cli/exit';
+import { ensurePackage, type WantedPackage } from '../../install/ensure-package';
 import { installedPackage, isWithin } from '../../install/installed-package';
 import type { SpawnedProcess, SpawnRequest } from '../../wire/agent-process';
 
@@ -146,4 +148,25 @@ async function load(file: string): Promise<ClaudeSdk | null> {
   if (loads++ > 0) address.search = `?load=${loads}`;
   const { query } = await import(address.href).catch(() => ({}));
   return typeof query === 'function' ? { query } : null;
+}
+
+/**
+ * The Agent SDK, installed where somebody agrees to it.
+ *
+ * @param home the data folder
+ * @throws CliError where it is missing in the end, or was interrupted
+ */
+export async function ensureClaudeSdk(
+  home: string,
+  { sdk, yes }: { sdk: string | undefined; yes: boolean },
+): Promise<InstalledSdk> {
+  const { ends: signal, release } = endSignals();
+  try {
+    const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
+    if (ensured.state === 'ready') return ensured.loaded;
+    if (ensured.state === 'missing') throw new CliError(EXIT.notInstalled, ensured.why);
+    throw new CliError(EXIT.interrupted, 'stopped; nothing was installed');
+  } finally {
+    release();
+  }
 }

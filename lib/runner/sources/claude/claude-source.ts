@@ -2,19 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-version';
 import type { CommandOutcome } from '../../commands/seen-commands';
+import { QuietWait, RestartRule } from '../../host/agent-lifecycle';
+import { endOrphan, leftBehind, leftBehindText, MARK } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { endOf } from '../../host/end-session';
-import { interruptText } from '../../host/interrupt-text';
-import { endOrphan, leftBehind, leftBehindText } from '../../host/leftovers';
-import { MARK } from '../../host/marked-processes';
-import { type HandedMessage, handed } from '../../host/messages-in-hand';
-import { QuietWait } from '../../host/quiet-wait';
-import { RestartRule } from '../../host/restart-rule';
+import { type HandedMessage, handed } from '../../host/message-delivery';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { endOf, interruptText } from '../../host/source-commands';
 import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
 import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
-import { carrying } from './attached-content';
-import type { ClaudeMemory } from './claude-memory';
+import { carrying, InputQueue } from './claude-input';
 import {
   type ClaudeQuery,
   type ClaudeSdk,
@@ -24,10 +20,9 @@ import {
   systemPrompt,
   userMessage,
 } from './claude-sdk';
-import { Conversation } from './conversation';
-import { findConversation, readConversation } from './conversation-file';
-import { InputQueue } from './input-queue';
-import { answerOf, type Decision, PendingRequests, resultOf } from './pending-requests';
+import type { ClaudeMemory } from './conversation';
+import { Conversation, findConversation, readConversation } from './conversation';
+import { answerOf, type Decision, PendingRequests, resultOf } from './permission-requests';
 
 /**
  * A live Claude Code, run through its Agent SDK.

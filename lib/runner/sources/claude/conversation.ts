@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, readdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
-import { type HandedMessage, withFilesHere } from '../../host/messages-in-hand';
-import { answeredIn, ReplyMarks } from '../../host/reply-marks';
+import { type HandedMessage, IN_HAND_CURSORS, withFilesHere } from '../../host/message-delivery';
+import { answeredIn, ReplyMarks } from '../../host/pending-replies';
 import type { SourceSurroundings } from '../../host/source';
+import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
-import { type ClaudeMemory, inHandCursor, memoryCursor } from './claude-memory';
 
 /**
  * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
@@ -118,4 +124,90 @@ export class Conversation {
   #emit(events: readonly TimedEvent[], ...cursors: Cursor[]): Promise<void> {
     return this.#around.emit(this.#memory.sessionId, events, cursors);
   }
+}
+
+/**
+ * What a runner must know of a session that an earlier one ran, in the outbox's file: which conversation of Claude Code
+ * it is, and which messages were in the CLI's hands.
+ */
+export interface ClaudeMemory {
+  sessionId: string;
+  /** Claude Code's own name for the session. */
+  conversationId: string;
+  cwd: string;
+  /** The CLI, while it runs. */
+  pid: number | null;
+  /** The runner is at it. Still set at a start: the one before was killed. */
+  running: boolean;
+}
+
+const SESSION = 'claude-session:';
+const IN_HAND = IN_HAND_CURSORS[1];
+
+function memoryCursor(memory: ClaudeMemory): Cursor {
+  return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
+}
+
+function inHandCursor(sessionId: string, messages: readonly HandedMessage[]): Cursor {
+  return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
+}
+
+/** All sessions this outbox has carried. */
+export async function readMemories(outbox: Outbox): Promise<ClaudeMemory[]> {
+  return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeMemory);
+}
+
+export async function readInHand(outbox: Outbox, sessionId: string): Promise<HandedMessage[]> {
+  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as HandedMessage[];
+}
+
+/** The session that a name means: the dashboard's, or Claude Code's own. */
+export function recall(memories: readonly ClaudeMemory[], name: string): ClaudeMemory | undefined {
+  return (
+    memories.find(({ sessionId }) => sessionId === name) ??
+    memories.find(({ conversationId }) => conversationId === name)
+  );
+}
+
+/**
+ * Claude Code's own record of a conversation: JSON Lines under `<config>/projects/<folder>/<session>.jsonl`. It is what
+ * a resumed process knows, so it answers whether a message has reached the agent.
+ *
+ * @see Claude Code 2.1.329; user entries carry the uuid we sent, those taken up in mid-turn stand in attachments
+ */
+export async function findConversation(
+  env: Record<string, string | undefined>,
+  conversationId: string,
+): Promise<string | null> {
+  const projects = join(env.CLAUDE_CONFIG_DIR || join(env.HOME || homedir(), '.claude'), 'projects');
+  const folders = await readdir(projects).catch(() => []);
+  for (const folder of folders) {
+    const file = join(projects, folder, `${conversationId}.jsonl`);
+    const isThere = await access(file).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return file;
+  }
+  return null;
+}
+
+interface ConversationContent {
+  /** Somebody has said something: there is something to resume. */
+  begun: boolean;
+  /** Which of the ids asked for the agent has taken up. */
+  taken: Set<string>;
+}
+
+export async function readConversation(file: string, ids: readonly string[]): Promise<ConversationContent> {
+  const content: ConversationContent = { begun: false, taken: new Set() };
+  const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+  for await (const line of lines) {
+    const entry = parseJson(line) as { type?: unknown } | null;
+    // The last line of a process that was killed may be cut short. What was only put into the queue of a process died with it.
+    if (entry === null || entry.type === 'queue-operation') continue;
+    if (entry.type === 'user' || entry.type === 'assistant') content.begun = true;
+    for (const id of ids) if (line.includes(id)) content.taken.add(id);
+  }
+  return content;
 }

@@ -7,13 +7,11 @@ import { controlPath } from '../../control-port/control-file';
 import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
 import { interludeCommand } from '../../shown-command.mjs';
-import { agentIdOf, folderOf } from '../agent-id';
+import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
-import { type ClaudeMemory, readInHand, readMemories, recall } from './claude-memory';
-import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
+import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
 import { ClaudeSource } from './claude-source';
-import { findConversation } from './conversation-file';
-import { ensureClaudeSdk } from './ensure-claude-sdk';
+import { type ClaudeMemory, findConversation, readInHand, readMemories, recall } from './conversation';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 

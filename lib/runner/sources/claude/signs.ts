@@ -1,4 +1,4 @@
-import type { AgentSign } from '../kind-signs';
+import type { AgentSign } from '../found-agents';
 
 export const signs: readonly AgentSign[] = [
   {

@@ -1,5 +1,10 @@
-import { type Fields, fieldsOf, isObject, textOf } from '@interlude/protocol/fields';
-import type { CodexLink } from './codex-link';
+import type { ChildProcess } from 'node:child_process';
+import { connect } from 'node:net';
+import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
+import { seenText } from '@interlude/protocol/redaction/redact-output';
+import { WebSocket } from 'ws';
+import { AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
+import { JsonLines } from '../../wire/json-lines';
 
 /** What became of a request: what the server answered, or why it did not. */
 export type Answered = { result: Fields } | { error: string; code: number | null; isGone: boolean };
@@ -108,4 +113,166 @@ export function requestIn(message: unknown): { id: string | number; method: stri
   if (!isObject(message) || typeof message.method !== 'string') return null;
   const { id, method } = message;
   return typeof id === 'string' || typeof id === 'number' ? { id, method } : null;
+}
+
+/** How messages pass between the runner and an app-server: over its socket, or through the pipes of a child. */
+export interface CodexLink {
+  send(message: object): void;
+  /** The server is asked to end, where it is a child; else the connection is. */
+  close(): void;
+  /** It is ended now. */
+  kill(): void;
+  readonly ended: Promise<LinkEnd>;
+  /** Of a child. */
+  readonly pid: number | null;
+}
+
+export interface LinkEnd {
+  /** For people: `exited with code 1: …`, `the connection broke (ECONNRESET)`. */
+  reason: string;
+  exitCode: number | null;
+  signal: string | null;
+  /** There is no server any more, rather than no connection to it. */
+  isServerGone: boolean;
+}
+
+export interface LinkListener {
+  onMessage(message: unknown): void;
+  /** For the agent's log. */
+  onTrouble(message: string): void;
+  onStderr(text: string): void;
+}
+
+interface CodexProgram {
+  command: string;
+  cwd: string;
+  env: Record<string, string | undefined>;
+}
+
+/**
+ * `codex app-server` as a child: one message a line.
+ *
+ * Failure: a line that is none is told and passed over. Writing to a child that is gone does nothing; its end is told by
+ * `ended`.
+ */
+export function openProcess({ command, cwd, env }: CodexProgram, listener: LinkListener): CodexLink {
+  const signal = new AbortController();
+  const request = { command, args: ['app-server'], cwd, env: agentEnvironment(env), signal: signal.signal };
+  const agent = new AgentProcess(request, (text) => listener.onStderr(text));
+  const { child } = agent;
+  const lines = new JsonLines({
+    onValue: (value) => listener.onMessage(value),
+    onUnreadable: (why, line) => listener.onTrouble(`Codex wrote a line that is ${why}: ${line}`),
+  });
+  child.stdout.on('data', (chunk: Buffer) => lines.write(chunk)).on('end', () => lines.end());
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('error', () => undefined);
+  return {
+    pid: agent.pid,
+    send: (message) => void (child.stdin.writable && child.stdin.write(`${JSON.stringify(message)}\n`)),
+    close: () => child.stdin.end(),
+    kill: () => killGroup(child),
+    ended: agent.exited.then((exit) => ({
+      // What it logs is coloured, and says nothing about a signal.
+      reason: seenText(exitText(exit.signal === null ? exit : { ...exit, lastWords: null })),
+      exitCode: exit.exitCode,
+      signal: exit.signal,
+      isServerGone: true,
+    })),
+  };
+}
+
+/** The program that npm installs is a script, and the server a child of it. */
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined && process.platform !== 'win32') process.kill(-child.pid, 'SIGKILL');
+    else child.kill('SIGKILL');
+  } catch {
+    child.kill('SIGKILL');
+  }
+}
+
+/** A message, images included, is far below. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+const OPEN_WITHIN_MS = 10_000;
+/** A server that does not answer a ping within this time has hung, or its machine has. */
+const PING_MS = 15_000;
+/** Nobody listens there. */
+const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
+
+/** @returns why no connection can be made; null if a server listens on the path */
+export function noListenerAt(path: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(null);
+    });
+    socket.once('error', (error) => resolve(reasonOf(error, path)));
+  });
+}
+
+function reasonOf(error: NodeJS.ErrnoException, path: string): string {
+  if (NOBODY.has(error.code ?? '')) return `no Codex listens on ${path}`;
+  return `the connection to Codex broke (${error.code ?? error.message})`;
+}
+
+/**
+ * The app-server that the operator's terminals use, over its Unix socket: WebSocket, one message a text frame.
+ *
+ * Failure: a frame that is no JSON is told and passed over; one that is too long ends the connection.
+ *
+ * @see `codex app-server --listen unix://`, @openai/codex 0.171.0
+ */
+export function openSocket(path: string, listener: LinkListener): CodexLink {
+  const socket = new WebSocket('ws://localhost/', {
+    createConnection: () => connect(path),
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    handshakeTimeout: OPEN_WITHIN_MS,
+  });
+  const waiting: string[] = [];
+  let failure: NodeJS.ErrnoException | null = null;
+  let isAlive = true;
+  const ping = setInterval(() => {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    if (!isAlive) return socket.terminate();
+    isAlive = false;
+    socket.ping();
+  }, PING_MS);
+  const alive = () => {
+    isAlive = true;
+  };
+  socket.on('pong', alive);
+  socket.on('open', () => {
+    for (const text of waiting.splice(0)) socket.send(text);
+  });
+  socket.on('message', (data) => {
+    alive();
+    const text = String(data);
+    const message = parseJson(text);
+    if (message !== null) listener.onMessage(message);
+    else listener.onTrouble(`Codex sent a frame that is not JSON: ${text.slice(0, 200)}`);
+  });
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    failure ??= error;
+  });
+  const ended = new Promise<LinkEnd>((resolve) => {
+    socket.on('close', (code) => {
+      clearInterval(ping);
+      const isServerGone = NOBODY.has(failure?.code ?? '');
+      const reason = reasonOf(failure ?? new Error(isAlive ? String(code) : 'it does not answer'), path);
+      resolve({ reason, exitCode: null, signal: null, isServerGone });
+    });
+  });
+  return {
+    pid: null,
+    send(message) {
+      const text = JSON.stringify(message);
+      if (socket.readyState === WebSocket.CONNECTING) waiting.push(text);
+      else if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    },
+    close: () => socket.close(),
+    kill: () => socket.terminate(),
+    ended,
+  };
 }

@@ -7,9 +7,9 @@ import { withinReason } from '../../adapters/within-reason';
 import type { SourceSurroundings } from '../../host/source';
 import { RUNNER_VERSION } from '../../version';
 import type { WireFeed } from '../../wire/wire-feed';
+import type { CodexLink, LinkListener } from './app-server';
 import { type Answered, AppServer, requestIn } from './app-server';
-import type { CodexLink, LinkListener } from './codex-link';
-import type { ThreadMemory } from './thread-memory';
+import type { ThreadMemory } from './thread-store';
 
 /**
  * One connection to an app-server, and the threads that are followed through it.

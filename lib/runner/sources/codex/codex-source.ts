@@ -6,21 +6,19 @@ import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import type { ToldEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
+import { QuietWait, RestartRule } from '../../host/agent-lifecycle';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { endOf } from '../../host/end-session';
-import { handed } from '../../host/messages-in-hand';
-import { QuietWait } from '../../host/quiet-wait';
-import { RestartRule } from '../../host/restart-rule';
+import { handed } from '../../host/message-delivery';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { endOf } from '../../host/source-commands';
 import { retryMs } from '../../retry';
 import { WireFeed } from '../../wire/wire-feed';
+import type { CodexLink, LinkEnd, LinkListener } from './app-server';
 import { CodexConnection } from './codex-connection';
-import type { CodexLink, LinkEnd, LinkListener } from './codex-link';
+import { HeldAsked } from './codex-requests';
 import type { CodexSession } from './codex-session';
-import { CodexSessions } from './codex-sessions';
-import { HeldAsked } from './held-asked';
-import { settlePast } from './settle-past';
-import { ThreadMemory } from './thread-memory';
+import { CodexSessions } from './codex-session';
+import { settlePast, ThreadMemory } from './thread-store';
 
 /**
  * Codex, by its app-server: the operator's own, which their terminals use too, or a child of the runner.

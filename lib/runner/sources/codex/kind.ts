@@ -9,10 +9,9 @@ import { SWITCH, TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
 import { interludeCommand } from '../../shown-command.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { openProcess } from './codex-process';
-import { noListenerAt, openSocket } from './codex-socket';
+import { noListenerAt, openProcess, openSocket } from './app-server';
 import { CodexSource, type OwnThread } from './codex-source';
-import { ThreadMemory } from './thread-memory';
+import { ThreadMemory } from './thread-store';
 
 const POLICIES = ['untrusted', 'on-request', 'never'];
 const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'];

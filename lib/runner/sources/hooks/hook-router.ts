@@ -2,11 +2,11 @@ import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/proto
 import type { HookClaim } from '../../adapters/claude/heard-stops';
 import { toolTitle } from '../../adapters/claude/requests';
 import type { HookCall } from '../../control-port/routes';
-import type { OwedReply } from '../../host/owed-replies';
-import type { HeldPermissions } from './held-permissions';
+import type { OwedReply } from '../../host/pending-replies';
 import type { MessageInbox } from './message-inbox';
+import { stopDecision } from './message-inbox';
+import type { HeldPermissions } from './permission-hooks';
 import type { SessionMirror } from './session-mirror';
-import { stopDecision } from './stop-decision';
 
 /**
  * What each hook of an interactive session means for its mirror, and what the hook prints. The agent waits for the answer,

@@ -4,15 +4,15 @@ import { type Fields, textOf } from '@interlude/protocol/fields';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { type HookFailure, logHookFailure } from '../../control-port/hook-failure';
 import type { HookCall, WaitCall } from '../../control-port/routes';
+import { isGone } from '../../host/process-lookup';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
 import type { Logger } from '../../logger/logger';
-import { HeldPermissions } from './held-permissions';
 import { claimOf, routeHook } from './hook-router';
-import { IdleMessages, IN_TERMINAL } from './idle-messages';
+import { IdleMessages, IN_TERMINAL } from './idle-delivery';
 import { MessageInbox } from './message-inbox';
 import { parseMirrorState } from './mirror-state';
+import { HeldPermissions } from './permission-hooks';
 import { SessionMirror } from './session-mirror';
-import { isGone } from './terminal-process';
 
 /**
  * Interactive sessions of Claude Code: their hooks call, and their transcripts are followed.

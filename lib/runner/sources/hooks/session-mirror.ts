@@ -5,13 +5,23 @@ import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
 import { TranscriptAdapter } from '../../adapters/claude/transcript';
 import { stopFeedbackIn } from '../../adapters/claude/transcript-line';
 import { remember } from '../../adapters/remember';
-import { MessagesUnderway } from './messages-underway';
-import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
-import { type AgentSays, SelfReport } from './self-report';
-import type { StopDecision } from './stop-decision';
-import { birthOf, bornAt, isGone, type TerminalProcess } from './terminal-process';
+import { birthOf, bornAt, isGone, type TerminalProcess } from '../../host/process-lookup';
+import { MessagesUnderway } from './in-flight-messages';
+import type { StopDecision } from './message-inbox';
+import {
+  type AgentSays,
+  isCommandOver,
+  isLeftForGood,
+  isStuck,
+  isTurnLost,
+  isTurnOver,
+  type MirrorState,
+  newMirrorState,
+  SelfReport,
+  type SessionEnding,
+  type Stillness,
+} from './mirror-state';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
-import { isCommandOver, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
  * One session of an interactive Claude Code, mirrored from its transcript.

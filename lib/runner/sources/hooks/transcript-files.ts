@@ -1,10 +1,9 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fieldsOf, textOf } from '@interlude/protocol/fields';
+import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
 import { remember } from '../../adapters/remember';
-import { lineKey } from './line-key';
 import type { MirrorState } from './mirror-state';
-import { type LineStretch, recordsIn } from './records-in';
-import { readOn, type TailPlace, type TailRead } from './tail-file';
 
 /** How far a session's files have been told: the part of a mirror's state that is theirs. */
 export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last' | 'lastOf'>;
@@ -199,3 +198,172 @@ async function scan(
   }
   return { found: null, end: 0 };
 }
+
+/** The name of a transcript's line: its own, or for bookkeeping that has none one made of its text. */
+function lineKey(line: unknown, text: string): string {
+  return textOf(fieldsOf(line).uuid) ?? createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** How far a file has been read: which file, and up to where. */
+export interface TailPlace {
+  /** Inode: another file may come to stand under the same name. */
+  ino: number;
+  offset: number;
+}
+
+interface TailLine {
+  text: string;
+  /** Where the line begins. */
+  offset: number;
+}
+
+interface TailRead {
+  lines: TailLine[];
+  place: TailPlace;
+  /** The file was replaced or cut off: it was read from its beginning. */
+  restarted: boolean;
+  /** There is more: ask again at once. */
+  more: boolean;
+}
+
+const STEP_BYTES = 4 * 1024 * 1024;
+/** A line beyond this is no line of a transcript; it is skipped. */
+const MAX_LINE_BYTES = 64 * 1024 * 1024;
+const NEWLINE = 10;
+
+/**
+ * The whole lines a growing file has gained.
+ *
+ * Ordering: as they stand in the file. A line counts once its newline is written.
+ * Failure: a file that is not there (yet, any more) has gained nothing. One that shrank or was replaced is read again
+ * from its beginning; who reads it knows lines it has seen before.
+ */
+export async function readOn(
+  path: string,
+  from: TailPlace | null,
+  upTo = Number.POSITIVE_INFINITY,
+): Promise<TailRead | null> {
+  const file = await open(path, 'r').catch(() => null);
+  if (file === null) return null;
+  try {
+    const { ino, size } = await file.stat();
+    const restarted = from !== null && (from.ino !== ino || size < from.offset);
+    const offset = from === null || restarted ? 0 : from.offset;
+    const end = Math.min(size, upTo);
+    const { bytes, skipped } = await wholeLines(file, offset, end);
+    const lines: TailLine[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const newline = bytes.indexOf(NEWLINE, at);
+      lines.push({ text: bytes.toString('utf8', at, newline), offset: offset + skipped + at });
+      at = newline + 1;
+    }
+    const read = offset + skipped + bytes.length;
+    return { lines, place: { ino, offset: read }, restarted, more: bytes.length > 0 && read < end };
+  } finally {
+    await file.close();
+  }
+}
+
+/** What lies between two places up to the last newline, a few megabytes at a time. */
+async function wholeLines(file: FileHandle, from: number, to: number): Promise<{ bytes: Buffer; skipped: number }> {
+  for (let length = STEP_BYTES; ; length *= 4) {
+    const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, to - from)));
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, from);
+    const newline = buffer.subarray(0, bytesRead).lastIndexOf(NEWLINE);
+    if (newline >= 0) return { bytes: buffer.subarray(0, newline + 1), skipped: 0 };
+    if (from + bytesRead >= to || bytesRead === 0) return { bytes: Buffer.alloc(0), skipped: 0 };
+    if (length >= MAX_LINE_BYTES) return { bytes: Buffer.alloc(0), skipped: bytesRead };
+  }
+}
+
+/** A stretch of a physical line. */
+interface LineStretch {
+  /** The record; null for text that is none. */
+  fields: Fields | null;
+  /** The text of the record, or what can't be read. */
+  source: string;
+}
+
+/** The beginning of a record inside a line: an object with one of the first fields of a transcript's records. */
+const BEGINNING =
+  /\{"(?:type|uuid|parentUuid|logicalParentUuid|timestamp|sessionId|isSidechain|agentId|message|attachment|operation)":/g;
+/** Every record has one of these fields. The parts of a record, which a tear may lay bare, have none. */
+const NAMES = ['uuid', 'sessionId', 'messageId', 'leafUuid'] as const;
+/** Characters that are looked at, as a multiple of the line's length: a hostile line must not cost more. */
+const MOST_PASSES = 4;
+
+/**
+ * The records of one physical line, in order. A crash can leave zeros before a record, a missing newline joins two, and
+ * two writers splice one into another.
+ *
+ * @see anthropics/claude-code#49876, #81843
+ */
+export function recordsIn(text: string): readonly LineStretch[] {
+  if (text.trim() === '') return [];
+  const whole = parseJson(text);
+  if (isObject(whole)) return [{ fields: whole, source: text }];
+  const found: LineStretch[] = [];
+  let [end, left] = [0, text.length * MOST_PASSES];
+  const gapUpTo = (at: number) => {
+    const source = text.slice(end, at);
+    if (source.trim() !== '') found.push({ fields: null, source });
+  };
+  for (const { index } of text.matchAll(BEGINNING)) {
+    if (index < end) continue;
+    if (left <= 0) break;
+    const close = endOfObject(text, index);
+    left -= (close ?? text.length) - index;
+    const fields = close === null ? null : parseJson(text.slice(index, close));
+    if (close === null || !isRecord(fields) || isInside(text, index, close)) continue;
+    gapUpTo(index);
+    found.push({ fields, source: text.slice(index, close) });
+    end = close;
+  }
+  gapUpTo(text.length);
+  return withTornRecord(found);
+}
+
+/** Puts the record together whose parts stand around others. */
+function withTornRecord(found: readonly LineStretch[]): readonly LineStretch[] {
+  const gaps = found.filter(({ fields }) => fields === null);
+  if (gaps.length < 2) return found;
+  const source = gaps.map((gap) => gap.source).join('');
+  const fields = parseJson(source);
+  if (!isRecord(fields)) return found;
+  const whole = { fields, source };
+  return found.flatMap((stretch) => (stretch === gaps[0] ? whole : stretch.fields === null ? [] : stretch));
+}
+
+/** True for a value of a torn object, such as the input of a tool call, which may look like a record. */
+function isInside(text: string, from: number, to: number): boolean {
+  const [before = '', after = ''] = [text[from - 1], text[to]];
+  return (/[:,[]/.test(before) && /[,}\]]/.test(after)) || (before === ':' && after === '');
+}
+
+function isRecord(value: unknown): value is Fields {
+  return isObject(value) && NAMES.some((name) => textOf(value[name]) !== null);
+}
+
+/** @returns the place behind the brace that closes the object at `at`; null if none does */
+function endOfObject(text: string, at: number): number | null {
+  let depth = 0;
+  let inString = false;
+  for (let index = at; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (inString) {
+      if (unit === BACKSLASH) index += 1;
+      else if (unit === QUOTE) inString = false;
+    } else if (unit === QUOTE) inString = true;
+    else if (unit === OPEN) depth += 1;
+    else if (unit === CLOSE) {
+      depth -= 1;
+      if (depth === 0) return index + 1;
+    }
+  }
+  return null;
+}
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const OPEN = 123;
+const CLOSE = 125;

@@ -1,4 +1,9 @@
-import { isObject } from '@interlude/protocol/fields';
+import { isTextType } from '@interlude/protocol/attachments';
+import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
+import { partOfMessage } from '../../adapters/opencode/user-message';
+import { type AttachmentFile, attachedBytes, MAX_TEXT_BYTES, withFiles } from '../../host/attachment-store';
+import type { HandedMessage } from '../../host/message-delivery';
+import type { HeldAnswer } from '../../host/pending-requests';
 import { withDeadline } from '../../with-deadline';
 
 /**
@@ -84,4 +89,75 @@ export function refusalIn({ status, body }: Answer): string {
 /** @param directory a server has an instance for each, and another one knows nothing of the session */
 export function inDirectory(path: string, directory: string | null): string {
   return directory === null ? path : `${path}?directory=${encodeURIComponent(directory)}`;
+}
+
+/** A request to OpenCode that gives an answer. */
+interface AnswerRequest {
+  path: string;
+  body?: object;
+}
+
+/** @returns what gives the answer to OpenCode, or why it can't be given */
+export function answerRequest(askedId: string, input: unknown, answer: HeldAnswer): AnswerRequest | string {
+  const requestId = encodeURIComponent(askedId);
+  if (answer.kind === 'option') {
+    const { optionId, message } = answer;
+    const said = message === undefined ? {} : { message };
+    return { path: `/permission/${requestId}/reply`, body: { reply: optionId, ...said } };
+  }
+  if (answer.kind === 'permission') {
+    return answer.isAllowed ? 'this is a question; answer it' : { path: `/question/${requestId}/reject` };
+  }
+  const answers: string[][] = [];
+  for (const asked of listOf(fieldsOf(input).questions)) {
+    const { question, options, custom } = fieldsOf(asked);
+    const text = textOf(question) ?? '';
+    const given = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
+    const chosen = given === undefined ? [] : [given].flat();
+    const labels = listOf(options).map((option) => fieldsOf(option).label);
+    const other = chosen.find((one) => !labels.includes(one));
+    if (custom === false && other !== undefined) return `"${text}" takes only what it offers`;
+    answers.push(chosen);
+  }
+  return { path: `/question/${requestId}/reply`, body: { answers } };
+}
+
+/**
+ * A message as the parts of a prompt. Bytes go along, since the server may run on another machine; text does as a part
+ * that is `synthetic`: no words of a person's. A longer one is named, and read by the agent's own tools. Files are read in
+ * this step: what is said behind must not overtake it.
+ *
+ * @see OpenCode 1.x, TextPartInput and FilePartInput
+ */
+export function promptParts({ messageId, text, files = [] }: HandedMessage): object[] {
+  const parts: object[] = [];
+  const [named, lost]: [AttachmentFile[], AttachmentFile[]] = [[], []];
+  for (const file of files) {
+    const bytes = attachedBytes(file);
+    if (bytes === null) lost.push(file);
+    else if (isOnlyNamed(file)) named.push(file);
+    else parts.push(partOf(file, bytes));
+  }
+  return [partOfMessage(messageId, withFiles(text, named, lost)), ...parts];
+}
+
+/** @returns why an OpenCode on another machine can't be given them, or null */
+export function notThere(files: readonly AttachmentFile[]): string | null {
+  const name = files.find(isOnlyNamed)?.name;
+  if (name === undefined) return null;
+  const most = `${MAX_TEXT_BYTES / 1024} KiB`;
+  return `OpenCode on another machine can’t be given a text of more than ${most} (${JSON.stringify(name)}); attach a shorter part of it, or name the server as 127.0.0.1 if it runs here`;
+}
+
+function isOnlyNamed({ mediaType, bytes }: AttachmentFile): boolean {
+  return isTextType(mediaType) && bytes > MAX_TEXT_BYTES;
+}
+
+function partOf({ name, mediaType }: AttachmentFile, bytes: Buffer): object {
+  if (!isTextType(mediaType)) {
+    const url = `data:${mediaType};base64,${bytes.toString('base64')}`;
+    return { type: 'file', mime: mediaType, filename: name, url };
+  }
+  const text = `The file ${JSON.stringify(name)}, attached to this message:\n\n${bytes.toString('utf8')}`;
+  return { type: 'text', text, synthetic: true };
 }

@@ -6,17 +6,15 @@ import { messageIdIn } from '../../adapters/opencode/user-message';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { HeldRequests } from '../../host/held-requests';
-import { handed, MessagesInHand } from '../../host/messages-in-hand';
+import { handed, MessagesInHand } from '../../host/message-delivery';
+import { HeldRequests } from '../../host/pending-requests';
 import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
 import { connectionMessage } from '../../server-request';
 import { isLoopback } from '../../wire/loopback';
 import { WireFeed } from '../../wire/wire-feed';
-import { answerRequest } from './answers';
-import { Following } from './following';
-import { OpencodeMemory } from './memory';
-import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
-import { notThere, promptParts } from './prompt-parts';
+import { Following } from './event-follower';
+import { OpencodeMemory } from './followed-sessions';
+import { answerRequest, notThere, OpencodeServer, promptParts, refusalIn, type ServerAddress } from './opencode-server';
 
 /**
  * The sessions of an OpenCode server, beside the terminals that are attached to it.

@@ -1,0 +1,206 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { uptime } from 'node:os';
+import { promisify } from 'node:util';
+import { isLoopback } from '../wire/loopback';
+
+/**
+ * Finds the process behind an address of this machine: an agent's server that the runner has not started is known by
+ * that. Linux says it in /proc, macOS by lsof.
+ *
+ * Failure: a server elsewhere, in a container or of another user is not found.
+ */
+const run = promisify(execFile);
+const LSOF_MS = 3_000;
+
+/**
+ * @param pids processes to look among
+ * @param address an http address, or the path of a Unix socket
+ * @returns the place in `pids` of the first one that listens there; null if none does, or the system does not tell
+ */
+export async function listenerAmong(pids: readonly number[], address: string): Promise<number | null> {
+  const port = portOf(address);
+  if (pids.length === 0 || port === null) return null;
+  const find = process.platform === 'linux' ? byProc : byLsof;
+  const listening = await find(pids, address, port).catch(() => new Set<number>());
+  const at = pids.findIndex((pid) => listening.has(pid));
+  return at < 0 ? null : at;
+}
+
+/** @returns undefined for a path, null for an address on another machine */
+function portOf(address: string): number | null | undefined {
+  if (!/^https?:/.test(address)) return undefined;
+  if (!isLoopback(address)) return null;
+  const { port, protocol } = new URL(address);
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
+}
+
+type Find = (pids: readonly number[], address: string, port: number | undefined) => Promise<Set<number>>;
+
+const byProc: Find = async (pids, address, port) => {
+  const inodes = port === undefined ? await inodesAtPath(await realpath(address)) : await inodesAtPort(port);
+  const holds = async (pid: number) => {
+    const files = await readdir(`/proc/${pid}/fd`).catch(() => []);
+    const targets = await Promise.all(files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => '')));
+    return targets.some((target) => inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? ''));
+  };
+  const found = await Promise.all(pids.map(async (pid) => ((await holds(pid)) ? [pid] : [])));
+  return new Set(found.flat());
+};
+
+const LISTENING_TCP = '0A';
+/** SO_ACCEPTCON */
+const LISTENING_UNIX = 0x10000;
+
+/** @see proc_pid_net(5): `sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode` */
+async function inodesAtPort(port: number): Promise<Set<string>> {
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')),
+  );
+  const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)));
+  const isOurs = ([, local = '', , state]: string[]) =>
+    state === LISTENING_TCP && Number.parseInt(local.split(':')[1] ?? '', 16) === port;
+  return new Set(rows.filter(isOurs).flatMap((row) => row[9] ?? []));
+}
+
+/** @see proc_pid_net(5): `Num RefCount Protocol Flags Type St Inode Path` */
+async function inodesAtPath(path: string): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const line of (await readFile('/proc/net/unix', 'utf8')).split('\n')) {
+    const [, flags = '0', inode = '', at] = /^\S+ \S+ \S+ (\S+) \S+ \S+\s+(\d+)(?: (.*))?$/.exec(line) ?? [];
+    const isListening = (Number.parseInt(flags, 16) & LISTENING_UNIX) !== 0;
+    if (isListening && at !== undefined && (await realpath(at).catch(() => at)) === path) found.add(inode);
+  }
+  return found;
+}
+
+/** `-F` prints one field a line: `p4711` begins a process, `n…` is a name. */
+export const byLsof: Find = async (pids, address, port) => {
+  const what = port === undefined ? ['-U'] : ['-i', `TCP:${port}`, '-s', 'TCP:LISTEN', '-n', '-P'];
+  const { stdout } = await run('lsof', ['-a', '-p', pids.join(','), ...what, '-F', 'pn'], { timeout: LSOF_MS });
+  const found = new Set<number>();
+  let pid = 0;
+  for (const line of stdout.split('\n')) {
+    if (line.startsWith('p')) pid = Number(line.slice(1));
+    // Linux puts the type behind the path.
+    else if (line.startsWith('n') && (port !== undefined || line.slice(1).split(' ')[0] === address)) found.add(pid);
+  }
+  return found;
+};
+
+/**
+ * The process of an interactive agent, as it is known beyond the companion's own life.
+ *
+ * Failure: a pid is given to another process sooner or later, and in a container that starts anew at once. So a process
+ * is known by its birth as well, where the system tells; where it does not, one that has its pid counts as the same.
+ */
+export interface TerminalProcess {
+  pid: number;
+  /** When it was started, in the system's own words. Null if it does not say. */
+  birth: string | null;
+}
+
+const execFileAsync = promisify(execFile);
+
+/** @returns null for a process that is not there, and where the system does not tell */
+export async function birthOf(pid: number): Promise<string | null> {
+  try {
+    if (process.platform === 'linux') {
+      const [boot, stat] = await Promise.all([
+        readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+        readFile(`/proc/${pid}/stat`, 'utf8'),
+      ]);
+      // the name in parentheses may hold anything, also parentheses
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      // Dead, and nobody has asked what became of it: it is not the one that was born.
+      return fields[0] === 'Z' ? 'dead' : `${boot.trim()}/${fields[19]}`;
+    }
+    if (process.platform === 'win32') return null;
+    const { stdout } = await execFileAsync('ps', ['-o', 'lstart=', '-p', `${pid}`], {
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+    return stdout.trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+/** Ticks per second of `starttime` in /proc: USER_HZ, which Linux keeps at 100 for programs. */
+const TICKS_PER_SECOND = 100;
+/** Uptime and start are cut to a tick each, and the clock may have been slewed since. */
+const BIRTH_ERROR_MS = 100;
+
+/**
+ * @param birth as `birthOf` gave it on this machine, since it was started last
+ * @returns epoch milliseconds, early rather than late; null where the system does not say
+ */
+export function bornAt(birth: string | null): number | null {
+  if (birth === null || birth === 'dead') return null;
+  if (process.platform !== 'linux') return Date.parse(birth) || null;
+  const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
+  if (!Number.isFinite(ticks)) return null;
+  const at = Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - BIRTH_ERROR_MS;
+  // Some containers count their uptime from their own start, and the ticks from the machine's.
+  return at > Date.now() ? null : at;
+}
+
+export async function isGone({ pid, birth }: TerminalProcess): Promise<boolean> {
+  if (!isAlive(pid)) return true;
+  const now = birth === null ? null : await birthOf(pid);
+  return now !== null && now !== birth;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * Processes that an agent has started and whose ends it does not tell: looked at every second until they are gone.
+ *
+ * Failure: one that is not there at the first look has ended already, or its number is that of another machine.
+ */
+export class FollowedProcesses {
+  readonly #onEnded: (pid: number, wasSeen: boolean) => void;
+  readonly #lookEveryMs: number;
+  readonly #followed = new Map<number, TerminalProcess | null>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onEnded: (pid: number, wasSeen: boolean) => void, lookEveryMs = LOOK_EVERY_MS) {
+    this.#onEnded = onEnded;
+    this.#lookEveryMs = lookEveryMs;
+  }
+
+  /** Follows these and no others. */
+  follow(pids: readonly number[]): void {
+    for (const pid of this.#followed.keys()) if (!pids.includes(pid)) this.#followed.delete(pid);
+    const fresh = pids.filter((pid) => !this.#followed.has(pid));
+    for (const pid of fresh) this.#followed.set(pid, null);
+    if (this.#followed.size === 0) this.close();
+    else this.#timer ??= setInterval(() => void this.#look(), this.#lookEveryMs).unref();
+    if (fresh.length > 0) void this.#look();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #look(): Promise<void> {
+    for (const [pid, known] of [...this.#followed]) {
+      const seen = known ?? { pid, birth: await birthOf(pid) };
+      const isEnded = seen.birth === 'dead' || (await isGone(seen));
+      if (!this.#followed.has(pid)) continue;
+      this.#followed.set(pid, seen);
+      if (!isEnded) continue;
+      this.#followed.delete(pid);
+      this.#onEnded(pid, known !== null || seen.birth !== null);
+    }
+  }
+}

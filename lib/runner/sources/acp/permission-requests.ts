@@ -1,0 +1,77 @@
+import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
+import { type PermissionAnswer, permissionResult } from '../../adapters/acp/permissions';
+import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
+import type { CommandOf } from '../../host/source';
+import type { AcpConnection } from './acp-connection';
+
+/**
+ * What an agent waits for people to allow, with the time it waits.
+ *
+ * Failure: each is answered once: by a person, by an interrupt, or, when the time is over, with the agent's own “reject
+ * once”. What a process asked that is gone can't be answered any more.
+ * @see ACP v1, `session/request_permission`
+ */
+export class HeldPermissions {
+  readonly #sessionId: string;
+  readonly #answerWithinMs: number;
+  readonly #requests = new HeldRequests();
+  /** By the ids of the agent's requests, as JSON: who answers them, and until when. */
+  readonly #open = new Map<string, { connection: AcpConnection; id: unknown; timer: NodeJS.Timeout }>();
+
+  constructor(sessionId: string, answerWithinMs: number) {
+    this.#sessionId = sessionId;
+    this.#answerWithinMs = answerWithinMs;
+  }
+
+  /** @param value as it was told; null: it was not, and nobody can answer it */
+  hold(connection: AcpConnection, id: unknown, value: RequestOpenedValue | null): void {
+    if (this.#open.has(JSON.stringify(id))) return;
+    if (value === null) {
+      connection.respond(id, permissionResult({ kind: 'cancelled' }));
+      return;
+    }
+    const { request_id: requestId, tool_name: tool = null, input, options } = value;
+    const sessionId = this.#sessionId;
+    const expire = () => {
+      this.#requests.letGo(sessionId, requestId);
+      this.#reply(id, { kind: 'expired' }, options);
+    };
+    this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
+    const give = (answer: HeldAnswer): string | null => {
+      if (answer.kind === 'question' || (answer.kind === 'permission' && answer.isAllowed)) {
+        return 'the agent offers no way to allow this';
+      }
+      const isGiven = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
+      return isGiven ? null : 'the agent has gone';
+    };
+    const offered = options === undefined ? {} : { options };
+    this.#requests.hold({ sessionId, requestId, kind: 'permission', tool, input, give, ...offered });
+  }
+
+  /** @returns why it was not given, or null */
+  answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
+    return this.#requests.answer(command);
+  }
+
+  /** The turn is interrupted. @see ACP v1, Cancellation: who cancels answers what the agent asks */
+  cancelAll(): void {
+    this.#requests.letGoAll();
+    for (const { id } of [...this.#open.values()]) this.#reply(id, { kind: 'cancelled' });
+  }
+
+  /** The process that asked is gone. */
+  letGoAll(): void {
+    this.#requests.letGoAll();
+    for (const { timer } of this.#open.values()) clearTimeout(timer);
+    this.#open.clear();
+  }
+
+  #reply(id: unknown, answer: PermissionAnswer, options: readonly RequestOption[] = []): boolean {
+    const key = JSON.stringify(id);
+    const open = this.#open.get(key);
+    if (open === undefined) return false;
+    clearTimeout(open.timer);
+    this.#open.delete(key);
+    return open.connection.respond(id, permissionResult(answer, options));
+  }
+}

@@ -1,0 +1,90 @@
+import type { AskedField, AskedRequest } from '../../adapters/codex/requests';
+import { remember } from '../../adapters/remember';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
+import type { CommandOf } from '../../host/source';
+import type { AppServer } from './app-server';
+
+/** As many as `HeldRequests` holds. */
+const MAX_HELD = 1_000;
+
+/**
+ * What an app-server waits for people to say. It may have other clients: whoever answers first has answered, and it tells
+ * the others by its own id of the request.
+ */
+export class HeldAsked {
+  readonly #requests = new HeldRequests();
+  readonly #byRpcId = new Map<string | number, { sessionId: string; requestId: string }>();
+
+  hold(sessionId: string, request: AskedRequest, server: AppServer): void {
+    const { rpcId, value } = request;
+    const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
+    // An answer to what was asked under this id before would be one to this.
+    this.letGo(rpcId);
+    remember(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
+    this.#requests.hold({
+      ...{ sessionId, requestId, kind, tool, input },
+      ...(options === undefined ? {} : { options }),
+      give(answer) {
+        const given = resultOf(request, answer);
+        if ('refusal' in given) return given.refusal;
+        return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
+      },
+    });
+  }
+
+  letGo(rpcId: string | number): void {
+    const held = this.#byRpcId.get(rpcId);
+    this.#byRpcId.delete(rpcId);
+    if (held !== undefined) this.#requests.letGo(held.sessionId, held.requestId);
+  }
+
+  /** The connection is gone: the next one is asked anew. */
+  letGoAll(): void {
+    this.#requests.letGoAll();
+    this.#byRpcId.clear();
+  }
+
+  async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
+    const refusal = await this.#requests.answer(command);
+    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+  }
+}
+
+/** @returns `result` as the app-server takes it, or why there is none */
+function resultOf(request: AskedRequest, answer: HeldAnswer): { result: object } | { refusal: string } {
+  if (answer.kind === 'question') return answered(request, answer.answers);
+  if (request.value.kind === 'question') {
+    return { result: request.isForm ? { action: 'decline', content: null, _meta: null } : { answers: {} } };
+  }
+  const found =
+    answer.kind === 'option'
+      ? request.decisions.find(({ option }) => option.id === answer.optionId)
+      : request.decisions.find(({ option }) => (option.kind === 'allow') === answer.isAllowed);
+  return found === undefined ? { refusal: 'Codex does not offer this answer' } : { result: found.result };
+}
+
+function answered(
+  { fields, isForm }: AskedRequest,
+  answers: Record<string, string | string[]>,
+): { result: object } | { refusal: string } {
+  const said = fields.flatMap((field) => {
+    const given = answers[field.question] ?? answers[field.header] ?? answers[field.id];
+    return given === undefined ? [] : [{ field, texts: [given].flat() }];
+  });
+  if (said.length === 0) return { refusal: 'none of the questions was answered' };
+  if (!isForm) {
+    return { result: { answers: Object.fromEntries(said.map(({ field, texts }) => [field.id, { answers: texts }])) } };
+  }
+  const content = Object.fromEntries(said.map(({ field, texts }) => [field.id, typed(field, texts)]));
+  return { result: { action: 'accept', content, _meta: null } };
+}
+
+/** As the form of an MCP server wants it; what is not of its type stays a text, which that server refuses by itself. */
+function typed({ type }: AskedField, texts: string[]): unknown {
+  const text = texts.join(', ');
+  if (type === 'texts') return texts;
+  if (type === 'boolean') return /^(yes|true)$/i.test(text.trim());
+  const value = Number(text);
+  return type === 'number' && text.trim() !== '' && Number.isFinite(value) ? value : text;
+}
