@@ -14,8 +14,8 @@ import type {
 } from '@interlude/protocol/read-models';
 import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
-import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
-import { endOf } from '@interlude/runner/host/source-commands';
+import type { Source, SourceContext } from '@interlude/runner/host/source';
+import { endSessionHandler } from '@interlude/runner/host/source-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { RUNNER_VERSION } from '@interlude/runner/version';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -46,7 +46,7 @@ async function repeater(
   const folder = await tempDir();
   const commands: Command[] = [];
   const over: string[] = [];
-  let around: SourceSurroundings | null = null;
+  let around: SourceContext | null = null;
   let closedWith: number | null = null;
   let closedFor: string | null = null;
   const emit = (events: AgUiEvent[]) =>
@@ -86,7 +86,7 @@ async function repeater(
     },
     ...verbs,
     refusals: { interrupt: 'it only repeats' },
-    end: async (...asked) => (around === null ? NOT_BEGUN : await endOf(around)(...asked)),
+    end: async (...asked) => (around === null ? NOT_BEGUN : await endSessionHandler(around)(...asked)),
     close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
       closedFor = reason;
@@ -143,7 +143,7 @@ const transcript = async (id: string) => (await dashboard.request<TranscriptPage
 describe('a report', () => {
   test('speaks of no session that ended while it was made', async () => {
     const [agentId, id, folder] = ['reported', 'reported-session', await tempDir()];
-    let around: SourceSurroundings | null = null;
+    let around: SourceContext | null = null;
     let [hasChanged, isEnding, isOver] = [false, false, false];
     const source: Source = {
       get sessions() {
@@ -178,7 +178,7 @@ describe('a report', () => {
       return source;
     });
     [hasChanged, isEnding] = [true, true];
-    (around as SourceSurroundings | null)?.changed();
+    (around as SourceContext | null)?.changed();
     await settled(() => isOver).toBe(true);
     // with one report more, and all of it sent
     await close();

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { InboxList } from '@interlude/protocol/inbox';
 import type { AgentSummary, SessionDetail, TaskList } from '@interlude/protocol/read-models';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
-import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
+import type { Source, SourceContext } from '@interlude/runner/host/source';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
-import { openSocket } from '@interlude/runner/sources/codex/app-server';
+import { connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -33,7 +33,7 @@ let agents = 0;
 const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
 /** A runner of a source, whose sessions the dashboard shows. */
-async function running(open: (around: SourceSurroundings) => Source | Promise<Source>, folder?: string) {
+async function running(open: (around: SourceContext) => Source | Promise<Source>, folder?: string) {
   const agentId = folder === undefined ? `attached-${++agents}` : `attached-${agents}`;
   const dataDir = folder ?? (await tempDir());
   const lines: string[] = [];
@@ -129,7 +129,7 @@ describe('an AG-UI server that is killed', () => {
   test('while nothing runs: one item about the agent, which the next runner neither repeats nor forgets', async () => {
     const server = await AmbientServer.start();
     const sessionId = 'agui-idle';
-    const open = (surroundings: SourceSurroundings) =>
+    const open = (surroundings: SourceContext) =>
       new AgUiSource({
         ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
         waits: { longestMs: 20, missingMs: 50 },
@@ -206,7 +206,8 @@ test('an app-server of Codex that is killed in a turn fails it, and is followed 
   const { path, stop } = await server.listen();
   const thread = server.newThread();
   const { agentId } = await running(
-    (around) => new CodexSource({ around, own: null, open: (listener) => openSocket(path, listener), random: () => 0 }),
+    (around) =>
+      new CodexSource({ around, own: null, open: (listener) => connectSocket(path, listener), random: () => 0 }),
   );
   await settled(() => thread.subscribers.size).toBe(1);
   server.beginTurn(thread);

@@ -2,7 +2,7 @@ import type { Command, CommandAnswer } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
 import type { CommandFrame } from '@interlude/protocol/sse';
-import { PendingRequests } from '@interlude/runner/sources/claude/permission-requests';
+import { PermissionRequests } from '@interlude/runner/sources/claude/permission-requests';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callRoute } from '../support/call-route';
@@ -39,7 +39,7 @@ class World {
   losesAcks = false;
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
-  readonly #pending = new PendingRequests(SESSION);
+  readonly #pending = new PermissionRequests(SESSION);
   readonly #held = new Map<string, object>();
   readonly #outbox: object[] = [];
   readonly #outcomes = new Map<string, 'done' | 'failed'>();

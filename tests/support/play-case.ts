@@ -8,7 +8,7 @@ import { play } from '@interlude/runner/replay/player';
 import { readRecording } from '@interlude/runner/replay/recording';
 import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
-import { HeldPermissions } from '@interlude/runner/sources/hooks/permission-hooks';
+import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { wholeSight } from '@/lib/server/access/sight';
 import { readSession } from '@/lib/server/queries/read-sessions';
@@ -171,7 +171,7 @@ export class SteppedTerminal {
       onTurnEnded: () => undefined,
       log: () => undefined,
     });
-    const permissions = new HeldPermissions({ onChange() {}, onAnswered() {}, onLetGo() {} });
+    const permissions = new PermissionHooks({ onChange() {}, onAnswered() {}, onLetGo() {} });
     this.#around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
   }
 

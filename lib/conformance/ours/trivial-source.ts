@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Fields, fieldsOf, textOf, textsOf } from '@interlude/protocol/fields';
 import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
-import { type HeldAnswer, HeldRequests } from '@interlude/runner/host/pending-requests';
-import { MessagesInHand } from '@interlude/runner/host/message-delivery';
-import { RestartRule } from '@interlude/runner/host/agent-lifecycle';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '@interlude/runner/host/source';
+import { RestartPolicy } from '@interlude/runner/host/agent-lifecycle';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
+import { PendingRequests, type RequestAnswer } from '@interlude/runner/host/pending-requests';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '@interlude/runner/host/source';
 import { parseLevel } from '@interlude/runner/logger/level-switch';
 import { AgentProcess, agentEnvironment, exitText } from '@interlude/runner/wire/agent-process';
 import { JsonLines } from '@interlude/runner/wire/json-lines';
@@ -21,7 +21,7 @@ import { TrivialAdapter } from './trivial-adapter';
  * and gets what it had not begun with.
  */
 export interface TrivialSourceOptions {
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   sessionId: string;
   /** As a shell reads it. */
   agent: string;
@@ -30,17 +30,17 @@ export interface TrivialSourceOptions {
 
 export class TrivialSource implements Source {
   readonly #options: TrivialSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #feed: WireFeed;
-  readonly #requests = new HeldRequests();
-  readonly #restarts = new RestartRule();
+  readonly #requests = new PendingRequests();
+  readonly #restarts = new RestartPolicy();
   readonly #ending = new AbortController();
   readonly refusals = {
     'session.end': 'the trivial agent ends with its runner',
     'task.wake': 'the trivial agent is told of its tasks and wakes by itself',
     'wake-rule.set': 'the trivial agent is told of its tasks and wakes by itself',
   };
-  #inHand: MessagesInHand | null = null;
+  #inHand: InFlightMessages | null = null;
   #agent: AgentProcess | null = null;
   #life: Promise<void> = Promise.resolve();
   #endsFor = 'the runner was stopped';
@@ -61,7 +61,7 @@ export class TrivialSource implements Source {
 
   async start(): Promise<void> {
     const { sessionId } = this.#options;
-    this.#inHand = await MessagesInHand.recall(this.#around, sessionId);
+    this.#inHand = await InFlightMessages.recall(this.#around, sessionId);
     const left = endsOf(this.#around.openWork(sessionId), sessionId, Date.now());
     if (left.length > 0) await this.#around.emit(sessionId, left);
     this.#life = this.#live();
@@ -167,7 +167,7 @@ export class TrivialSource implements Source {
     });
   }
 
-  #give(id: string, answer: HeldAnswer): null {
+  #give(id: string, answer: RequestAnswer): null {
     const said =
       answer.kind === 'question'
         ? { answers: answer.answers }

@@ -5,7 +5,7 @@ import { ASSISTANT } from '../demo/assistant-script';
 import { DemoSource } from '../demo/demo-source';
 import { type DemoAgent, FLEET } from '../demo/fleet';
 import { Rota } from '../demo/rota';
-import { tellsContextRatio } from '../host/context-ratio';
+import { isContextRatioEnabled } from '../host/context-ratio';
 import { RunnerHost } from '../host/runner-host';
 import { Redactor } from '../logger/redactor';
 import { Outbox } from '../outbox/outbox';
@@ -83,7 +83,7 @@ async function demo(argv: string[], env: Record<string, string | undefined>): Pr
         about: { kind: 'claude', source: 'demo', instead: { agentId: ASSISTANT, sessionId } },
         journal: 'recording',
         meanwhile: 'the recording goes on',
-        tellsContextRatio: tellsContextRatio(env),
+        tellsContextRatio: isContextRatioEnabled(env),
         ...{ endpoint, redactor, dataDir: home, level },
         openOutbox: (listeners) => Outbox.open(join(home, 'outboxes', `demo-${agentId}.db`), { agentId, ...listeners }),
         onStatus: (it) => telling.status(agentId, it),

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { MAX_MESSAGE_BYTES } from '@interlude/protocol/limits';
 import { claimOutbox } from '../host/claim-outbox';
-import { tellsContextRatio } from '../host/context-ratio';
+import { isContextRatioEnabled } from '../host/context-ratio';
 import { workspaceNote } from '../host/first-message';
 import { RunnerHost } from '../host/runner-host';
 import { Redactor } from '../logger/redactor';
@@ -82,7 +82,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const host = await RunnerHost.open({
     ...{ about, journal, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
-    tellsContextRatio: tellsContextRatio(env),
+    tellsContextRatio: isContextRatioEnabled(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
     say,

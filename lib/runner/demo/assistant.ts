@@ -2,15 +2,15 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type AgUiEvent, CUSTOM } from '@interlude/protocol/ag-ui';
 import { controlPath } from '../control-port/control-file';
-import { tellsContextRatio } from '../host/context-ratio';
+import { isContextRatioEnabled } from '../host/context-ratio';
 import { RunnerHost } from '../host/runner-host';
-import type { SourceSurroundings } from '../host/source';
+import type { SourceContext } from '../host/source';
 import type { Redactor } from '../logger/redactor';
 import { Outbox, type OutboxStatus } from '../outbox/outbox';
 import type { Endpoint } from '../server-request';
 import type { InstalledSdk } from '../sources/claude/claude-sdk';
 import { ClaudeSource } from '../sources/claude/claude-source';
-import { type ClaudeMemory, readInHand, readMemories } from '../sources/claude/conversation';
+import { type ClaudeSession, readInFlight, readSessions } from '../sources/claude/conversation';
 import { environmentOf, makePlace } from './assistant-place';
 import { ASSISTANT, answer, GREETING, type Heard, LABEL } from './assistant-script';
 import { builtInAgent } from './built-in-agent';
@@ -60,7 +60,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     meanwhile: 'the agent goes on',
     ...{ endpoint, dataDir, redactor, onStatus },
     level: env.INTERLUDE_LOG_LEVEL,
-    tellsContextRatio: tellsContextRatio(env),
+    tellsContextRatio: isContextRatioEnabled(env),
     controlFile: (agentId) => controlPath(dataDir, agentId),
     openOutbox: (listeners) =>
       Outbox.open(join(dataDir, 'outboxes', `demo-${ASSISTANT}.db`), { agentId: ASSISTANT, ...listeners }),
@@ -69,11 +69,11 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   const place = makePlace(dataDir, speed);
   const say = (heard: Heard) => step(answer(heard), { wait: FIRST_TOKEN_MS / speed, pace: TOKENS_PER_SECOND * speed });
   const model = installed === null ? null : await startModel({ otherwise: say }, { cwd: place.project });
-  const killed = (await readMemories(outbox)).find(({ running }) => running);
+  const killed = (await readSessions(outbox)).find(({ running }) => running);
   const memory = killed === undefined ? newSession(place.project) : { ...killed, cwd: place.project };
   const builtIn = { sdk: builtInAgent({ paceMs: PACE_MS / speed, outputDir: place.output }), isInProcess: true };
-  const inHand = await readInHand(outbox, memory.sessionId);
-  let around = null as SourceSurroundings | null;
+  const inHand = await readInFlight(outbox, memory.sessionId);
+  let around = null as SourceContext | null;
   await host.start((surroundings) => {
     around = surroundings;
     const begun = surroundings.openWork(memory.sessionId).turn?.userMessageIds ?? [];
@@ -103,13 +103,13 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
   };
 }
 
-function newSession(cwd: string): ClaudeMemory {
+function newSession(cwd: string): ClaudeSession {
   // Lists show the first eight characters, until somebody has written.
   const sessionId = `ask-away-${randomBytes(4).toString('hex')}`;
   return { sessionId, conversationId: randomUUID(), cwd, pid: null, running: false };
 }
 
-function greet({ emit }: SourceSurroundings, sessionId: string): void {
+function greet({ emit }: SourceContext, sessionId: string): void {
   const messageId = `${sessionId}/greeting`;
   const events: AgUiEvent[] = [
     { type: 'CUSTOM', name: CUSTOM.notice, value: { text: LABEL, tone: 'info' } },

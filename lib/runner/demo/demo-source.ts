@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { CUSTOM } from '@interlude/protocol/ag-ui';
-import type { SessionFacts, Source, SourceSurroundings } from '../host/source';
+import type { SessionFacts, Source, SourceContext } from '../host/source';
 import { play } from '../replay/player';
 import type { Recording } from '../replay/recording';
 import { type DemoAgent, restAfter } from './fleet';
@@ -16,7 +16,7 @@ import type { Rota } from './rota';
  * session is told that its agent has ended; otherwise it would look busy for ever.
  */
 export interface DemoSourceOptions {
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   agent: DemoAgent;
   recordings: Recording[];
   /** Shared by all agents of the demo. */
@@ -28,7 +28,7 @@ const CURSOR = 'demo';
 
 export class DemoSource implements Source {
   readonly #options: DemoSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #stopped = new AbortController();
   #playing: Promise<void> = Promise.resolve();
   /** The session that is played. */

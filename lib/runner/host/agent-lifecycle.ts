@@ -5,9 +5,11 @@ const LONGEST_MS = 10_000;
 const RAPID_EXITS = 5;
 const RAPID_WITHIN_MS = 60_000;
 
-export type Restart = { kind: 'restart'; waitMs: number } | { kind: 'give-up'; exits: number; withinMs: number };
+export type RestartDecision =
+  | { kind: 'restart'; waitMs: number }
+  | { kind: 'give-up'; exits: number; withinMs: number };
 
-export class RestartRule {
+export class RestartPolicy {
   /** When each process of the current series ended. */
   #exits: number[] = [];
 
@@ -16,7 +18,7 @@ export class RestartRule {
    * @returns a wait of clamp(500·n, 500, 10000) ms for the n-th exit in a series; a process that lived for a minute
    *   ends the series, five exits within a minute are too many
    */
-  exited(startedAt: number, now: number): Restart {
+  exited(startedAt: number, now: number): RestartDecision {
     if (now - startedAt >= RAPID_WITHIN_MS) this.#exits = [];
     this.#exits.push(now);
     const rapid = this.#exits.filter((at) => now - at < RAPID_WITHIN_MS).length;
@@ -26,7 +28,7 @@ export class RestartRule {
 }
 
 /** The wait of a runner that ends, until its agent has nothing more to do. */
-export class QuietWait {
+export class DrainWait {
   #over = () => {};
 
   /** Resolves with `over`, or once the time has passed. */

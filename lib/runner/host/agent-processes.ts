@@ -70,7 +70,7 @@ const LOOK_EVERY_MS = 50;
  * Ends the CLI of a runner that was killed, which may still be at work: two on one conversation would tear it apart.
  * A process that only has the number, and not the mark, is somebody else's and stays.
  */
-export async function endOrphan(pid: number, mark: string): Promise<void> {
+export async function terminateOrphan(pid: number, mark: string): Promise<void> {
   const isThere = async () => (await markedProcesses(mark))?.some((one) => one.pid === pid) ?? false;
   if (!(await isThere())) return;
   kill(pid, 'SIGTERM');
@@ -82,11 +82,11 @@ export async function endOrphan(pid: number, mark: string): Promise<void> {
 }
 
 /** Commands that go on though the CLI that started them is gone. @param known those that were told of already */
-export async function leftBehind(mark: string, known: ReadonlySet<number>): Promise<MarkedProcess[]> {
+export async function survivingProcesses(mark: string, known: ReadonlySet<number>): Promise<MarkedProcess[]> {
   return topmost((await markedProcesses(mark)) ?? []).filter(({ pid }) => !known.has(pid));
 }
 
-export function leftBehindText(left: readonly MarkedProcess[]): string {
+export function survivorsNotice(left: readonly MarkedProcess[]): string {
   const which = left.length === 1 ? 'A command it had started still runs' : 'Commands it had started still run';
   const list = left.map(({ pid, command }) => `${command} (process ${pid})`).join('; ');
   return `${which}, and nobody will be told how that ends: ${list}`;
@@ -118,7 +118,7 @@ interface Watched {
  * Samples the processor time of silent agents in an open turn, since a long build may print nothing. Covers the processes
  * that carry the session's mark, on Linux only.
  */
-export class CpuWatch {
+export class CpuSampler {
   readonly #watched = new Map<string, Watched>();
   readonly #processesOf: (mark: string) => Promise<Pick<MarkedProcess, 'cpuMs'>[] | null>;
 

@@ -4,7 +4,7 @@ import type { AgentStatus } from '@interlude/protocol/agent-status';
 import { formatDuration } from '@interlude/protocol/duration';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { Cursor } from '../outbox/statements';
-import { type AtWork, atWork } from './status-report';
+import { type Activity, activityOf } from './status-report';
 
 /**
  * Reports an agent that the runner did not start as unreachable, and closes what it was doing.
@@ -12,7 +12,8 @@ import { type AtWork, atWork } from './status-report';
  * Ordering: the outage is stored and reported before its source closes anything, so the server knows what was lost. Its
  * end is told in the sessions that lost something, and reported behind that.
  */
-export interface AgentWatchOptions extends Pick<ReachabilityOptions, 'ask' | 'say' | 'everyMs' | 'limitMs' | 'now'> {
+export interface AgentWatchOptions
+  extends Pick<ReachabilityProbeOptions, 'ask' | 'say' | 'everyMs' | 'limitMs' | 'now'> {
   /** Closes what is open. */
   close: (reason: string) => Promise<void>;
   /** By session; a session with nothing open is missing. */
@@ -24,22 +25,22 @@ export interface AgentWatchOptions extends Pick<ReachabilityOptions, 'ask' | 'sa
   log: (message: string) => void;
 }
 
-type Lost = Outage & { last: Record<string, AtWork> };
+type StoredOutage = Outage & { last: Record<string, Activity> };
 
 /** The cursor under which an outage is stored. */
-export const UNREACHABLE = 'unreachable';
+export const UNREACHABLE_CURSOR = 'unreachable';
 
 export class AgentWatch {
   readonly #options: AgentWatchOptions;
-  readonly #reach: Reachability;
-  #lost: Lost | null;
+  readonly #reach: ReachabilityProbe;
+  #lost: StoredOutage | null;
 
   /** @param stored what the process before this one has left under UNREACHABLE */
   constructor(stored: string | null, options: AgentWatchOptions) {
     const { log, openWork, emit, close, report, ...terms } = options;
     this.#options = options;
-    this.#lost = JSON.parse(stored ?? 'null') as Lost | null;
-    this.#reach = new Reachability({
+    this.#lost = JSON.parse(stored ?? 'null') as StoredOutage | null;
+    this.#reach = new ReachabilityProbe({
       ...terms,
       before: this.#lost,
       onLost: async (outage) => {
@@ -68,12 +69,12 @@ export class AgentWatch {
   }
 
   /** What a session was in the middle of when the agent was lost. */
-  lastOf(sessionId: string): AtWork | undefined {
+  activities(sessionId: string): Activity | undefined {
     return (this.#lost ?? this.#unsure)?.last[sessionId];
   }
 
   /** What the process before this one has left open, of an agent that has not answered this one. */
-  get #unsure(): Lost | null {
+  get #unsure(): StoredOutage | null {
     const { unanswered } = this.#reach;
     const last = lastOf(this.#options.openWork());
     if (unanswered === null || Object.keys(last).length === 0) return null;
@@ -93,15 +94,17 @@ export class AgentWatch {
     await this.#reach.stop();
   }
 
-  async #set(lost: Lost | null): Promise<void> {
+  async #set(lost: StoredOutage | null): Promise<void> {
     this.#lost = lost;
-    await this.#options.store({ name: UNREACHABLE, value: lost === null ? null : JSON.stringify(lost) });
+    await this.#options.store({ name: UNREACHABLE_CURSOR, value: lost === null ? null : JSON.stringify(lost) });
     await this.#options.report();
   }
 }
 
-function lastOf(openWork: ReadonlyMap<string, OpenWork>): Lost['last'] {
-  return Object.fromEntries([...openWork].map(([sessionId, open]) => [sessionId, atWork(open)])) as Lost['last'];
+function lastOf(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last'] {
+  return Object.fromEntries(
+    [...openWork].map(([sessionId, open]) => [sessionId, activityOf(open)]),
+  ) as StoredOutage['last'];
 }
 
 /**
@@ -112,7 +115,7 @@ function lastOf(openWork: ReadonlyMap<string, OpenWork>): Lost['last'] {
  * Failure: a shorter outage calls nothing. The outage a previous process ended in is continued: `before` is what it
  * stored, so a restart of the runner neither hides the outage nor reports it twice.
  */
-interface ReachabilityOptions {
+interface ReachabilityProbeOptions {
   /** Why the address does not answer, as part of a sentence; null if it does, however slowly. */
   ask: () => Promise<string | null>;
   onLost: (outage: Outage) => Promise<void>;
@@ -139,8 +142,8 @@ const LIMIT_MS = 18_000;
 /** After the machine has slept, a single attempt says nothing. */
 const LEAST_ATTEMPTS = 3;
 
-export class Reachability {
-  readonly #options: ReachabilityOptions;
+export class ReachabilityProbe {
+  readonly #options: ReachabilityProbeOptions;
   readonly #now: () => number;
   readonly #stopping = new AbortController();
   #failing: (Outage & { attempts: number }) | null = null;
@@ -150,7 +153,7 @@ export class Reachability {
   /** The `onLost` or `onBack` in progress: `stop` waits for it, and not for an unanswered question. */
   #telling: Promise<void> = Promise.resolve();
 
-  constructor(options: ReachabilityOptions) {
+  constructor(options: ReachabilityProbeOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#outage = options.before ?? null;

@@ -241,7 +241,7 @@ export function hashOf(bytes: Uint8Array): string {
  * The bytes of a file, read in this step: what is said behind its message must not overtake it.
  * @returns null if they are not there any more, or are not those that were attached
  */
-export function attachedBytes({ path, hash }: AttachmentFile): Buffer | null {
+export function readAttachment({ path, hash }: AttachmentFile): Buffer | null {
   try {
     const bytes = readFileSync(path);
     return hashOf(bytes) === hash ? bytes : null;
@@ -257,22 +257,22 @@ export const MAX_TEXT_BYTES = 64 * 1024;
  * For an agent that has no other way to be given a file, or none that is large enough: it reads it from the disk.
  * @param lost what is on the disk no more: it is said that it is missing
  */
-export function withFiles(
+export function withFileList(
   text: string,
   files: readonly AttachmentFile[],
   lost: readonly AttachmentFile[] = [],
 ): string {
-  const lines = files.map((file) => `- ${described(file)}: ${file.path}`);
+  const lines = files.map((file) => `- ${describe(file)}: ${file.path}`);
   const named = files.length === 0 ? '' : `\n\nAttached to this message:\n${lines.join('\n')}`;
-  return `${text}${named}${lost.length === 0 ? '' : `\n\n${lostText(lost)}`}`;
+  return `${text}${named}${lost.length === 0 ? '' : `\n\n${missingFilesText(lost)}`}`;
 }
 
 /** To the agent, which can ask for it. */
-export function lostText(files: readonly Attachment[]): string {
-  const lines = files.map((file) => `- ${described(file)}`);
+export function missingFilesText(files: readonly Attachment[]): string {
+  const lines = files.map((file) => `- ${describe(file)}`);
   return `Attached to this message, and lost before it could be given to you:\n${lines.join('\n')}`;
 }
 
-function described({ name, mediaType, bytes }: Attachment): string {
+function describe({ name, mediaType, bytes }: Attachment): string {
   return `${JSON.stringify(name)} (${mediaType}, ${bytes} bytes)`;
 }

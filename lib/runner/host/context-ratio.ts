@@ -36,7 +36,7 @@ const GATHERING: ReadonlySet<string> = new Set(
 );
 
 /** Told, unless INTERLUDE_CONTEXT_RATIO is `off`. */
-export function tellsContextRatio(env: Record<string, string | undefined>): boolean {
+export function isContextRatioEnabled(env: Record<string, string | undefined>): boolean {
   return env.INTERLUDE_CONTEXT_RATIO?.toLowerCase() !== 'off';
 }
 
@@ -65,11 +65,11 @@ export class ContextRatio {
     let now = before;
     const events = said.map((one) => {
       const { occurredAt, event } = one;
-      if (event.type === 'TOOL_CALL_START') now = counted(now, event.toolCallName);
+      if (event.type === 'TOOL_CALL_START') now = countCall(now, event.toolCallName);
       if (event.type !== 'CUSTOM' || event.name !== CUSTOM.sessionEnded) return one;
       const [calls, value] = [now, fieldsOf(event.value)];
       now = NONE;
-      this.#ended(sessionId, calls, endOf(value), occurredAt);
+      this.#ended(sessionId, calls, sessionEnd(value), occurredAt);
       return calls.all === 0 ? one : { occurredAt, event: { ...event, value: { ...value, tool_calls: calls } } };
     });
     return { events, cursors: now === before ? [] : [this.#keep(sessionId, now)] };
@@ -89,7 +89,7 @@ export class ContextRatio {
     return { name: CURSOR + sessionId, value: calls.all === 0 ? null : JSON.stringify(calls) };
   }
 
-  #ended(sessionId: string, { gathering, all }: Calls, { outcome, reason }: End, at: number): void {
+  #ended(sessionId: string, { gathering, all }: Calls, { outcome, reason }: SessionEnd, at: number): void {
     if (all === 0) return;
     const value = Math.round((gathering / all) * 1_000) / 1_000;
     const detail = `${gathering} of ${all} tool calls only read, listed or searched. The session’s end: ${reason}`;
@@ -100,19 +100,19 @@ export class ContextRatio {
   }
 }
 
-interface End {
+interface SessionEnd {
   /** Not `failed`: that would ask for a person’s look, which the end itself does. */
   outcome: 'ended' | 'crashed' | 'left';
   reason: string;
 }
 
-function endOf(value: Record<string, unknown>): End {
+function sessionEnd(value: Record<string, unknown>): SessionEnd {
   const exitCode = numberOf(value.exitCode);
   const isCrash = textOf(value.signal) !== null || (exitCode !== null && exitCode !== 0);
   return { outcome: isCrash ? 'crashed' : 'ended', reason: textOf(value.reason) ?? 'no reason given' };
 }
 
-function counted({ gathering, all }: Calls, name: unknown): Calls {
+function countCall({ gathering, all }: Calls, name: unknown): Calls {
   const plain = (textOf(name) ?? '').toLowerCase().replaceAll(/[^a-z]/g, '');
   return { gathering: gathering + (GATHERING.has(plain) ? 1 : 0), all: all + 1 };
 }

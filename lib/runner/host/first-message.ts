@@ -5,7 +5,7 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { fieldsOf, isObject, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import type { CommandOutcome } from '../commands/seen-commands';
 import type { Cursor } from '../outbox/statements';
-import type { CommandOf, SourceSurroundings } from './source';
+import type { CommandOf, SourceContext } from './source';
 
 /**
  * What the person who starts a runner says to its agent with `--prompt`: a message of the operator’s like any other, said
@@ -16,18 +16,18 @@ import type { CommandOf, SourceSurroundings } from './source';
  * and hands it over as one that was begun (`again`); one that is started again for the same session with the same text
  * does nothing.
  */
-export interface FirstMessageAsked {
+export interface FirstMessage {
   sessionId: string;
   text: string;
 }
 
 export interface FirstMessageOptions {
-  surroundings: Pick<SourceSurroundings, 'cursors' | 'emit' | 'log'>;
+  surroundings: Pick<SourceContext, 'cursors' | 'emit' | 'log'>;
   say: (command: CommandOf<'message'>, again: boolean) => Promise<CommandOutcome>;
   now?: () => number;
 }
 
-interface Kept {
+interface StoredMessage {
   messageId: string;
   /** Of the text: with another one it is another message. */
   digest: string;
@@ -38,14 +38,14 @@ interface Kept {
 const EXPIRY_MS = 7 * 24 * 60 * 60_000;
 
 /** Resolves once the agent has it, or will not take it. Never rejects. */
-export async function sayFirst(asked: FirstMessageAsked, options: FirstMessageOptions): Promise<void> {
+export async function deliverFirstMessage(asked: FirstMessage, options: FirstMessageOptions): Promise<void> {
   const { surroundings, say, now = Date.now } = options;
   const { sessionId, text } = asked;
   const name = `first-message:${sessionId}`;
-  const cursor = (kept: Kept): Cursor => ({ name, value: JSON.stringify(kept) });
+  const cursor = (kept: StoredMessage): Cursor => ({ name, value: JSON.stringify(kept) });
   const digest = createHash('sha256').update(text).digest('base64url');
   try {
-    const before = keptIn((await surroundings.cursors(name)).get(name));
+    const before = parseStored((await surroundings.cursors(name)).get(name));
     const isAgain = before?.digest === digest;
     if (isAgain && before.isTaken)
       return surroundings.log('info', 'what --prompt says was said in this session before');
@@ -55,7 +55,7 @@ export async function sayFirst(asked: FirstMessageAsked, options: FirstMessageOp
     if (!isAgain) await surroundings.emit(sessionId, messageEvents(messageId, text, at), [cursor(message)]);
     const about = { id: messageId, type: 'message' as const, sessionId, createdAt: at, expiresAt: at + EXPIRY_MS };
     const outcome = await say({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
-    if (isDoubtful(outcome)) {
+    if (mayHaveArrived(outcome)) {
       await surroundings.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
       return surroundings.log('warn', `what --prompt says is not said again: ${outcome.reason}`);
     }
@@ -68,7 +68,7 @@ export async function sayFirst(asked: FirstMessageAsked, options: FirstMessageOp
 }
 
 /** What may have arrived is not said a second time: a person has to look first. */
-function isDoubtful({ state, result }: CommandOutcome): boolean {
+function mayHaveArrived({ state, result }: CommandOutcome): boolean {
   return state === 'failed' && fieldsOf(result).mayHaveArrived === true;
 }
 
@@ -80,7 +80,7 @@ function messageEvents(messageId: string, text: string, occurredAt: number): Tim
   ];
 }
 
-function keptIn(stored: string | undefined): Kept | null {
+function parseStored(stored: string | undefined): StoredMessage | null {
   const { messageId, digest, isTaken } = fieldsOf(parseJson(stored ?? ''));
   const [id, of] = [textOf(messageId), textOf(digest)];
   return id === null || of === null ? null : { messageId: id, digest: of, isTaken: isTaken === true };
@@ -108,19 +108,19 @@ const SHAPE = 'it is a JSON object as {"mode":"…","deps":"…","symlinks":["�
 /** Never throws, whatever the variable holds. */
 export function workspaceNote(variable: string | undefined): WorkspaceNote {
   if (variable === undefined || variable.trim() === '') return NOTHING;
-  if (variable.length > MOST_LENGTH) return spoilt(`longer than ${MOST_LENGTH} characters`);
+  if (variable.length > MOST_LENGTH) return invalid(`longer than ${MOST_LENGTH} characters`);
   const said = parseJson(variable);
-  if (!isObject(said)) return spoilt('not a JSON object');
+  if (!isObject(said)) return invalid('not a JSON object');
   const { mode, deps, symlinks } = said;
-  if (symlinks !== undefined && !Array.isArray(symlinks)) return spoilt('without a list as its "symlinks"');
+  if (symlinks !== undefined && !Array.isArray(symlinks)) return invalid('without a list as its "symlinks"');
   const links = listOf(symlinks);
   const paths = links.flatMap((link) => textOf(link) ?? textOf(fieldsOf(link).path) ?? []);
   const odd = links.length - paths.length;
   const problem = odd === 0 ? null : `${odd} of the "symlinks" in INTERLUDE_WORKSPACE are no paths; ${SHAPE}`;
-  return { text: paths.length === 0 ? null : textAbout(paths, mode, deps), problem };
+  return { text: paths.length === 0 ? null : noteText(paths, mode, deps), problem };
 }
 
-function textAbout(paths: readonly string[], mode: unknown, deps: unknown): string {
+function noteText(paths: readonly string[], mode: unknown, deps: unknown): string {
   const about = [...word('mode', mode), ...word('dependencies', deps)].join(', ');
   const shown = paths.slice(0, MOST_PATHS).map((path) => `- ${oneLine(path, LONGEST_PATH)}`);
   const more = paths.length - shown.length;
@@ -142,6 +142,6 @@ function oneLine(text: string, most: number): string {
   return JSON.stringify(text.length > most ? `${cutText(text, most)}…` : text);
 }
 
-function spoilt(how: string): WorkspaceNote {
+function invalid(how: string): WorkspaceNote {
   return { text: null, problem: `INTERLUDE_WORKSPACE is ${how}, and the agent is told nothing of it; ${SHAPE}` };
 }

@@ -6,7 +6,7 @@ import { fieldsOf, parseJson } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { SessionTools } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
-import type { OwedReply } from './pending-replies';
+import type { PendingReply } from './pending-replies';
 
 /**
  * What agents say with Interlude's tools, and what follows from that for their sessions.
@@ -15,11 +15,11 @@ import type { OwedReply } from './pending-replies';
  * Failure: a report is stored, and stands in the records of the next runner too. That a message was replied to is
  * forgotten with this process: at worst the agent is reminded of it once more.
  */
-export interface ToolDeskOptions {
+export interface McpToolsOptions {
   emit: (sessionId: string, events: TimedEvent[]) => void;
   store: (cursors: Cursor[]) => void;
   openWork: (sessionId: string) => OpenWork;
-  owed: () => readonly OwedReply[];
+  owed: () => readonly PendingReply[];
   caughtUp: (sessionId: string) => Promise<void>;
   /** The agent has this message: it has replied to it. */
   replied: (sessionId: string, messageId: string) => void;
@@ -34,13 +34,13 @@ const CURSOR = 'report:';
 /** Most replies of one session that are remembered. */
 const MOST_REPLIES = 256;
 
-export class ToolDesk {
-  readonly #options: ToolDeskOptions;
+export class McpTools {
+  readonly #options: McpToolsOptions;
   readonly #reports = new Map<string, StoredReport>();
   /** By session and message: the turn in which it was replied to, null outside any. */
   readonly #replies = new Map<string, Map<string, string | null>>();
 
-  constructor(options: ToolDeskOptions) {
+  constructor(options: McpToolsOptions) {
     this.#options = options;
   }
 
@@ -56,7 +56,7 @@ export class ToolDesk {
   }
 
   /** What is owed, without what was replied to and the server may not know yet. */
-  owed(): OwedReply[] {
+  owed(): PendingReply[] {
     return this.#options
       .owed()
       .filter(({ sessionId, messageId }) => this.#replies.get(sessionId)?.has(messageId) !== true);
@@ -139,7 +139,7 @@ export class ToolDesk {
     return null;
   }
 
-  #owedIn(sessionId: string): OwedReply[] {
+  #owedIn(sessionId: string): PendingReply[] {
     return this.owed()
       .filter((one) => one.sessionId === sessionId)
       .sort((a, b) => a.sentAt - b.sentAt);

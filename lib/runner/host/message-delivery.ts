@@ -3,10 +3,10 @@ import { MAX_ATTACHMENT_BYTES } from '@interlude/protocol/limits';
 import type { CommandOutcome } from '../commands/seen-commands';
 import type { Cursor } from '../outbox/statements';
 import { type AttachmentFile, type AttachmentStore, StoppedError } from './attachment-store';
-import type { CommandOf, SessionFacts, SourceSurroundings } from './source';
+import type { CommandOf, SessionFacts, SourceContext } from './source';
 
 /** A message that was handed to the agent and that no turn has answered. */
-export interface HandedMessage {
+export interface InFlightMessage {
   messageId: string;
   text: string;
   /** The text before its files were named in it, where that is how its agent is given them. */
@@ -16,20 +16,24 @@ export interface HandedMessage {
 }
 
 /** @param files as they come with a message: most carry nothing */
-export function handed(messageId: string, text: string, files: readonly AttachmentFile[] = []): HandedMessage {
+export function inFlightMessage(
+  messageId: string,
+  text: string,
+  files: readonly AttachmentFile[] = [],
+): InFlightMessage {
   return { messageId, text, ...(files.length === 0 ? {} : { files }) };
 }
 
 /** Where messages in hand are stored, by the beginnings of the names: in the second place those of Claude Code. */
-export const IN_HAND_CURSORS = ['in-hand:', 'claude-in-hand:'] as const;
+export const IN_FLIGHT_CURSORS = ['in-hand:', 'claude-in-hand:'] as const;
 
 /** Messages that an earlier process had in hand, with their files where those are now. */
-export async function withFilesHere(
-  around: Pick<SourceSurroundings, 'attached'>,
+export async function withLocalFiles(
+  around: Pick<SourceContext, 'attached'>,
   sessionId: string,
-  messages: readonly HandedMessage[],
-): Promise<HandedMessage[]> {
-  const here = async ({ files, ...message }: HandedMessage) =>
+  messages: readonly InFlightMessage[],
+): Promise<InFlightMessage[]> {
+  const here = async ({ files, ...message }: InFlightMessage) =>
     files === undefined ? message : { ...message, files: await around.attached(sessionId, files) };
   return await Promise.all(messages.map(here));
 }
@@ -38,26 +42,26 @@ export async function withFilesHere(
  * The messages of one session that its agent has, by the runner's own account: stored before the word that they were
  * delivered, so that the next process knows which to ask about, or to give again.
  */
-export class MessagesInHand {
-  readonly #around: SourceSurroundings;
+export class InFlightMessages {
+  readonly #around: SourceContext;
   readonly #sessionId: string;
-  #messages: readonly HandedMessage[];
+  #messages: readonly InFlightMessage[];
 
   /** What the processes before this one left in hand. */
-  static async recall(around: SourceSurroundings, sessionId: string): Promise<MessagesInHand> {
+  static async recall(around: SourceContext, sessionId: string): Promise<InFlightMessages> {
     const stored = (await around.cursors(cursorName(sessionId))).get(cursorName(sessionId));
-    const messages = JSON.parse(stored ?? '[]') as HandedMessage[];
-    return new MessagesInHand(around, sessionId, await withFilesHere(around, sessionId, messages));
+    const messages = JSON.parse(stored ?? '[]') as InFlightMessage[];
+    return new InFlightMessages(around, sessionId, await withLocalFiles(around, sessionId, messages));
   }
 
-  private constructor(around: SourceSurroundings, sessionId: string, messages: readonly HandedMessage[]) {
+  private constructor(around: SourceContext, sessionId: string, messages: readonly InFlightMessage[]) {
     this.#around = around;
     this.#sessionId = sessionId;
     this.#messages = messages;
   }
 
   /** Oldest first. */
-  get all(): readonly HandedMessage[] {
+  get all(): readonly InFlightMessage[] {
     return this.#messages;
   }
 
@@ -69,7 +73,7 @@ export class MessagesInHand {
    * Resolves once it is stored: from then on the message is not forgotten with this process. One that is in hand already
    * keeps its place, as it is given now.
    */
-  async take(message: HandedMessage): Promise<void> {
+  async take(message: InFlightMessage): Promise<void> {
     this.#messages = this.has(message.messageId)
       ? this.#messages.map((one) => (one.messageId === message.messageId ? message : one))
       : [...this.#messages, message];
@@ -93,7 +97,7 @@ export class MessagesInHand {
 }
 
 function cursorName(sessionId: string): string {
-  return `${IN_HAND_CURSORS[0]}${sessionId}`;
+  return `${IN_FLIGHT_CURSORS[0]}${sessionId}`;
 }
 
 type Message = CommandOf<'message'>;
@@ -109,7 +113,7 @@ const FOUND_WITHIN_MS = 45_000;
  * Failure: a message whose bytes can't be had, or whose agent does not take them, is refused, and the next one passes.
  * What waits when the runner is stopped stays open, as after a kill: the next process is sent it again.
  */
-export class CarriedMessages {
+export class MessageDelivery {
   readonly #store: Pick<AttachmentStore, 'files'>;
   readonly #foundWithinMs: number;
   /** By session: resolves once the last message that waited has been said. */
@@ -164,9 +168,9 @@ export class CarriedMessages {
     }
     if (attachments.length === 0) return [];
     const takes = facts()?.attachments ?? null;
-    if (takes !== null) mustTake(takes, attachments);
+    if (takes !== null) assertSupported(takes, attachments);
     const files = await this.#store.files(sessionId ?? '', attachments, expiresAt);
-    mustTake(await this.#known(facts), attachments);
+    assertSupported(await this.#known(facts), attachments);
     return files;
   }
 
@@ -195,7 +199,7 @@ export class CarriedMessages {
 }
 
 /** @throws Error that says what its agent does not take */
-function mustTake(takes: readonly AttachmentKind[], attachments: readonly Attachment[]): void {
+function assertSupported(takes: readonly AttachmentKind[], attachments: readonly Attachment[]): void {
   const refused = attachments.find(({ mediaType }) => !takes.includes(attachmentKind(mediaType)));
   if (refused === undefined) return;
   const which = attachmentKind(refused.mediaType) === 'image' ? 'images' : 'files';

@@ -6,7 +6,7 @@ import { redactOutput, seenText } from '@interlude/protocol/redaction/redact-out
 import type { Redactor } from '../logger/redactor';
 
 /** Up to where a task's output file was told. */
-export interface OutputPlace {
+export interface OutputPosition {
   /** Which file: another may come to stand under its name. 0 before it was seen. */
   ino: number;
   /** All of it from `wholeFrom` to `to` was told. */
@@ -16,7 +16,7 @@ export interface OutputPlace {
   mark: string;
 }
 
-export const OUTPUT_BEGIN: OutputPlace = { ino: 0, wholeFrom: 0, to: 0, mark: '' };
+export const OUTPUT_START: OutputPosition = { ino: 0, wholeFrom: 0, to: 0, mark: '' };
 
 /** What the file holds between two of its places, without secrets. */
 export interface OutputPiece {
@@ -28,7 +28,7 @@ export interface OutputPiece {
 
 export interface OutputRead {
   pieces: OutputPiece[];
-  place: OutputPlace;
+  place: OutputPosition;
   /** When the file was last written to, epoch milliseconds. */
   writtenAt: number;
 }
@@ -38,9 +38,9 @@ export interface OutputRead {
  * too. `kept`: what is missing of the newest `MAX_TASK_OUTPUT_BYTES`; if anything before the place is, all of them.
  * `end`: that, and no more will be written.
  */
-export type OutputReach = 'live' | 'rest' | 'kept' | 'end';
+export type ReadMode = 'live' | 'rest' | 'kept' | 'end';
 
-const isLive = (reach: OutputReach) => reach === 'live' || reach === 'rest';
+const isLive = (reach: ReadMode) => reach === 'live' || reach === 'rest';
 
 /** Most bytes of one reading while the task runs, unless less is asked for. */
 export const MOST_LIVE = 32 * 1024;
@@ -59,7 +59,7 @@ const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NO
 
 /** How a file is read on. */
 interface Reading {
-  reach: OutputReach;
+  reach: ReadMode;
   most: number;
   size: number;
   redactor: Redactor;
@@ -76,8 +76,8 @@ interface Reading {
  */
 export async function readOutput(
   path: string,
-  place: OutputPlace,
-  reach: OutputReach,
+  place: OutputPosition,
+  reach: ReadMode,
   redactor: Redactor,
   mostLive = MOST_LIVE,
 ): Promise<OutputRead> {
@@ -87,8 +87,8 @@ export async function readOutput(
     if (!stat.isFile()) throw new NotAFileError(path);
     const { ino, size, mtimeMs } = stat;
     const reading = { reach, most: isLive(reach) ? mostLive : MOST_PIECE, size, redactor };
-    const known = (await isSame(file, place, ino, size)) ? { ...place, ino } : { ...OUTPUT_BEGIN, ino };
-    const from = await beginOf(file, known, reading);
+    const known = (await isSame(file, place, ino, size)) ? { ...place, ino } : { ...OUTPUT_START, ino };
+    const from = await startOf(file, known, reading);
     // All that is kept was told, though it began at the next line.
     const begun = isLive(reach) ? from : Math.min(from, Math.max(0, size - MAX_TASK_OUTPUT_BYTES));
     const wholeFrom = from === known.to ? known.wholeFrom : begun;
@@ -102,7 +102,7 @@ export async function readOutput(
     }
     const writtenAt = Math.round(mtimeMs);
     if (pieces.length === 0) return { pieces, place: known, writtenAt };
-    return { pieces, place: { ino, wholeFrom, to: at, mark: await markAt(file, at) }, writtenAt };
+    return { pieces, place: { ino, wholeFrom, to: at, mark: await digestAt(file, at) }, writtenAt };
   } finally {
     await file.close();
   }
@@ -116,17 +116,17 @@ export class NotAFileError extends Error {
   }
 }
 
-async function isSame(file: FileHandle, place: OutputPlace, ino: number, size: number): Promise<boolean> {
+async function isSame(file: FileHandle, place: OutputPosition, ino: number, size: number): Promise<boolean> {
   if ((place.ino !== 0 && place.ino !== ino) || size < place.to) return false;
-  return place.to === 0 || (await markAt(file, place.to)) === place.mark;
+  return place.to === 0 || (await digestAt(file, place.to)) === place.mark;
 }
 
-async function markAt(file: FileHandle, at: number): Promise<string> {
+async function digestAt(file: FileHandle, at: number): Promise<string> {
   const bytes = await readBytes(file, Math.max(0, at - MARKED_BYTES), at);
   return createHash('sha256').update(bytes).digest('base64url').slice(0, 16);
 }
 
-async function beginOf(file: FileHandle, place: OutputPlace, { reach, most, size }: Reading): Promise<number> {
+async function startOf(file: FileHandle, place: OutputPosition, { reach, most, size }: Reading): Promise<number> {
   if (isLive(reach)) return size - place.to > most ? lineFrom(file, size - most, size) : place.to;
   const oldest = Math.max(0, size - MAX_TASK_OUTPUT_BYTES);
   if (place.wholeFrom <= oldest && place.to >= oldest) return place.to;
@@ -140,7 +140,7 @@ async function lineFrom(file: FileHandle, from: number, size: number): Promise<n
   const newline = bytes.indexOf(NEWLINE);
   if (newline >= 0 && from + newline < size) return from + newline;
   let at = 1;
-  while (at < 4 && isInside(bytes[at])) at += 1;
+  while (at < 4 && isContinuationByte(bytes[at])) at += 1;
   return Math.min(size, from - 1 + at);
 }
 
@@ -165,7 +165,7 @@ async function readPiece(file: FileHandle, from: number, reading: Reading): Prom
 /** How much of it is lines that have ended; of a line that is very long, all that is whole. */
 function endOfLines(bytes: Buffer): number {
   const end = lastLineEnd(bytes);
-  return end > 0 ? end : wholeCharacters(bytes);
+  return end > 0 ? end : completeCharacters(bytes);
 }
 
 /** Where the last line that has ended does; 0 if none has. */
@@ -174,13 +174,13 @@ function lastLineEnd(bytes: Buffer): number {
 }
 
 /** How much may be told of all there is by now. */
-function endOfAll(bytes: Buffer, reach: OutputReach): number {
+function endOfAll(bytes: Buffer, reach: ReadMode): number {
   // at its very end, half a character stays what it is
   if (reach === 'end') return bytes.length;
   const lines = lastLineEnd(bytes);
   const isLong = bytes.length - lines >= LONG_LINE;
   if (reach === 'live' && !isLong) return lines;
-  return Math.max(lines, withoutBegun(bytes, wholeCharacters(bytes)));
+  return Math.max(lines, beforePartialWord(bytes, completeCharacters(bytes)));
 }
 
 /** A word that is shorter, or ends like a question, may be shown before it is finished. */
@@ -188,7 +188,7 @@ const LEAST_BEGUN = 6;
 const ASKS = /[:?>\])]$/;
 
 /** How much of it does not end within a word that may be half a secret: that waits for its other half. */
-function withoutBegun(bytes: Buffer, length: number): number {
+function beforePartialWord(bytes: Buffer, length: number): number {
   const least = Math.max(0, length - LOOK_AHEAD);
   let from = length;
   while (from > least && !BLANKS.has(bytes[from - 1] as number)) from -= 1;
@@ -199,9 +199,9 @@ function withoutBegun(bytes: Buffer, length: number): number {
 const BLANKS: ReadonlySet<number> = new Set([NEWLINE, RETURN, 0x20, 0x09]);
 
 /** Without the beginning of a character at its end. */
-function wholeCharacters(bytes: Buffer): number {
+function completeCharacters(bytes: Buffer): number {
   let start = bytes.length - 1;
-  while (start >= 0 && start > bytes.length - 4 && isInside(bytes[start])) start -= 1;
+  while (start >= 0 && start > bytes.length - 4 && isContinuationByte(bytes[start])) start -= 1;
   const first = bytes[start];
   if (first === undefined || first < 0xc0) return bytes.length;
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -209,7 +209,7 @@ function wholeCharacters(bytes: Buffer): number {
 }
 
 /** Whether a byte goes on with a character of UTF-8 that began before. */
-function isInside(byte: number | undefined): boolean {
+function isContinuationByte(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 

@@ -12,20 +12,20 @@ import { withDeadline } from '../with-deadline';
  * Ordering: one request at a time; a call during one gets its result, except `markDirty`, which asks again after it.
  * Failure: keeps what it had, and logs that at debug. An answer that is not a list counts as an empty one.
  */
-export type OwedReply = Pick<
+export type PendingReply = Pick<
   ObligationList['obligations'][number],
   'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'
 >;
 
 /** Asks the server. Rejects if that fails. */
-type Ask = (signal: AbortSignal) => Promise<unknown>;
+type FetchReplies = (signal: AbortSignal) => Promise<unknown>;
 
 const EVERY_MS = 10_000;
 /** Changes come in groups. */
 const DIRTY_MS = 400;
 const TIMEOUT_MS = 5_000;
 
-const owedReply = z.looseObject({
+const pendingReply = z.looseObject({
   messageId: z.string(),
   sessionId: z.string(),
   from: z.looseObject({ kind: z.enum(['person', 'agent']), id: z.string() }),
@@ -33,16 +33,16 @@ const owedReply = z.looseObject({
   sentAt: z.number(),
 });
 
-export class OwedReplies {
-  readonly #ask: Ask;
+export class PendingReplies {
+  readonly #ask: FetchReplies;
   readonly #onError: (message: string) => void;
   readonly #stopped = new AbortController();
-  #replies: readonly OwedReply[] = [];
+  #replies: readonly PendingReply[] = [];
   #running: Promise<void> | null = null;
   #every: NodeJS.Timeout | null = null;
   #dirty: NodeJS.Timeout | null = null;
 
-  constructor(ask: Ask, onError: (message: string) => void) {
+  constructor(ask: FetchReplies, onError: (message: string) => void) {
     this.#ask = ask;
     this.#onError = onError;
   }
@@ -55,7 +55,7 @@ export class OwedReplies {
   }
 
   /** A new list each time, with frozen entries. Never throws, never waits. */
-  get(): OwedReply[] {
+  get(): PendingReply[] {
     return this.#replies.slice();
   }
 
@@ -91,8 +91,8 @@ export class OwedReplies {
       const answer = await withDeadline(TIMEOUT_MS, signal, this.#ask);
       // The list itself is not frozen: copying a frozen one takes twenty times as long.
       this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
-        const { data } = owedReply.safeParse(item);
-        return data === undefined ? [] : [Object.freeze(data as OwedReply)];
+        const { data } = pendingReply.safeParse(item);
+        return data === undefined ? [] : [Object.freeze(data as PendingReply)];
       });
     } catch (error) {
       if (signal.aborted) return;
@@ -102,7 +102,7 @@ export class OwedReplies {
 }
 
 /** @throws Error when the server can't be asked or refuses */
-export async function askOwed(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
+export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
   const path = `/agents/${encodeURIComponent(agentId)}/reply-obligations`;
   const response = await requestServer(endpoint, path, { signal });
   if (response.ok) return ((await response.json()) as { obligations?: unknown }).obligations;
@@ -111,7 +111,11 @@ export async function askOwed(endpoint: Endpoint, agentId: string, signal: Abort
 }
 
 /** The newest of these messages that a person in the session waits for a reply to, or null. */
-export function latestOwed(owed: readonly OwedReply[], sessionId: string, among: readonly string[]): string | null {
+export function latestPendingReply(
+  owed: readonly PendingReply[],
+  sessionId: string,
+  among: readonly string[],
+): string | null {
   const ofSession = owed.filter(
     (one) => one.sessionId === sessionId && one.from.kind === 'person' && among.includes(one.messageId),
   );
@@ -128,14 +132,14 @@ const MAX_READ = 64;
  * agent has read before and that still waits for a reply, unless a task's end woke the turn. A message on its way gets a
  * turn of its own.
  */
-export class ReplyMarks {
+export class ReplyAnnotator {
   readonly #sessionId: string;
-  readonly #owed: () => readonly OwedReply[];
+  readonly #owed: () => readonly PendingReply[];
   /** Messages of turns that are over: the agent has read them, and may answer them later. */
   readonly #read = new Map<string, true>();
   #isWokenByTask = false;
 
-  constructor(sessionId: string, owed: () => readonly OwedReply[]) {
+  constructor(sessionId: string, owed: () => readonly PendingReply[]) {
     this.#sessionId = sessionId;
     this.#owed = owed;
   }
@@ -163,7 +167,7 @@ export class ReplyMarks {
     if (event.metadata?.interlude?.replyTo !== undefined) return one;
     const asked = open.turn?.userMessageIds ?? [];
     const mayOwe = asked.length === 0 && open.turn !== null && !this.#isWokenByTask;
-    const owed = mayOwe ? latestOwed(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
+    const owed = mayOwe ? latestPendingReply(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
     const replyTo = owed === null ? asked : [owed];
     if (replyTo.length === 0) return one;
     const interlude = { ...event.metadata?.interlude, replyTo };
@@ -172,7 +176,7 @@ export class ReplyMarks {
 }
 
 /** The messages that these events say were answered: those of turns that end. */
-export function answeredIn(events: readonly TimedEvent[]): string[] {
+export function answeredMessageIds(events: readonly TimedEvent[]): string[] {
   return events.flatMap(({ event }) =>
     event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR'
       ? (event.metadata?.interlude?.userMessageIds ?? [])

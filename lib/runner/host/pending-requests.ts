@@ -10,7 +10,7 @@ import type { CommandOf } from './source';
  * Failure: an answer that was meant for anything but the request that is held here, to the last byte of its input, is
  * refused, and so is a second one; the agent goes on waiting.
  */
-export interface HeldRequest {
+export interface PendingRequest {
   sessionId: string;
   requestId: string;
   kind: 'permission' | 'question';
@@ -19,10 +19,10 @@ export interface HeldRequest {
   input: unknown;
   options?: readonly RequestOption[];
   /** Gives the answer to the agent. @returns why it could not be given, or null */
-  give(answer: HeldAnswer): Promise<string | null> | string | null;
+  give(answer: RequestAnswer): Promise<string | null> | string | null;
 }
 
-export type HeldAnswer =
+export type RequestAnswer =
   | { kind: 'option'; optionId: string; message?: string }
   /** Of a request without options, or answered by somebody who saw none. */
   | { kind: 'permission'; isAllowed: boolean; isLasting: boolean; message?: string }
@@ -35,15 +35,15 @@ const MAX_HELD = 1_000;
 
 type Answer = CommandOf<'permission.decision' | 'question.answer'>;
 
-export class HeldRequests {
-  readonly #held = new Map<string, HeldRequest>();
+export class PendingRequests {
+  readonly #held = new Map<string, PendingRequest>();
   readonly #answered = new Map<string, true>();
   /** Openings by their digest: what is asked again in the same words is another one, which takes an answer of its own. */
   readonly #answeredOpenings = new Map<string, true>();
   /** Held, and their answer is on its way. */
-  readonly #giving = new Set<HeldRequest>();
+  readonly #giving = new Set<PendingRequest>();
 
-  hold(request: HeldRequest): void {
+  hold(request: PendingRequest): void {
     const key = keyOf(request.sessionId, request.requestId);
     this.#answered.delete(key);
     this.#held.delete(key);
@@ -84,7 +84,7 @@ export class HeldRequests {
     return null;
   }
 
-  async #give(request: HeldRequest, answer: HeldAnswer, digest: string): Promise<string | null> {
+  async #give(request: PendingRequest, answer: RequestAnswer, digest: string): Promise<string | null> {
     this.#giving.add(request);
     remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     let isGiven = false;
@@ -104,7 +104,7 @@ function keyOf(sessionId: string, requestId: string): string {
 }
 
 /** Whether what was answered is what is held here: computed anew, over what would run. */
-function refusalOf(request: HeldRequest, { digest, openedPosition }: AnsweredRequest): string | null {
+function refusalOf(request: PendingRequest, { digest, openedPosition }: AnsweredRequest): string | null {
   if (digest === undefined || openedPosition === undefined) {
     return 'the server does not say what was answered; update it, or answer where the agent runs';
   }
@@ -115,7 +115,7 @@ function refusalOf(request: HeldRequest, { digest, openedPosition }: AnsweredReq
 }
 
 /** @returns as the agent can be told it, or why it can't */
-function answerOf({ kind, options = [] }: HeldRequest, command: Answer): HeldAnswer | string {
+function answerOf({ kind, options = [] }: PendingRequest, command: Answer): RequestAnswer | string {
   if (command.type === 'question.answer') {
     if (kind !== 'question') return 'this is a permission; send "behavior" instead of "answers"';
     return { kind: 'question', answers: command.body.answers };

@@ -18,7 +18,7 @@ const LSOF_MS = 3_000;
  * @param address an http address, or the path of a Unix socket
  * @returns the place in `pids` of the first one that listens there; null if none does, or the system does not tell
  */
-export async function listenerAmong(pids: readonly number[], address: string): Promise<number | null> {
+export async function findListener(pids: readonly number[], address: string): Promise<number | null> {
   const port = portOf(address);
   if (pids.length === 0 || port === null) return null;
   const find = process.platform === 'linux' ? byProc : byLsof;
@@ -94,7 +94,7 @@ export const byLsof: Find = async (pids, address, port) => {
  * Failure: a pid is given to another process sooner or later, and in a container that starts anew at once. So a process
  * is known by its birth as well, where the system tells; where it does not, one that has its pid counts as the same.
  */
-export interface TerminalProcess {
+export interface ProcessIdentity {
   pid: number;
   /** When it was started, in the system's own words. Null if it does not say. */
   birth: string | null;
@@ -103,7 +103,7 @@ export interface TerminalProcess {
 const execFileAsync = promisify(execFile);
 
 /** @returns null for a process that is not there, and where the system does not tell */
-export async function birthOf(pid: number): Promise<string | null> {
+export async function startMarkOf(pid: number): Promise<string | null> {
   try {
     if (process.platform === 'linux') {
       const [boot, stat] = await Promise.all([
@@ -134,7 +134,7 @@ const BIRTH_ERROR_MS = 100;
  * @param birth as `birthOf` gave it on this machine, since it was started last
  * @returns epoch milliseconds, early rather than late; null where the system does not say
  */
-export function bornAt(birth: string | null): number | null {
+export function startTimeOf(birth: string | null): number | null {
   if (birth === null || birth === 'dead') return null;
   if (process.platform !== 'linux') return Date.parse(birth) || null;
   const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
@@ -144,9 +144,9 @@ export function bornAt(birth: string | null): number | null {
   return at > Date.now() ? null : at;
 }
 
-export async function isGone({ pid, birth }: TerminalProcess): Promise<boolean> {
+export async function hasExited({ pid, birth }: ProcessIdentity): Promise<boolean> {
   if (!isAlive(pid)) return true;
-  const now = birth === null ? null : await birthOf(pid);
+  const now = birth === null ? null : await startMarkOf(pid);
   return now !== null && now !== birth;
 }
 
@@ -166,10 +166,10 @@ const LOOK_EVERY_MS = 1_000;
  *
  * Failure: one that is not there at the first look has ended already, or its number is that of another machine.
  */
-export class FollowedProcesses {
+export class ProcessExitWatcher {
   readonly #onEnded: (pid: number, wasSeen: boolean) => void;
   readonly #lookEveryMs: number;
-  readonly #followed = new Map<number, TerminalProcess | null>();
+  readonly #followed = new Map<number, ProcessIdentity | null>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(onEnded: (pid: number, wasSeen: boolean) => void, lookEveryMs = LOOK_EVERY_MS) {
@@ -194,8 +194,8 @@ export class FollowedProcesses {
 
   async #look(): Promise<void> {
     for (const [pid, known] of [...this.#followed]) {
-      const seen = known ?? { pid, birth: await birthOf(pid) };
-      const isEnded = seen.birth === 'dead' || (await isGone(seen));
+      const seen = known ?? { pid, birth: await startMarkOf(pid) };
+      const isEnded = seen.birth === 'dead' || (await hasExited(seen));
       if (!this.#followed.has(pid)) continue;
       this.#followed.set(pid, seen);
       if (!isEnded) continue;

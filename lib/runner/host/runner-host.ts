@@ -20,25 +20,25 @@ import type { OutboxNotice } from '../outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
 import type { Endpoint } from '../server-request';
-import { CpuWatch } from './agent-processes';
-import { AgentWatch, UNREACHABLE } from './agent-reachability';
+import { CpuSampler } from './agent-processes';
+import { AgentWatch, UNREACHABLE_CURSOR } from './agent-reachability';
 import { AttachmentStore } from './attachment-store';
 import { ContextRatio } from './context-ratio';
-import { type FirstMessageAsked, sayFirst } from './first-message';
-import { ToolDesk } from './mcp-tools';
-import { CarriedMessages, IN_HAND_CURSORS } from './message-delivery';
+import { deliverFirstMessage, type FirstMessage } from './first-message';
+import { McpTools } from './mcp-tools';
+import { IN_FLIGHT_CURSORS, MessageDelivery } from './message-delivery';
 import { openControl } from './open-control';
 import { openWorkCursor, readOpenWork } from './open-work-cursor';
-import { askOwed, OwedReplies } from './pending-replies';
+import { fetchPendingReplies, PendingReplies } from './pending-replies';
 import { RecordSink } from './record-sink';
-import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
+import { type CommandOf, HANDLER_NAMES, type SessionFacts, type Source, type SourceContext } from './source';
 import {
   REPORT_EVERY_MS,
-  SessionReports,
+  ReportSelector,
   type StatusRecord,
   StatusReporter,
   statusRecord,
-  takenBy,
+  supportedCommands,
 } from './status-report';
 import { TaskOutputs } from './task-outputs';
 import { type CallerRule, RunningCalls, ToolCallers } from './tool-callers';
@@ -101,17 +101,17 @@ export class RunnerHost {
   readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
-  readonly #reports = new SessionReports();
-  readonly #cpu = new CpuWatch();
-  readonly #owed: OwedReplies;
-  readonly #desk: ToolDesk;
+  readonly #reports = new ReportSelector();
+  readonly #cpu = new CpuSampler();
+  readonly #owed: PendingReplies;
+  readonly #desk: McpTools;
   readonly #callers: ToolCallers;
   readonly #calls = new RunningCalls();
   readonly #outputs: TaskOutputs;
   readonly #ratio: ContextRatio | null;
   readonly #journals = new Map<string, EventJournal>();
   readonly #attachments: AttachmentStore;
-  readonly #carried: CarriedMessages;
+  readonly #carried: MessageDelivery;
   readonly #stopping = new AbortController();
   readonly #over = new AbortController();
   /** By session; a session with nothing open is missing. */
@@ -166,11 +166,11 @@ export class RunnerHost {
     this.#log = this.logger.child('host');
     this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
-    this.#owed = new OwedReplies(
-      (signal) => askOwed(endpoint, agentId, signal),
+    this.#owed = new PendingReplies(
+      (signal) => fetchPendingReplies(endpoint, agentId, signal),
       (message) => this.logger.child('obligations').debug(message),
     );
-    this.#desk = new ToolDesk({
+    this.#desk = new McpTools({
       emit: (sessionId, events) => void this.#emit(sessionId, events, []),
       store: (cursors) => void this.#sink.accept([], cursors),
       openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
@@ -198,11 +198,11 @@ export class RunnerHost {
       signal: this.#stopping.signal,
       log: (message) => this.#log.warn(message),
       inHand: async () => {
-        const stored = await Promise.all(IN_HAND_CURSORS.map((prefix) => outbox.cursors(prefix)));
+        const stored = await Promise.all(IN_FLIGHT_CURSORS.map((prefix) => outbox.cursors(prefix)));
         return stored.flatMap((cursors) => [...cursors.values()]).join('\n');
       },
     });
-    this.#carried = new CarriedMessages(this.#attachments);
+    this.#carried = new MessageDelivery(this.#attachments);
     this.#outputs = new TaskOutputs({
       store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
       backlog: () => this.#backlog(),
@@ -223,7 +223,7 @@ export class RunnerHost {
 
   /** @param sessionId the one session that it runs, if it does not follow several */
   async start(
-    openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>,
+    openSource: (surroundings: SourceContext) => Source | Promise<Source>,
     sessionId: string | null = null,
   ): Promise<void> {
     const { outbox, logger } = this;
@@ -252,10 +252,10 @@ export class RunnerHost {
   }
 
   /** Says to the agent what the person who started the runner has for it. Resolves once the agent has it. */
-  async sayFirst(asked: FirstMessageAsked): Promise<void> {
+  async sayFirst(asked: FirstMessage): Promise<void> {
     const say = this.#source?.say?.bind(this.#source);
     if (say === undefined) return;
-    await sayFirst(asked, { surroundings: this.#surroundings(), say });
+    await deliverFirstMessage(asked, { surroundings: this.#surroundings(), say });
     this.#owed.markDirty();
   }
 
@@ -286,7 +286,7 @@ export class RunnerHost {
     void this.#source?.close(0, this.#endsFor);
   }
 
-  #surroundings(): SourceSurroundings {
+  #surroundings(): SourceContext {
     const said = this.logger.child(this.#options.journal ?? this.#options.about.kind);
     return {
       emit: (sessionId, events, cursors) => this.#emit(sessionId, events, cursors ?? []),
@@ -397,7 +397,7 @@ export class RunnerHost {
     const ask = source.reach?.bind(source);
     if (ask === undefined) return;
     const { say = () => {}, reach: terms = {} } = this.#options;
-    this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE), {
+    this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE_CURSOR), {
       ...{ ...terms, ask, say },
       close: async (reason) => await source.lost?.(reason),
       openWork: () => this.#open,
@@ -439,7 +439,7 @@ export class RunnerHost {
     if (this.over.aborted) return failed(this.over.reason);
     const carries = source.sessions.some((session) => session.sessionId === sessionId);
     if (source.elsewhere !== undefined && sessionId !== null && !carries) return failed(source.elsewhere);
-    const verb = source[VERBS[type]]?.bind(source) as
+    const verb = source[HANDLER_NAMES[type]]?.bind(source) as
       | ((command: CommandOf<typeof type>, again: boolean) => Promise<CommandOutcome>)
       | undefined;
     if (verb === undefined) return failed(source.refusals?.[type] ?? `this agent does not understand "${type}"`);
@@ -482,7 +482,7 @@ export class RunnerHost {
       ...this.#options.about,
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,
-      ...(this.#source === null ? {} : takenBy(this.#source)),
+      ...(this.#source === null ? {} : supportedCommands(this.#source)),
       unreachable: this.#watch?.unreachable,
       outbox: { ...(await this.outbox.facts()), lost: this.#lost },
       logLevel: this.logger.level.get(),
@@ -496,7 +496,7 @@ export class RunnerHost {
     const { sessionId } = facts;
     const told = {
       report: this.#desk.reportOf(sessionId),
-      last: this.#watch?.lastOf(sessionId),
+      last: this.#watch?.activities(sessionId),
       cpuSeconds: this.#cpu.secondsOf(sessionId),
     };
     return statusRecord(this.agentId, about, at, { facts, open, ...told });

@@ -1,10 +1,10 @@
-import type { Source, SourceSurroundings } from './source';
+import type { Source, SourceContext } from './source';
 
 /** As transcripts say it. */
 const REASON = 'ended from the dashboard';
 
 /** The verb `end` of a source whose runner is there for one session: that one ends with its runner. */
-export function endOf({ over }: Pick<SourceSurroundings, 'over'>): NonNullable<Source['end']> {
+export function endSessionHandler({ over }: Pick<SourceContext, 'over'>): NonNullable<Source['end']> {
   return async () => {
     over(REASON);
     return { state: 'done' };
@@ -18,7 +18,7 @@ export function endOf({ over }: Pick<SourceSurroundings, 'over'>): NonNullable<S
  * @param tasks what runs in the background; an interrupt spares it
  * @param waiting messages that the CLI has and no turn has taken up
  */
-export function interruptText(ranTurn: boolean, tasks: readonly string[], waiting: number): string {
+export function interruptNotice(ranTurn: boolean, tasks: readonly string[], waiting: number): string {
   const what = ranTurn ? 'The turn was interrupted.' : 'There was no turn to interrupt.';
   const count = tasks.length === 1 ? 'A background task goes' : `${tasks.length} background tasks go`;
   const goOn = tasks.length === 0 ? '' : ` ${count} on: ${tasks.join(', ')}.`;

@@ -9,13 +9,13 @@ import type { CallTool } from '../mcp/agent-tools';
 import type { ToolServer } from '../mcp/tool-server';
 import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
-import type { OwedReply } from './pending-replies';
+import type { PendingReply } from './pending-replies';
 
 /**
  * A connection to agents of one kind: it tells what they do, and does what people ask of them. One source carries any
  * number of sessions. @see ../sources/README.md
  */
-export interface Source extends Verbs {
+export interface Source extends CommandHandlers {
   /** Resolves once it runs its sessions, or watches for them. */
   start(): Promise<void>;
   /**
@@ -50,29 +50,29 @@ export interface Source extends Verbs {
 }
 
 /** What people can ask for. The host refuses a missing verb, and the dashboard does not offer it. */
-export interface Verbs {
+export interface CommandHandlers {
   /**
    * @param again it was begun before, with unknown outcome: no message may reach an agent twice
    * @param files what it carries, in its order; the host has checked their bytes, and keeps them
    * @returns once the agent's input has it
    */
   say?: (command: CommandOf<'message'>, again: boolean, files?: readonly AttachmentFile[]) => Promise<CommandOutcome>;
-  interrupt?: Verb<'interrupt'>;
+  interrupt?: Handler<'interrupt'>;
   /** Ends the session, and the runner with it, by `SourceSurroundings.over`. */
-  end?: Verb<'session.end'>;
+  end?: Handler<'session.end'>;
   /** Ends a task. */
-  stop?: Verb<'task.stop'>;
-  answer?: Verb<'permission.decision' | 'question.answer'>;
+  stop?: Handler<'task.stop'>;
+  answer?: Handler<'permission.decision' | 'question.answer'>;
   /** Begins a turn with the result of a task, for an agent that is never told of it. */
-  wake?: Verb<'task.wake'>;
+  wake?: Handler<'task.wake'>;
   /** Does that by itself from now on, or no more; kept over restarts. */
-  setWakeRule?: Verb<'wake-rule.set'>;
+  setWakeRule?: Handler<'wake-rule.set'>;
 }
 
 export type CommandOf<Type extends CommandType> = Extract<Command, { type: Type }>;
-type Verb<Type extends CommandType> = (command: CommandOf<Type>, again: boolean) => Promise<CommandOutcome>;
+type Handler<Type extends CommandType> = (command: CommandOf<Type>, again: boolean) => Promise<CommandOutcome>;
 
-export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> = {
+export const HANDLER_NAMES: Record<Exclude<CommandType, 'log-level.set'>, keyof CommandHandlers> = {
   message: 'say',
   interrupt: 'interrupt',
   'session.end': 'end',
@@ -117,7 +117,7 @@ export interface SessionFacts {
 }
 
 /** A source's host: what the source tells goes out here. */
-export interface SourceSurroundings {
+export interface SourceContext {
   /**
    * In order; stored with the cursors in one transaction.
    * @returns once it is stored, which may take as long as the disk is full
@@ -135,7 +135,7 @@ export interface SourceSurroundings {
   /** Files of a message that the process before had in hand, where they are now. What is lost has a path without them. */
   attached(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
   /** What the agent owes in all its sessions, as last heard from the server. */
-  owed(): readonly OwedReply[];
+  owed(): readonly PendingReply[];
   /** Calls Interlude's tools for a session's agent. */
   callTool(sessionId: string): CallTool;
   /** The tools as an MCP server that the agent starts itself; null without a control port. */

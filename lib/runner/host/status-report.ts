@@ -4,26 +4,26 @@ import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { PROTOCOL_VERSION } from '@interlude/protocol/version';
 import type { OutgoingRecord } from '../outbox/outbox';
 import { RUNNER_VERSION } from '../version';
-import { type SessionFacts, type Source, VERBS, type Verbs } from './source';
+import { type CommandHandlers, HANDLER_NAMES, type SessionFacts, type Source } from './source';
 
 export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;
 
 /** A session as described by a status record. */
-export interface SessionNow {
+export interface SessionStatus {
   facts: SessionFacts;
   open: OpenWork;
   /** What its agent last reported. */
   report?: AgentStatus['report'];
   /** What it was in the middle of when its agent was lost. */
-  last?: AtWork | undefined;
+  last?: Activity | undefined;
   /** Processor seconds of its processes; null while they are not sampled. */
   cpuSeconds?: number | null;
 }
 
-export type AtWork = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
+export type Activity = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
 
 /** What a session with this open is in the middle of. */
-export function atWork({ turn, tasks, requests }: OpenWork): AtWork | undefined {
+export function activityOf({ turn, tasks, requests }: OpenWork): Activity | undefined {
   if (requests.length > 0) return 'needs-input';
   if (turn !== null) return 'working';
   return tasks.length > 0 ? 'waiting-on-background' : undefined;
@@ -34,7 +34,7 @@ export function statusRecord(
   agentId: string,
   about: AgentStatus,
   occurredAt: number,
-  session?: SessionNow,
+  session?: SessionStatus,
 ): StatusRecord {
   if (session === undefined) return { kind: 'status', agentId, occurredAt, status: { ...about, versions: versions() } };
   const { sessionId, provider, attachments, ...facts } = session.facts;
@@ -58,8 +58,8 @@ export function statusRecord(
 }
 
 /** Which commands a source acts on, as its runner reports it: all of them by name, since older runners name none. */
-export function takenBy(source: Pick<Source, keyof Verbs | 'refusals'>): AgentStatus {
-  const takes = COMMAND_TYPES.filter((type) => type === 'log-level.set' || source[VERBS[type]] !== undefined);
+export function supportedCommands(source: Pick<Source, keyof CommandHandlers | 'refusals'>): AgentStatus {
+  const takes = COMMAND_TYPES.filter((type) => type === 'log-level.set' || source[HANDLER_NAMES[type]] !== undefined);
   return { takes, ...(source.refusals === undefined ? {} : { takesNot: source.refusals }) };
 }
 
@@ -140,7 +140,7 @@ const GAP_MS = 15_000;
  * Which of a runner's sessions a report has to include. The server keeps the newest status of an agent and does not
  * write what repeats it: two sessions at rest reported in turn would be news for ever.
  */
-export class SessionReports {
+export class ReportSelector {
   #told = new Map<string | undefined, string>();
   /** The session whose record came last: its status is the one the server has. */
   #newest: string | undefined;
@@ -162,10 +162,11 @@ export class SessionReports {
     const isForAll = now - this.#allAt >= ALL_EVERY_MS || now - this.#pickedAt > GAP_MS;
     this.#pickedAt = now;
     if (isForAll) this.#allAt = now;
-    const isNews = (record: StatusRecord) => isUnderWay(record) || this.#told.get(record.sessionId) !== wordsOf(record);
+    const isNews = (record: StatusRecord) =>
+      isActive(record) || this.#told.get(record.sessionId) !== statusText(record);
     const news = sessions.filter((record) => isForAll || isNews(record));
     const picked = news.length > 0 ? news : this.#signOfLife(sessions);
-    this.#told = new Map(sessions.map((record) => [record.sessionId, wordsOf(record)]));
+    this.#told = new Map(sessions.map((record) => [record.sessionId, statusText(record)]));
     this.#newest = picked.at(-1)?.sessionId;
     return picked;
   }
@@ -176,12 +177,12 @@ export class SessionReports {
   }
 }
 
-function wordsOf({ status }: StatusRecord): string {
+function statusText({ status }: StatusRecord): string {
   return JSON.stringify(status);
 }
 
 /** The server misses a runner in these. */
-function isUnderWay({ status: { openTurnId, tasks, requests } }: StatusRecord): boolean {
+function isActive({ status: { openTurnId, tasks, requests } }: StatusRecord): boolean {
   const isAny = (list: unknown) => Array.isArray(list) && list.length > 0;
   return typeof openTurnId === 'string' || isAny(tasks) || isAny(requests);
 }

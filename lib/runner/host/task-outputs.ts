@@ -5,7 +5,14 @@ import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { taskEndTold } from '@interlude/protocol/task-end';
 import type { Redactor } from '../logger/redactor';
 import type { Cursor } from '../outbox/statements';
-import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPlace, type OutputRead, readOutput } from './output-file';
+import {
+  MOST_LIVE,
+  NotAFileError,
+  OUTPUT_START,
+  type OutputPosition,
+  type OutputRead,
+  readOutput,
+} from './output-file';
 
 /**
  * Follows the output files of the tasks that run, and tells what is written there.
@@ -27,19 +34,19 @@ export interface TaskOutputsOptions {
 }
 
 /** One run of a task, whose output is followed. */
-interface Followed {
+interface FollowedFile {
   sessionId: string;
   taskId: string;
   runId: string | null;
   file: string;
-  place: OutputPlace;
+  place: OutputPosition;
   hasEnded: boolean;
   /** When the file last had anything new. */
   newAt: number;
 }
 
 /** What was read of a file. */
-type Told = Pick<OutputRead, 'pieces'> & { writtenAt: number | null };
+type ReadPieces = Pick<OutputRead, 'pieces'> & { writtenAt: number | null };
 
 /** How often files are looked at: at most so often does a task tell anything. */
 const EVERY_MS = 500;
@@ -61,7 +68,7 @@ const CURSOR = 'task-output:';
 export class TaskOutputs {
   readonly #options: TaskOutputsOptions;
   /** By the name of its cursor. The one that waits longest is first. */
-  readonly #followed = new Map<string, Followed>();
+  readonly #followed = new Map<string, FollowedFile>();
   readonly #now: () => number;
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> = Promise.resolve();
@@ -90,8 +97,8 @@ export class TaskOutputs {
         string | null,
         number,
       ];
-      const { file, ...place } = parseJson(value) as OutputPlace & { file: string };
-      const runs = open.get(sessionId)?.tasks.some((task) => task.id === taskId && mayBe(task.runId, runId));
+      const { file, ...place } = parseJson(value) as OutputPosition & { file: string };
+      const runs = open.get(sessionId)?.tasks.some((task) => task.id === taskId && mayMatch(task.runId, runId));
       this.#follow(name, { sessionId, taskId, runId, file, place, hasEnded: runs !== true, newAt: this.#now() });
     }
   }
@@ -123,7 +130,7 @@ export class TaskOutputs {
     const runId = textOf(value.run_id);
     const file = textOf(value.output_file);
     const known = [...this.#followed.values()].find(
-      (one) => !one.hasEnded && one.sessionId === sessionId && one.taskId === taskId && mayBe(one.runId, runId),
+      (one) => !one.hasEnded && one.sessionId === sessionId && one.taskId === taskId && mayMatch(one.runId, runId),
     );
     if (known !== undefined) {
       known.hasEnded = hasEnded;
@@ -133,8 +140,8 @@ export class TaskOutputs {
     // What tells of an end is no word about files: anybody may have said it.
     if (file === null || hasEnded || !isAbsolute(file)) return;
     const name = CURSOR + JSON.stringify([sessionId, taskId, runId, this.#serial()]);
-    this.#follow(name, { sessionId, taskId, runId, file, place: OUTPUT_BEGIN, hasEnded, newAt: this.#now() });
-    if (this.#followed.has(name)) void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_BEGIN)]);
+    this.#follow(name, { sessionId, taskId, runId, file, place: OUTPUT_START, hasEnded, newAt: this.#now() });
+    if (this.#followed.has(name)) void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_START)]);
   }
 
   /** The same id may be that of several runs. */
@@ -147,7 +154,7 @@ export class TaskOutputs {
     return serial;
   }
 
-  #follow(name: string, followed: Followed): void {
+  #follow(name: string, followed: FollowedFile): void {
     if (this.#followed.size >= MOST_FOLLOWED) {
       const error = `What it writes is not followed: that of ${MOST_FOLLOWED} other tasks is.`;
       void this.#tell(
@@ -193,15 +200,15 @@ export class TaskOutputs {
   }
 
   /** @returns how many bytes of the file were told */
-  async #tellNew(name: string, followed: Followed): Promise<number> {
+  async #tellNew(name: string, followed: FollowedFile): Promise<number> {
     const quietMs = this.#now() - followed.newAt;
     const reach = quietMs >= QUIET_MS ? 'kept' : quietMs >= UNFINISHED_MS ? 'rest' : 'live';
     const share = Math.min(MOST_LIVE, Math.max(LEAST_SHARE, Math.floor(BYTES_AT_ONCE / this.#followed.size)));
     const { file, place: before } = followed;
     const read = await readOutput(file, before, reach, this.#options.redactor, share).catch((error) => {
       // One that is not there yet may come; what is no file never has anything to tell, or not any more.
-      if (isNoOutput(error) && before.to === 0) this.#letGo(name, followed);
-      else if (isNoOutput(error)) followed.hasEnded = true;
+      if (isNotRegularFile(error) && before.to === 0) this.#letGo(name, followed);
+      else if (isNotRegularFile(error)) followed.hasEnded = true;
       return null;
     });
     if (read === null) return 0;
@@ -211,16 +218,16 @@ export class TaskOutputs {
   }
 
   /** All that is kept and was not told. It is not followed any more. */
-  async #tellRest(name: string, followed: Followed): Promise<number> {
+  async #tellRest(name: string, followed: FollowedFile): Promise<number> {
     const { file, place } = followed;
     this.#followed.delete(name);
-    let read: Told = { pieces: [], writtenAt: null };
+    let read: ReadPieces = { pieces: [], writtenAt: null };
     const end: Omit<TaskOutputValue, 'task_id'> = { text: '', ended: true };
     try {
       read = await readOutput(file, place, 'end', this.#options.redactor);
     } catch (error) {
       // what was no file never had anything to tell
-      if (isNoOutput(error) && place.to === 0) return this.#tell(followed, read, { name, value: null });
+      if (isNotRegularFile(error) && place.to === 0) return this.#tell(followed, read, { name, value: null });
       end.error = `The rest of ${file} could not be read (${codeOf(error)}).`;
     }
     const isSilent = place.to === 0 && read.pieces.length === 0 && end.error === undefined;
@@ -228,8 +235,8 @@ export class TaskOutputs {
   }
 
   async #tell(
-    { sessionId, taskId, runId }: Followed,
-    { pieces, writtenAt }: Told,
+    { sessionId, taskId, runId }: FollowedFile,
+    { pieces, writtenAt }: ReadPieces,
     cursor: Cursor,
     end: Omit<TaskOutputValue, 'task_id'> | null = null,
   ): Promise<number> {
@@ -247,23 +254,23 @@ export class TaskOutputs {
     return pieces.reduce((sum, { from, to }) => sum + to - from, 0);
   }
 
-  #letGo(name: string, { sessionId }: Followed): void {
+  #letGo(name: string, { sessionId }: FollowedFile): void {
     this.#followed.delete(name);
     void this.#options.store(sessionId, [], [{ name, value: null }]);
   }
 }
 
-function cursorOf(name: string, file: string, place: OutputPlace): Cursor {
+function cursorOf(name: string, file: string, place: OutputPosition): Cursor {
   return { name, value: JSON.stringify({ file, ...place }) };
 }
 
 /** Whether two names of a run may mean the same: an agent may name it later than the task. */
-function mayBe(runId: string | null, other: string | null): boolean {
+function mayMatch(runId: string | null, other: string | null): boolean {
   return runId === null || other === null || runId === other;
 }
 
 /** What stands under the name of the output is something else: a link, a folder, a pipe. */
-function isNoOutput(error: unknown): boolean {
+function isNotRegularFile(error: unknown): boolean {
   return error instanceof NotAFileError || codeOf(error) === 'ELOOP' || codeOf(error) === 'ENXIO';
 }
 

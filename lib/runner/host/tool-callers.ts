@@ -4,7 +4,7 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { type OpenCall, OpenSession, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { NOT_FOLLOWED, type ToolCaller, type ToolOwner } from '../control-port/routes';
 import { AGENT_TOOLS, type CallTool, callTool, refused, type SessionTools, type ToolName } from '../mcp/agent-tools';
-import { listenerAmong } from './process-lookup';
+import { findListener } from './process-lookup';
 import type { SessionFacts } from './source';
 
 /**
@@ -116,7 +116,7 @@ export class ToolCallers {
       if (session !== undefined) return { at, sessionId: session.sessionId };
     }
     const last = all.at(-1);
-    const at = rule?.listensAt === undefined || last === undefined ? null : await listenerAmong(pids, rule.listensAt);
+    const at = rule?.listensAt === undefined || last === undefined ? null : await findListener(pids, rule.listensAt);
     return at === null || last === undefined ? null : { at, sessionId: last.sessionId };
   }
 

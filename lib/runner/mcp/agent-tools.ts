@@ -2,7 +2,7 @@ import type { SelfReport } from '@interlude/protocol/agent-state';
 import { REPORT_STATES } from '@interlude/protocol/agent-state';
 import { MAX_ID_LENGTH, MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
 import * as z from 'zod';
-import type { OwedReply } from '../host/pending-replies';
+import type { PendingReply } from '../host/pending-replies';
 
 /**
  * The tools that an agent gets from Interlude, without the protocol that carries them to it. They speak to Interlude
@@ -11,7 +11,7 @@ import type { OwedReply } from '../host/pending-replies';
 export interface SessionTools {
   report(report: SelfReport): Promise<void>;
   /** Oldest first. */
-  owed(): readonly OwedReply[];
+  owed(): readonly PendingReply[];
   /** @returns why it was not said; null if it was */
   reply(messageId: string, text: string): Promise<string | null>;
 }
@@ -113,7 +113,7 @@ export async function callTool(name: ToolName, input: unknown, tools: SessionToo
   return await (call as (input: unknown, tools: SessionTools) => Promise<ToolAnswer>)(parsed.data, tools);
 }
 
-function listOf(owed: readonly OwedReply[]): string {
+function listOf(owed: readonly PendingReply[]): string {
   if (owed.length === 0) return 'No message waits for a reply from you.';
   const shown = owed.slice(0, MOST_LISTED).map(({ messageId, from, text, sentAt }) => ({
     ...{ messageId, from: { kind: from.kind, id: from.id }, text },

@@ -125,14 +125,14 @@ export function isOutboxLine({ log }: { log?: unknown }): boolean {
   return fieldsOf(log).component === OUTBOX_COMPONENT;
 }
 
-type Said = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
+type RecordFields = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
   sessionId?: unknown;
   log?: unknown;
   event?: unknown;
 };
 
 /** @param record what the body says, where that is at hand */
-export function candidateOf(body: string, record = JSON.parse(body) as Said): Candidate {
+export function candidateOf(body: string, record = JSON.parse(body) as RecordFields): Candidate {
   const { kind, agentId, occurredAt, log, event } = record;
   const sessionId = record.sessionId as string | undefined;
   const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);

@@ -138,7 +138,7 @@ export class Deliverer {
     this.#batchRows = Math.min(this.#batchRows * 2, this.#options.maxBatchRows);
     const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
     const told = rejected.flatMap((one) => {
-      const said = saidIn(bodies.get(one.seq));
+      const said = originOf(bodies.get(one.seq));
       return isOutboxLine(said) ? [] : [{ ...one, sessionId: said.sessionId }];
     });
     const [one] = told;
@@ -216,7 +216,7 @@ export class Deliverer {
   }
 
   #tellOfPoison({ seq, kind, body }: QueuedRow, attempts: number, reason: string): void {
-    const said = saidIn(body);
+    const said = originOf(body);
     if (isOutboxLine(said)) return;
     const { sessionId } = said;
     const of = sessionId === undefined ? '' : `, session ${sessionId}`;
@@ -230,13 +230,13 @@ export class Deliverer {
   }
 }
 
-interface Said {
+interface RecordOrigin {
   sessionId?: string | undefined;
   log?: { component?: unknown };
 }
 
-function saidIn(body = '{}'): Said {
-  return JSON.parse(body) as Said;
+function originOf(body = '{}'): RecordOrigin {
+  return JSON.parse(body) as RecordOrigin;
 }
 
 /** Time and chance as the outbox sees them, so that a test can own both. */
@@ -304,7 +304,7 @@ export async function send({ endpoint, producer, rows, timeoutMs, signal }: Send
     };
     return await withDeadline(timeoutMs, signal, async (deadline) => {
       const response = await requestServer(endpoint, '/events', { method: 'POST', headers, body, signal: deadline });
-      return meaning(response, await response.text());
+      return interpret(response, await response.text());
     });
   } catch (error) {
     return { kind: 'unavailable', message: connectionMessage(error), retryAfterMs: null };
@@ -329,7 +329,7 @@ export async function askExpectedSeq(options: {
   return outcome.kind === 'gap' ? outcome.expectedSeq : null;
 }
 
-function meaning(response: Response, text: string): SendOutcome {
+function interpret(response: Response, text: string): SendOutcome {
   if (response.status === 200) {
     const { ackedSeq, duplicates, rejected = [] } = (parseJson(text) ?? {}) as Partial<IngestAnswer>;
     if (Number.isSafeInteger(ackedSeq))

@@ -16,7 +16,7 @@ import { type NewRow, updateStatement } from './statements';
  */
 export class WaitingStatuses {
   /** By agent and session, in the order of their numbers. */
-  #waiting = new Map<string, Waiting>();
+  #waiting = new Map<string, WaitingStatus>();
   #heldBack = new Map<string, Candidate>();
   /** A request carries everything up to here just now. */
   #underWaySeq = 0;
@@ -78,17 +78,17 @@ export class WaitingStatuses {
       heldBack: new Map(),
     };
     for (const [key, candidate] of this.#heldBack) {
-      if (overtaken.has(key) && !newest.has(key)) plan.heldBack.set(key, withoutMoment(candidate));
+      if (overtaken.has(key) && !newest.has(key)) plan.heldBack.set(key, withoutTransientFields(candidate));
     }
     for (const [key, candidate] of newest) {
       const older = plan.waiting.get(key);
       if (older === undefined) continue;
       if (older.seq <= this.#underWaySeq) {
-        plan.heldBack.set(key, overtaken.has(key) ? withoutMoment(candidate) : candidate);
+        plan.heldBack.set(key, overtaken.has(key) ? withoutTransientFields(candidate) : candidate);
         continue;
       }
       plan.bytes += candidate.bytes - older.bytes;
-      for (const [name, status] of movedUp(plan.waiting, key, candidate)) {
+      for (const [name, status] of shiftedRows(plan.waiting, key, candidate)) {
         plan.changed.set(status.seq, status);
         plan.waiting.delete(name);
         plan.waiting.set(name, { ...status, isRewritten: status.seq <= this.#carriedSeq });
@@ -117,7 +117,7 @@ export class WaitingStatuses {
       if (seq > upToSeq) continue;
       this.#waiting.delete(key);
       if (hadDuplicates && isRewritten && !this.#heldBack.has(key)) {
-        this.#heldBack.set(key, withoutMoment(candidateOf(body)));
+        this.#heldBack.set(key, withoutTransientFields(candidateOf(body)));
       }
     }
   }
@@ -136,7 +136,7 @@ export class WaitingStatuses {
   }
 }
 
-interface Waiting {
+interface WaitingStatus {
   seq: number;
   bytes: number;
   body: string;
@@ -149,10 +149,10 @@ export interface StatusPlan {
   planned: string[];
   added: Candidate[];
   /** By number: what a row in the queue says from now on. */
-  changed: Map<number, Omit<Waiting, 'isRewritten'>>;
+  changed: Map<number, Omit<WaitingStatus, 'isRewritten'>>;
   /** By how much the queue grows through that. */
   bytes: number;
-  waiting: Map<string, Waiting>;
+  waiting: Map<string, WaitingStatus>;
   heldBack: Map<string, Candidate>;
 }
 
@@ -163,12 +163,12 @@ export function statusStatements({ changed }: StatusPlan): InStatement[] {
 }
 
 /** What it says of the moment that events behind it have passed by. */
-const OF_THE_MOMENT = ['process', 'state', 'openTurnId', 'tasks', 'requests'];
+const TRANSIENT_FIELDS = ['process', 'state', 'openTurnId', 'tasks', 'requests'];
 
-function withoutMoment(candidate: Candidate): Candidate {
+function withoutTransientFields(candidate: Candidate): Candidate {
   const record = fieldsOf(JSON.parse(candidate.body));
   const status = Object.fromEntries(
-    Object.entries(fieldsOf(record.status)).filter(([name]) => !OF_THE_MOMENT.includes(name)),
+    Object.entries(fieldsOf(record.status)).filter(([name]) => !TRANSIENT_FIELDS.includes(name)),
   );
   return candidateOf(JSON.stringify({ ...record, status }));
 }
@@ -179,11 +179,11 @@ function isStatus({ kind, bytes }: Candidate): boolean {
 }
 
 /** The rows from the outdated one on, with what they say once the new one is the last of them. */
-function movedUp(
-  waiting: ReadonlyMap<string, Waiting>,
+function shiftedRows(
+  waiting: ReadonlyMap<string, WaitingStatus>,
   key: string,
   { body, bytes }: Candidate,
-): [string, Omit<Waiting, 'isRewritten'>][] {
+): [string, Omit<WaitingStatus, 'isRewritten'>][] {
   const from = waiting.get(key)?.seq ?? 0;
   const rows = [...waiting].filter(([, { seq }]) => seq >= from);
   const seqs = rows.map(([, { seq }]) => seq);

@@ -13,9 +13,9 @@ type Environment = Record<string, string | undefined>;
 /** The agents of this machine that could be connected, in the order of their kinds. Of what is found twice, the first. */
 export async function findAgents(env: Environment): Promise<FoundAgent[]> {
   const found: FoundAgent[] = [];
-  for (const [kind, signs] of Object.entries(KIND_SIGNS)) {
+  for (const [kind, signs] of Object.entries(DETECTION_RULES)) {
     for (const sign of signs) {
-      const at = await whereIs(sign, env);
+      const at = await locate(sign, env);
       const { title, commands, why } = sign;
       if (at === null || found.some((one) => one.commands.join() === commands.join())) continue;
       found.push({ kind, title, at, commands: [...commands], why });
@@ -24,29 +24,29 @@ export async function findAgents(env: Environment): Promise<FoundAgent[]> {
   return found;
 }
 
-async function whereIs({ programs = [], files = [] }: AgentSign, env: Environment): Promise<string | null> {
+async function locate({ programs = [], files = [] }: DetectionRule, env: Environment): Promise<string | null> {
   for (const program of programs) {
-    const path = await programAt(program, env);
+    const path = await findProgram(program, env);
     if (path !== null) return path;
   }
   for (const file of files) {
-    const path = expanded(file, env);
-    if (path !== null && (await isThere(path, constants.F_OK))) return path;
+    const path = expandPath(file, env);
+    if (path !== null && (await isAccessible(path, constants.F_OK))) return path;
   }
   return null;
 }
 
-async function programAt(program: string, { PATH = '' }: Environment): Promise<string | null> {
+async function findProgram(program: string, { PATH = '' }: Environment): Promise<string | null> {
   for (const folder of PATH.split(delimiter)) {
     // A relative entry would mean another program in each folder.
     if (!isAbsolute(folder)) continue;
     const path = join(folder, program);
-    if ((await isThere(path, constants.X_OK)) && (await stat(path)).isFile()) return path;
+    if ((await isAccessible(path, constants.X_OK)) && (await stat(path)).isFile()) return path;
   }
   return null;
 }
 
-async function isThere(path: string, mode: number): Promise<boolean> {
+async function isAccessible(path: string, mode: number): Promise<boolean> {
   return await access(path, mode).then(
     () => true,
     () => false,
@@ -54,14 +54,14 @@ async function isThere(path: string, mode: number): Promise<boolean> {
 }
 
 /** @returns null where a variable that it needs is not set */
-function expanded(path: string, env: Environment): string | null {
+function expandPath(path: string, env: Environment): string | null {
   const [, name, rest = ''] = /^(?:\$(\w+)|~)(.*)$/.exec(path) ?? [undefined, undefined, path];
   const base = path.startsWith('~') ? env.HOME : name === undefined ? '' : env[name];
   return base === undefined || (base === '' && name !== undefined) ? null : `${base}${rest}`;
 }
 
 /** By which an agent is known to be on this machine. */
-export interface AgentSign {
+export interface DetectionRule {
   /** What people call it: `Gemini CLI`. */
   title: string;
   /** One of these programs is on the PATH, … */
@@ -75,7 +75,7 @@ export interface AgentSign {
 }
 
 /** The signs of each kind, beside its source: light enough for the start of the dashboard. Agents behind an address have none. */
-export const KIND_SIGNS: Readonly<Record<string, readonly AgentSign[]>> = {
+export const DETECTION_RULES: Readonly<Record<string, readonly DetectionRule[]>> = {
   claude,
   hooks,
   codex,

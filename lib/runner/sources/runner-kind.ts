@@ -1,5 +1,5 @@
 import type { AgentStatus } from '@interlude/protocol/agent-status';
-import type { Source, SourceSurroundings } from '../host/source';
+import type { Source, SourceContext } from '../host/source';
 import type { CallerRule } from '../host/tool-callers';
 import type { Logger } from '../logger/logger';
 import type { Outbox } from '../outbox/outbox';
@@ -79,7 +79,7 @@ export interface OpenedRunner {
 }
 
 export interface RunningKind {
-  source(surroundings: SourceSurroundings): Source | Promise<Source>;
+  source(surroundings: SourceContext): Source | Promise<Source>;
   /** The one session it is about: its address is printed. */
   sessionId?: string;
   /** Said on stderr where there is no such session. */

@@ -1,8 +1,8 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { remember } from '../adapters/remember';
 import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
-import { answeredIn, ReplyMarks } from '../host/pending-replies';
-import type { SourceSurroundings } from '../host/source';
+import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
+import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';
 
 /**
@@ -14,7 +14,7 @@ import type { Cursor } from '../outbox/statements';
  */
 export interface WireFeedOptions {
   adapter: WireAdapter;
-  around: SourceSurroundings;
+  around: SourceContext;
   record?: ((frame: WireFrame) => void) | undefined;
   /** Told of what was emitted, after it has been handed over. */
   onTold?: (events: readonly ToldEvent[]) => void;
@@ -29,7 +29,7 @@ const MAX_MARKS = 1_000;
 export class WireFeed {
   readonly #options: WireFeedOptions;
   readonly #now: () => number;
-  readonly #marks = new Map<string, ReplyMarks>();
+  readonly #marks = new Map<string, ReplyAnnotator>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WireFeedOptions) {
@@ -79,11 +79,11 @@ export class WireFeed {
     const home = ofSession ?? told[0]?.sessionId;
     if (home === undefined && cursors.length > 0) throw new Error('a place in a stream belongs to a session');
     const stored = [...bySession].map(([sessionId, events]) => {
-      const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
+      const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => around.owed());
       if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, around.openWork(sessionId));
       const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
-      const answered = answeredIn(marked);
+      const answered = answeredMessageIds(marked);
       marks.answered(answered);
       if (answered.length > 0) onAnswered?.(sessionId, answered);
       return done;

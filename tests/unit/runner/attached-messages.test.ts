@@ -2,13 +2,13 @@ import { rm, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
-import { type HandedMessage, MessagesInHand } from '@interlude/runner/host/message-delivery';
+import { type InFlightMessage, InFlightMessages } from '@interlude/runner/host/message-delivery';
 import type { CommandOf } from '@interlude/runner/host/source';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
-import { AgentsPast, isInPast } from '@interlude/runner/sources/acp/prompts';
+import { isReplayed, ReplayRecorder } from '@interlude/runner/sources/acp/prompts';
 import type { ClaudeSdk, UserMessage } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';
-import { openSocket } from '@interlude/runner/sources/codex/app-server';
+import { connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -49,7 +49,7 @@ const lostLines = (file: AttachmentFile) =>
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 
 describe('Claude Code', () => {
-  function agent(given: { inHand?: HandedMessage[]; filesHere?: FilesHere } = {}) {
+  function agent(given: { inHand?: InFlightMessage[]; filesHere?: FilesHere } = {}) {
     const heard: UserMessage[] = [];
     const sdk: ClaudeSdk = {
       query({ prompt }) {
@@ -144,7 +144,7 @@ describe('an ACP agent', () => {
     const source = new AcpSource({
       ...{ surroundings: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
-      inHand: await MessagesInHand.recall(around, 's'),
+      inHand: await InFlightMessages.recall(around, 's'),
     });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));
@@ -189,7 +189,7 @@ describe('an ACP agent', () => {
     ]);
 
   /** The past of an agent, and what its runner had in hand when it was killed; what is prompted after that. */
-  async function afterKill(past: object[][], message: HandedMessage): Promise<unknown[]> {
+  async function afterKill(past: object[][], message: InFlightMessage): Promise<unknown[]> {
     const around = new MemorySurroundings();
     around.stored.set('in-hand:s', JSON.stringify([message]));
     const { source, prompts } = await live({ image: true, embeddedContext: true }, replayOf(past), around);
@@ -200,13 +200,13 @@ describe('an ACP agent', () => {
   const text = (said: string) => ({ type: 'text', text: said });
   const picture = (bytes: Uint8Array) => ({ type: 'image', mimeType: 'image/png', data: base64(bytes) });
   const messageOf = (id: string, words: string) => message('s', id, words);
-  const isGivenAgain = (past: object[][], inHand: HandedMessage) => {
-    const agents = new AgentsPast();
+  const isGivenAgain = (past: object[][], inHand: InFlightMessage) => {
+    const agents = new ReplayRecorder();
     agents.heard({ dir: 'out', msg: { method: 'session/load', params: { sessionId: SESSION } } });
     for (const update of replayOf(past)) {
       agents.heard({ dir: 'in', msg: { method: 'session/update', params: { sessionId: SESSION, update } } });
     }
-    return !agents.over().some((one) => isInPast(inHand, one));
+    return !agents.over().some((one) => isReplayed(inHand, one));
   };
   const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
 
@@ -279,7 +279,7 @@ describe('Codex', () => {
     const { path } = await server.listen();
     const thread = server.newThread();
     const connect = async (around: MemorySurroundings) => {
-      const source = new CodexSource({ own: null, around, open: (listener) => openSocket(path, listener) });
+      const source = new CodexSource({ own: null, around, open: (listener) => connectSocket(path, listener) });
       onTestFinished(() => source.close(0, 'the test is over'));
       await source.start();
       await settled(() => source.sessions.length).toBe(1);
@@ -312,7 +312,7 @@ describe('Codex', () => {
     const { path } = await server.listen();
     const thread = server.newThread();
     const around = new MemorySurroundings();
-    const source = new CodexSource({ own: null, around, open: (listener) => openSocket(path, listener) });
+    const source = new CodexSource({ own: null, around, open: (listener) => connectSocket(path, listener) });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await settled(() => source.sessions.length).toBe(1);

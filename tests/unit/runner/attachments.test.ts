@@ -7,10 +7,10 @@ import type { Attachment } from '@interlude/protocol/attachments';
 import {
   AttachmentStore,
   type AttachmentStoreOptions,
-  attachedBytes,
+  readAttachment,
   StoppedError,
 } from '@interlude/runner/host/attachment-store';
-import { CarriedMessages } from '@interlude/runner/host/message-delivery';
+import { MessageDelivery } from '@interlude/runner/host/message-delivery';
 import type { CommandOf, SessionFacts } from '@interlude/runner/host/source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bytesOf, hashOf, PNG } from '../../support/attachments';
@@ -151,7 +151,7 @@ describe('the bytes of an attachment', () => {
     expect(asked).toHaveLength(1);
     expect(await open().again('s', [before])).toEqual([there]);
     expect(asked).toHaveLength(1);
-    expect(hashOf(attachedBytes(there) ?? bytesOf(''))).toBe(image.hash);
+    expect(hashOf(readAttachment(there) ?? bytesOf(''))).toBe(image.hash);
   });
 
   test('that an earlier process had and nobody has any more keep nobody waiting, and are known to be lost', async () => {
@@ -160,7 +160,7 @@ describe('the bytes of an attachment', () => {
     const [file] = await store.again('s', [{ ...image, path: '/another/folder/x.png' }]);
     expect(file?.path).toBe(join(dir, `${image.hash}.png`));
     expect(said).toEqual(['the attachment "a.png" can’t be had: It is gone.']);
-    expect(file && attachedBytes(file)).toBeNull();
+    expect(file && readAttachment(file)).toBeNull();
   });
 
   test('that no message has asked for in two weeks are removed, again and again, unless a message in hand names them', async () => {
@@ -212,7 +212,7 @@ describe('a message that carries something', () => {
 
   test('is said before those behind it in its session, and holds up no other session', async () => {
     const waiting: (() => void)[] = [];
-    const carried = new CarriedMessages({
+    const carried = new MessageDelivery({
       files: (_, attachments) =>
         new Promise((resolve) => waiting.push(() => resolve(attachments.map((one) => ({ ...one, path: '/x' }))))),
     });
@@ -236,7 +236,7 @@ describe('a message that carries something', () => {
   });
 
   test('does not wait for what the agent makes of the one before', async () => {
-    const carried = new CarriedMessages({ files: async () => [] });
+    const carried = new MessageDelivery({ files: async () => [] });
     const never = new Promise<never>(() => {});
     void carried.pass(message('m1', [image]), both, () => never);
     expect(await carried.pass(message('m2', [image]), both, async () => ({ state: 'delivered' }))).toEqual({
@@ -245,7 +245,7 @@ describe('a message that carries something', () => {
   });
 
   test('is refused with a sentence if its agent takes no such thing, or it can’t be had, or names no hash', async () => {
-    const carried = new CarriedMessages({ files: () => Promise.reject(new Error('it is gone')) });
+    const carried = new MessageDelivery({ files: () => Promise.reject(new Error('it is gone')) });
     const pass = (attachments: unknown, known: () => SessionFacts) =>
       carried.pass(message('m1', attachments as Attachment[]), known, async () => ({ state: 'delivered' }));
     const refused = (reason: string) => ({ state: 'failed', reason });
@@ -264,7 +264,7 @@ describe('a message that carries something', () => {
 
   test('waits until its agent has said what it takes, and is refused if that is something else', async () => {
     let known: SessionFacts = { sessionId: 's', attachments: null };
-    const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] });
+    const carried = new MessageDelivery({ files: async () => [{ ...image, path: '/x' }] });
     const said: number[] = [];
     const pass = (id: string) =>
       carried.pass(
@@ -296,7 +296,7 @@ describe('a message that carries something', () => {
   });
 
   test('for a session that is not there is refused once a source would have found it', async () => {
-    const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] }, 20);
+    const carried = new MessageDelivery({ files: async () => [{ ...image, path: '/x' }] }, 20);
     const say = async () => ({ state: 'delivered' }) as const;
     expect(await carried.pass(message('m1', [image]), () => undefined, say)).toEqual({
       state: 'failed',
@@ -306,7 +306,7 @@ describe('a message that carries something', () => {
 
   test('is waited for until its own end, and stays open with those behind it if the runner is stopped first', async () => {
     const asked: number[] = [];
-    const carried = new CarriedMessages({
+    const carried = new MessageDelivery({
       files: (_, __, until = 0) => {
         asked.push(until);
         return Promise.reject(new StoppedError('stopped'));

@@ -1,7 +1,7 @@
 import type { Command, CommandBodies } from '@interlude/protocol/commands';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
-import { VERBS } from '@interlude/runner/host/source';
+import { HANDLER_NAMES } from '@interlude/runner/host/source';
 import type { ClaudeSdk, PermissionContext, QueryOptions } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource, type ClaudeSourceOptions } from '@interlude/runner/sources/claude/claude-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -77,11 +77,11 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
       return options?.canUseTool?.(tool, input, { signal, toolUseID: id, ...more });
     },
     requests: () => around.events.filter(({ name }) => String(name).startsWith('request:')),
-    deliver: <Type extends Exclude<keyof typeof VERBS, 'task.wake' | 'wake-rule.set'>>(
+    deliver: <Type extends Exclude<keyof typeof HANDLER_NAMES, 'task.wake' | 'wake-rule.set'>>(
       type: Type,
       body: CommandBodies[Type],
     ) => {
-      const verb = source[VERBS[type] as 'say'].bind(source) as unknown as (
+      const verb = source[HANDLER_NAMES[type] as 'say'].bind(source) as unknown as (
         command: Command,
         again: boolean,
       ) => Promise<CommandOutcome>;

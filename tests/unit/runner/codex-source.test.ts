@@ -5,8 +5,8 @@ import type { AgUiEvent, RequestOption } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { CommandOf } from '@interlude/runner/host/source';
-import type { LinkListener } from '@interlude/runner/sources/codex/app-server';
-import { noListenerAt, openProcess, openSocket } from '@interlude/runner/sources/codex/app-server';
+import type { TransportListener } from '@interlude/runner/sources/codex/app-server';
+import { connectSocket, probeSocket, spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource, type CodexSourceOptions } from '@interlude/runner/sources/codex/codex-source';
 import { kind } from '@interlude/runner/sources/codex/kind';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -80,20 +80,20 @@ async function shared(): Promise<SourceStage> {
 function ownSource(command: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
   const own = { sessionId: 's', cwd: process.cwd(), params: {} };
   const program = { command, cwd: process.cwd(), env: process.env };
-  return new CodexSource({ own, open: (listener) => openProcess(program, listener), ...options });
+  return new CodexSource({ own, open: (listener) => spawnAppServer(program, listener), ...options });
 }
 
 function sharedSource(path: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
-  const [open, reach] = [(listener: LinkListener) => openSocket(path, listener), () => noListenerAt(path)];
+  const [open, reach] = [(listener: TransportListener) => connectSocket(path, listener), () => probeSocket(path)];
   return new CodexSource({ own: null, open, reach, random: () => 0, ...options });
 }
 
 test('a socket says whether a server listens on it, before anything connects', async () => {
   const path = join(await tempDir(), 'app-server.sock');
-  expect(await noListenerAt(path)).toBe(`no Codex listens on ${path}`);
+  expect(await probeSocket(path)).toBe(`no Codex listens on ${path}`);
   const server = createServer().listen(path);
   await once(server, 'listening');
-  expect(await noListenerAt(path)).toBeNull();
+  expect(await probeSocket(path)).toBeNull();
   server.close();
 });
 

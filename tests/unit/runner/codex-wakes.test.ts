@@ -3,7 +3,7 @@ import { fieldsOf } from '@interlude/protocol/fields';
 import type { ToldEvent } from '@interlude/runner/adapters/wire';
 import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
 import type { Wake } from '@interlude/runner/sources/codex/task-wakes';
-import { Wakes } from '@interlude/runner/sources/codex/task-wakes';
+import { TaskWakes } from '@interlude/runner/sources/codex/task-wakes';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
@@ -16,7 +16,7 @@ async function wakes(around = new MemorySurroundings(), send?: (wake: Wake) => P
     sent.push(wake);
     return { state: 'done' };
   };
-  const recalled = await Wakes.recall(around, 's', send ?? take);
+  const recalled = await TaskWakes.recall(around, 's', send ?? take);
   const tell = (event: object) => recalled.told([{ sessionId: 's', occurredAt: 1, event } as ToldEvent], false);
   const custom = (name: string, value: object) => tell({ type: 'CUSTOM', name, value });
   return {

@@ -1,7 +1,7 @@
 import type { AgUiEvent, TimedEvent } from '@interlude/protocol/ag-ui';
 import { readInsight } from '@interlude/protocol/insight';
 import { isFailure } from '@interlude/protocol/signals';
-import { ContextRatio, tellsContextRatio } from '@interlude/runner/host/context-ratio';
+import { ContextRatio, isContextRatioEnabled } from '@interlude/runner/host/context-ratio';
 import type { LogAbout } from '@interlude/runner/logger/log-line';
 import { describe, expect, test } from 'vitest';
 
@@ -103,10 +103,8 @@ describe('the share of tool calls that only gathered', () => {
   });
 
   test('can be switched off', () => {
-    expect([{}, { INTERLUDE_CONTEXT_RATIO: 'off' }, { INTERLUDE_CONTEXT_RATIO: 'on' }].map(tellsContextRatio)).toEqual([
-      true,
-      false,
-      true,
-    ]);
+    expect(
+      [{}, { INTERLUDE_CONTEXT_RATIO: 'off' }, { INTERLUDE_CONTEXT_RATIO: 'on' }].map(isContextRatioEnabled),
+    ).toEqual([true, false, true]);
   });
 });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { CpuWatch, MARK, markedProcesses } from '@interlude/runner/host/agent-processes';
+import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/agent-processes';
 import { describe, expect, it } from 'vitest';
 
 /** What is told of the processor time of an agent that works without a word, with the clock in hand. */
@@ -8,7 +8,7 @@ const BUSY = new Set(['s1']);
 /** @param used milliseconds, by look */
 async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(number | null)[]> {
   let looks = -1;
-  const watch = new CpuWatch(async () => {
+  const watch = new CpuSampler(async () => {
     looks += 1;
     const cpuMs = used[looks];
     return cpuMs == null ? null : [{ cpuMs }];
@@ -37,7 +37,7 @@ describe('the processor time of a silent agent', () => {
 
   it('is looked at after two minutes without a word, once a minute', async () => {
     let looks = 0;
-    const watch = new CpuWatch(async () => [{ cpuMs: ++looks * 5_000 }]);
+    const watch = new CpuSampler(async () => [{ cpuMs: ++looks * 5_000 }]);
     watch.told('s1', 0);
     for (let at = 0; at < 240_000; at += 10_000) await watch.look(BUSY, at);
     expect(looks).toBe(2);

@@ -1,5 +1,5 @@
 import type { CommandOutcome } from '@interlude/runner/commands/seen-commands';
-import { sayFirst } from '@interlude/runner/host/first-message';
+import { deliverFirstMessage } from '@interlude/runner/host/first-message';
 import { describe, expect, test } from 'vitest';
 import { MemorySurroundings } from '../../support/source-surroundings';
 
@@ -11,7 +11,7 @@ function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
     surroundings,
     said,
     run: (text: string, around = surroundings) =>
-      sayFirst(
+      deliverFirstMessage(
         { sessionId: 's', text },
         {
           surroundings: around,

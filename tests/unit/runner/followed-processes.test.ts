@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { FollowedProcesses } from '@interlude/runner/host/process-lookup';
+import { ProcessExitWatcher } from '@interlude/runner/host/process-lookup';
 import { expect, onTestFinished, test } from 'vitest';
 
 function followed() {
   const ended: [pid: number, wasSeen: boolean][] = [];
-  const processes = new FollowedProcesses((...one) => void ended.push(one), 10);
+  const processes = new ProcessExitWatcher((...one) => void ended.push(one), 10);
   onTestFinished(() => processes.close());
   return { processes, ended };
 }

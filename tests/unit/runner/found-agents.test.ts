@@ -1,7 +1,7 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readFoundAgents } from '@interlude/protocol/found-agent';
-import { findAgents, KIND_SIGNS } from '@interlude/runner/sources/found-agents';
+import { DETECTION_RULES, findAgents } from '@interlude/runner/sources/found-agents';
 import { KINDS } from '@interlude/runner/sources/kinds';
 import { expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
@@ -52,7 +52,7 @@ test('a terminal’s socket and settings are found, where a variable moves them 
 });
 
 test('every sign is of a kind that there is, and its commands are of that kind', () => {
-  for (const [kind, signs] of Object.entries(KIND_SIGNS)) {
+  for (const [kind, signs] of Object.entries(DETECTION_RULES)) {
     expect(Object.keys(KINDS)).toContain(kind);
     for (const { commands } of signs) expect(commands.at(-1)).toMatch(new RegExp(`^runner ${kind}\\b`));
   }

@@ -1,5 +1,5 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { type HeldAnswer, type HeldRequest, HeldRequests } from '@interlude/runner/host/pending-requests';
+import { type PendingRequest, PendingRequests, type RequestAnswer } from '@interlude/runner/host/pending-requests';
 import { expect, test } from 'vitest';
 
 const INPUT = { command: 'ls' };
@@ -9,9 +9,9 @@ const OPTIONS = [
   { id: 'no', label: 'Reject', kind: 'deny' },
 ] as const;
 
-function held(request: Partial<HeldRequest> = {}) {
-  const given: HeldAnswer[] = [];
-  const requests = new HeldRequests();
+function held(request: Partial<PendingRequest> = {}) {
+  const given: RequestAnswer[] = [];
+  const requests = new PendingRequests();
   let failure: string | null = null;
   requests.hold({
     sessionId: 's',

@@ -1,6 +1,6 @@
 import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
-import { HeldPermissions } from '@interlude/runner/sources/hooks/permission-hooks';
+import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
 
@@ -257,7 +257,7 @@ describe('a turn that the model API failed', () => {
     const input = text === null ? about : { ...about, last_assistant_message: text };
     const { mirror } = terminal;
     const nothing = () => undefined;
-    const permissions = new HeldPermissions({ onChange: nothing, onAnswered: nothing, onLetGo: nothing });
+    const permissions = new PermissionHooks({ onChange: nothing, onAnswered: nothing, onLetGo: nothing });
     const inbox = new MessageInbox();
     const router = {
       mirror: () => mirror,

@@ -1,14 +1,14 @@
 import { GONE, type RpcAnswer } from '@interlude/runner/sources/acp/acp-connection';
-import { LostSession, type LostSessionOptions } from '@interlude/runner/sources/acp/prompt-queue';
+import { SessionRecovery, type SessionRecoveryOptions } from '@interlude/runner/sources/acp/prompt-queue';
 import { expect, test } from 'vitest';
 
 const TAKEN: RpcAnswer = { result: {}, error: null };
 const LOST: RpcAnswer = { result: {}, error: { code: -32_002, message: 'Resource not found', about: 'n' } };
 const message = (messageId: string) => ({ messageId, text: messageId });
 
-function lostSession(answers: RpcAnswer[], options: Partial<LostSessionOptions> = {}) {
+function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptions> = {}) {
   const done: string[] = [];
-  const session = new LostSession({
+  const session = new SessionRecovery({
     nativeId: () => 'n',
     give: async ({ messageId }) => {
       done.push(`give ${messageId}`);

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { uptime } from 'node:os';
-import { birthOf, bornAt } from '@interlude/runner/host/process-lookup';
+import { startMarkOf, startTimeOf } from '@interlude/runner/host/process-lookup';
 import { describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
 
@@ -173,7 +173,7 @@ test('a process was born when it was started, to a tenth of a second', async () 
   const child = spawn('sleep', ['60']);
   try {
     const until = Date.now();
-    const at = bornAt(await birthOf(child.pid as number)) as number;
+    const at = startTimeOf(await startMarkOf(child.pid as number)) as number;
     // Without /proc, `ps` has whole seconds.
     expect(at).toBeGreaterThan(since - (process.platform === 'linux' ? 250 : 1_250));
     expect(at).toBeLessThanOrEqual(until);
@@ -186,6 +186,6 @@ test.runIf(process.platform === 'linux')(
   'a process has no known birth if the clock of a container puts it into the future',
   () => {
     const ticks = (uptime() + 3_600) * 100;
-    expect(bornAt(`boot/${ticks}`)).toBeNull();
+    expect(startTimeOf(`boot/${ticks}`)).toBeNull();
   },
 );

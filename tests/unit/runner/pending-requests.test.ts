@@ -1,23 +1,23 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
 import {
   answerOf,
-  type PendingRequest,
-  PendingRequests,
+  type PermissionRequest,
+  PermissionRequests,
   resultOf,
 } from '@interlude/runner/sources/claude/permission-requests';
 import { describe, expect, test } from 'vitest';
 
-function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PendingRequest {
+function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PermissionRequest {
   return { tool, input, context: { signal: new AbortController().signal, ...more } };
 }
 
 /** What the server sends with an answer to this request. */
-function about(requestId: string, { tool, input }: PendingRequest, position = '7') {
+function about(requestId: string, { tool, input }: PermissionRequest, position = '7') {
   const digest = requestDigest({ sessionId: 's', requestId, tool, input, position });
   return { requestId, digest, openedPosition: position };
 }
 
-const allow = (requestId: string, asked: PendingRequest) =>
+const allow = (requestId: string, asked: PermissionRequest) =>
   ({ kind: 'permission', said: { ...about(requestId, asked), behavior: 'allow' } }) as const;
 
 const questions = {
@@ -29,7 +29,7 @@ const questions = {
 
 describe('what the agent waits for people to say', () => {
   test('a decision is given to the request it names, and to no other', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash');
     const one = pending.wait('1', asked, 10_000);
     const other = pending.wait('2', asked, 10_000);
@@ -42,7 +42,7 @@ describe('what the agent waits for people to say', () => {
   });
 
   test('an answer that was meant for anything else is refused, and the agent goes on waiting', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
     const { said } = allow('1', asked);
@@ -57,13 +57,13 @@ describe('what the agent waits for people to say', () => {
       expect(pending.decide('1', { kind: 'permission', said: other })).toMatch(/something other than/);
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
     expect(pending.decide('1', { kind: 'permission', said: unsaid })).toMatch(/does not say what was answered/);
-    expect(new PendingRequests('t').decide('1', allow('1', asked))).toMatch(/any more/);
+    expect(new PermissionRequests('t').decide('1', allow('1', asked))).toMatch(/any more/);
     expect(pending.decide('1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });
 
   test('what a person allowed instead, or answered, reaches the agent with every name in it', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const own = JSON.parse('{"a":1,"__proto__":{"x":1}}') as Record<string, unknown>;
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
@@ -78,7 +78,7 @@ describe('what the agent waits for people to say', () => {
   });
 
   test('a request is answered once', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const told: string[] = [];
     const decision = pending.wait('1', asked, 10_000, ({ kind }) => told.push(kind));
@@ -91,7 +91,7 @@ describe('what the agent waits for people to say', () => {
   });
 
   test('asked anew under the same id, it is another request: the first is cancelled, its answer goes nowhere', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const [first, second] = [request('Bash', { command: 'ls' }), request('Bash', { command: 'rm' })];
     const one = pending.wait('1', first, 10_000);
     const other = pending.wait('1', second, 10_000);
@@ -102,7 +102,7 @@ describe('what the agent waits for people to say', () => {
   });
 
   test('asked again in the same words, it takes no second answer to what was asked before', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const first = pending.wait('1', asked, 10_000);
     expect(pending.decide('1', allow('1', asked))).toBeNull();
@@ -116,7 +116,7 @@ describe('what the agent waits for people to say', () => {
 
   test('nobody answers: the agent is told to go on without it', async () => {
     const asked = request('Bash', { command: 'rm' });
-    const decision = await new PendingRequests('s').wait('1', asked, 1);
+    const decision = await new PermissionRequests('s').wait('1', asked, 1);
     expect(decision).toEqual({ kind: 'expired' });
     expect(resultOf(decision, asked)).toEqual({
       behavior: 'deny',
@@ -127,7 +127,7 @@ describe('what the agent waits for people to say', () => {
 
   test('a request that the agent withdraws is cancelled', async () => {
     const withdrawn = new AbortController();
-    const decision = new PendingRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
+    const decision = new PermissionRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
     withdrawn.abort();
     expect(await decision).toEqual({ kind: 'cancelled' });
   });
@@ -141,7 +141,7 @@ describe('what the agent waits for people to say', () => {
   });
 
   test('a question is not allowed but answered, and a permission not answered but decided', () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const [question, permission] = [request('AskUserQuestion', questions), request('Bash')];
     void pending.wait('q', question, 10_000);
     void pending.wait('p', permission, 10_000);

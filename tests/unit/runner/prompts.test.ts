@@ -1,12 +1,12 @@
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
-import { sayFirst } from '@interlude/runner/host/first-message';
-import { MessagesInHand } from '@interlude/runner/host/message-delivery';
+import { deliverFirstMessage } from '@interlude/runner/host/first-message';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import type { CommandOf, Source } from '@interlude/runner/host/source';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
-import { readMemories } from '@interlude/runner/sources/acp/session-setup';
+import { readSessions } from '@interlude/runner/sources/acp/session-setup';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
-import { openProcess } from '@interlude/runner/sources/codex/app-server';
+import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -46,8 +46,8 @@ async function acp(): Promise<Stage> {
       }
       const fresh = { sessionId: S, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false };
       return new AcpSource({
-        memory: (await readMemories(surroundings as never))[0] ?? fresh,
-        inHand: await MessagesInHand.recall(surroundings, S),
+        memory: (await readSessions(surroundings as never))[0] ?? fresh,
+        inHand: await InFlightMessages.recall(surroundings, S),
         ...{ surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
         workspaceNote,
       });
@@ -67,7 +67,7 @@ async function codex(): Promise<Stage> {
     open: (around) =>
       new CodexSource({
         ...{ around, own: { sessionId: S, cwd: process.cwd(), params: {}, workspaceNote } },
-        open: (listener) => openProcess(program, listener),
+        open: (listener) => spawnAppServer(program, listener),
       }),
     comes: () => void server.silent.delete('initialize'),
     heard: () =>
@@ -181,7 +181,7 @@ describe.each([
       const speaker = source;
       const say = async (command: CommandOf<'message'>, again: boolean) =>
         (await speaker.say?.(command, again)) ?? { state: 'failed' as const };
-      return sayFirst({ sessionId: S, text: 'Build it.' }, { surroundings: around, say });
+      return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { surroundings: around, say });
     }
     /** Nothing that it says is stored any more, and what it would still do is not done. */
     async function killed(): Promise<void> {

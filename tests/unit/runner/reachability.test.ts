@@ -1,4 +1,4 @@
-import { type Outage, Reachability } from '@interlude/runner/host/agent-reachability';
+import { type Outage, ReachabilityProbe } from '@interlude/runner/host/agent-reachability';
 import { expect, test } from 'vitest';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');
@@ -7,7 +7,7 @@ const AT = Date.parse('2026-11-28T10:00:00Z');
 function watched(before: Outage | null = null) {
   let [now, reason] = [AT, null as string | null];
   const told: string[] = [];
-  const reach = new Reachability({
+  const reach = new ReachabilityProbe({
     ask: async () => reason,
     onLost: async (outage) => void told.push(`lost since ${outage.since - AT}: ${outage.reason}`),
     onBack: async (outage) => void told.push(`back, lost since ${outage.since - AT}`),
@@ -70,7 +70,7 @@ test('an attempt before a sleep of the machine and one after it are no outage', 
   let now = AT;
   const lost: Outage[] = [];
   const answers = [null, 'no answer', 'the network is not up yet', null];
-  const reach = new Reachability({
+  const reach = new ReachabilityProbe({
     ask: async () => answers.shift() ?? null,
     onLost: async (outage) => void lost.push(outage),
     onBack: async () => {},

@@ -1,6 +1,6 @@
-import { MessagesInHand } from '@interlude/runner/host/message-delivery';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
-import { openProcess } from '@interlude/runner/sources/codex/app-server';
+import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
 import { PlayedAcpAgent } from '../../support/acp-agent';
@@ -21,7 +21,7 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
   const source = new CodexSource({
     around,
     own: { sessionId: 's', cwd: process.cwd(), params: {} },
-    open: (listener) => openProcess(program, listener),
+    open: (listener) => spawnAppServer(program, listener),
     answerWithinMs: 50,
   });
   onTestFinished(() => source.close(0, 'the test is over'));
@@ -35,7 +35,7 @@ test('AcpSource gives up an agent that dies five times within a minute, and ends
   const source = new AcpSource({
     surroundings: around,
     memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await MessagesInHand.recall(around, 's'),
+    inHand: await InFlightMessages.recall(around, 's'),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,

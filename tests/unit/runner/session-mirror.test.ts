@@ -1,7 +1,7 @@
 import { appendFileSync, copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
-import { birthOf } from '@interlude/runner/host/process-lookup';
+import { startMarkOf } from '@interlude/runner/host/process-lookup';
 import { type MirrorState, newMirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
@@ -356,7 +356,7 @@ describe('what no line says', () => {
     await mirror.step();
     expect(follow(firstSession(), state()).mirror.process).toEqual({
       pid: process.pid,
-      birth: await birthOf(process.pid),
+      birth: await startMarkOf(process.pid),
     });
   });
 

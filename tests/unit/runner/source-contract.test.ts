@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DemoSource } from '@interlude/runner/demo/demo-source';
 import { Rota } from '@interlude/runner/demo/rota';
-import type { HandedMessage } from '@interlude/runner/host/message-delivery';
+import type { InFlightMessage } from '@interlude/runner/host/message-delivery';
 import { createLogger } from '@interlude/runner/logger/logger';
 import { readRecording } from '@interlude/runner/replay/recording';
 import type { ClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';
-import type { ClaudeMemory } from '@interlude/runner/sources/claude/conversation';
+import type { ClaudeSession } from '@interlude/runner/sources/claude/conversation';
 import { kind as claudeKind } from '@interlude/runner/sources/claude/kind';
 import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
 import { kind as hooksKind } from '@interlude/runner/sources/hooks/kind';
@@ -56,7 +56,7 @@ async function claude(): Promise<SourceStage> {
       };
     },
   };
-  const memory: ClaudeMemory = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false };
+  const memory: ClaudeSession = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false };
   let around: MemorySurroundings | null = null;
   const say = (...messages: object[]) => {
     said.push(...messages);
@@ -71,8 +71,8 @@ async function claude(): Promise<SourceStage> {
       return new ClaudeSource({
         sdk,
         surroundings,
-        memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeMemory),
-        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as HandedMessage[]),
+        memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeSession),
+        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
         env: { HOME: '/nowhere' },
         answerWithinMs: 60_000,
       });

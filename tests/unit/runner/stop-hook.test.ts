@@ -1,7 +1,7 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
 import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { stopDecision } from '@interlude/runner/sources/hooks/message-inbox';
-import { HeldPermissions } from '@interlude/runner/sources/hooks/permission-hooks';
+import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
@@ -57,8 +57,8 @@ describe('the end of a turn', () => {
   });
 });
 
-function heldPermissions(): HeldPermissions {
-  return new HeldPermissions({ onChange: () => {}, onAnswered: () => {}, onLetGo: () => {} });
+function heldPermissions(): PermissionHooks {
+  return new PermissionHooks({ onChange: () => {}, onAnswered: () => {}, onLetGo: () => {} });
 }
 
 describe('a permission that a terminal asks for', () => {
@@ -105,7 +105,7 @@ describe('a permission that a terminal asks for', () => {
 /** What the hook of this tool prints for an answer. */
 async function printedFor(tool: string, input: object, answer: object, kind: 'permission' | 'question' = 'permission') {
   const answered: unknown[] = [];
-  const permissions = new HeldPermissions({
+  const permissions = new PermissionHooks({
     onChange: () => {},
     onAnswered: (_session, _request, told) => answered.push(told),
     onLetGo: () => {},
@@ -117,7 +117,7 @@ async function printedFor(tool: string, input: object, answer: object, kind: 'pe
   const type = 'answers' in answer ? 'question.answer' : 'permission.decision';
   const body = { requestId: 'q1', openedPosition: '1', digest, ...answer };
   const command = { id: 'c1', type, sessionId: 's1', createdAt: 1, expiresAt: 2, body };
-  const refusal = await permissions.answer(command as Parameters<HeldPermissions['answer']>[0]);
+  const refusal = await permissions.answer(command as Parameters<PermissionHooks['answer']>[0]);
   permissions.letGo(null);
   return { refusal, answered, decision: JSON.parse((await printed) || 'null')?.hookSpecificOutput.decision };
 }

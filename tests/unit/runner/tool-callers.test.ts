@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { ToolCaller } from '@interlude/runner/control-port/routes';
-import { byLsof, listenerAmong } from '@interlude/runner/host/process-lookup';
+import { byLsof, findListener } from '@interlude/runner/host/process-lookup';
 import type { SessionFacts } from '@interlude/runner/host/source';
 import { type CallerRule, RunningCalls, ToolCallers } from '@interlude/runner/host/tool-callers';
 import type { SessionTools } from '@interlude/runner/mcp/agent-tools';
@@ -222,12 +222,12 @@ describe('the process behind an address', () => {
     const address = await listening({ port: 0, host: '127.0.0.1' });
     const path = await listening({ path: join(await tempDir(), 'agent.sock') });
     for (const at of [address, path]) {
-      expect(await listenerAmong([process.ppid, process.pid], at)).toBe(1);
-      expect(await listenerAmong([process.ppid, 2_147_483_000], at)).toBeNull();
+      expect(await findListener([process.ppid, process.pid], at)).toBe(1);
+      expect(await findListener([process.ppid, 2_147_483_000], at)).toBeNull();
     }
     const elsewhere = address.replace('127.0.0.1', 'build-7.example');
-    expect(await listenerAmong([process.pid], elsewhere)).toBeNull();
-    expect(await listenerAmong([process.pid], `${path}-`)).toBeNull();
+    expect(await findListener([process.pid], elsewhere)).toBeNull();
+    expect(await findListener([process.pid], `${path}-`)).toBeNull();
   });
 
   test.skipIf(!hasLsof)('is the same by lsof', async () => {

@@ -8,20 +8,20 @@ import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { QuietWait, RestartRule } from '../../host/agent-lifecycle';
-import { endOrphan, MARK } from '../../host/agent-processes';
+import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { MARK, terminateOrphan } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { type HandedMessage, handed, type MessagesInHand } from '../../host/message-delivery';
-import { FollowedProcesses } from '../../host/process-lookup';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { endOf, interruptText } from '../../host/source-commands';
+import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
+import { ProcessExitWatcher } from '../../host/process-lookup';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { endSessionHandler, interruptNotice } from '../../host/source-commands';
 import { type AgentExit, agentEnvironment, exitText } from '../../wire/agent-process';
 import { WireFeed } from '../../wire/wire-feed';
 import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
-import { HeldPermissions } from './permission-requests';
-import { LostSession, PromptQueue } from './prompt-queue';
-import { AgentsPast, type PastMessage, type PromptCapabilities, promptBlocks, wordsOf } from './prompts';
-import { type AcpMemory, memoryCursor, type OpenedSession, openSession, SetupError } from './session-setup';
+import { PermissionRequests } from './permission-requests';
+import { PromptQueue, SessionRecovery } from './prompt-queue';
+import { type PromptCapabilities, promptBlocks, promptText, type ReplayedMessage, ReplayRecorder } from './prompts';
+import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCursor } from './session-setup';
 
 /**
  * One session of a live ACP agent, process after process.
@@ -34,9 +34,9 @@ import { type AcpMemory, memoryCursor, type OpenedSession, openSession, SetupErr
  * used as it was asked for, is given up, and that is said in the session.
  */
 export interface AcpSourceOptions {
-  surroundings: SourceSurroundings;
-  memory: AcpMemory;
-  inHand: MessagesInHand;
+  surroundings: SourceContext;
+  memory: AcpSession;
+  inHand: InFlightMessages;
   command: readonly [string, ...string[]];
   env: Record<string, string | undefined>;
   /** Where what the agent starts finds this runner. */
@@ -61,14 +61,14 @@ const NOTHING_MORE: PromptCapabilities = { image: false, embeddedContext: false 
 
 export class AcpSource implements Source {
   readonly #options: AcpSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #adapter: AcpAdapter;
   readonly #feed: WireFeed;
-  readonly #permissions: HeldPermissions;
+  readonly #permissions: PermissionRequests;
   readonly #queue: PromptQueue;
-  readonly #past = new AgentsPast();
-  readonly #restarts = new RestartRule();
-  readonly #processes: FollowedProcesses;
+  readonly #past = new ReplayRecorder();
+  readonly #restarts = new RestartPolicy();
+  readonly #processes: ProcessExitWatcher;
   readonly #ending = new AbortController();
   readonly elsewhere: string;
   readonly refusals = {
@@ -80,7 +80,7 @@ export class AcpSource implements Source {
   readonly end: NonNullable<Source['end']>;
   /** Only claude-agent-acp and codex-acp can. */
   stop?: Source['stop'];
-  #memory: AcpMemory;
+  #memory: AcpSession;
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #connection: AcpConnection | null = null;
   /** Null until the agent has said it. */
@@ -92,23 +92,23 @@ export class AcpSource implements Source {
   #endsFor = '';
   /** Goes before the next message. */
   #note: string | null = null;
-  readonly #lost: LostSession;
+  readonly #lost: SessionRecovery;
   #reload: OpenedSession['reload'] | null = null;
   /** The adapter has told the end of the session; before there was one of the agent's, it can't. */
   #saysEnd = false;
-  readonly #quiet = new QuietWait();
+  readonly #quiet = new DrainWait();
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
     const { surroundings: around, memory, answerWithinMs, record, inHand } = options;
     this.#around = around;
     this.#memory = memory;
-    this.end = endOf(around);
+    this.end = endSessionHandler(around);
     const { sessionId } = memory;
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
-    this.#permissions = new HeldPermissions(sessionId, answerWithinMs);
-    this.#lost = new LostSession({
+    this.#permissions = new PermissionRequests(sessionId, answerWithinMs);
+    this.#lost = new SessionRecovery({
       nativeId: () => this.#memory.nativeId,
       give: (message) => this.#give(message),
       isUntaken: ({ messageId }) => inHand.has(messageId),
@@ -121,7 +121,7 @@ export class AcpSource implements Source {
       prompt: (message) => this.#lost.prompt(message),
       gaveBack: (messageId, reason) => around.report(messageId, { state: 'failed', reason }),
     });
-    this.#processes = new FollowedProcesses((pid, wasSeen) => {
+    this.#processes = new ProcessExitWatcher((pid, wasSeen) => {
       const params = { sessionId: this.#memory.nativeId, pid, wasSeen };
       void this.#feed.pass({ dir: 'out', msg: { jsonrpc: '2.0', method: PROCESS_ENDED, params } });
     });
@@ -163,7 +163,7 @@ export class AcpSource implements Source {
   async start(): Promise<void> {
     const { running, pid, sessionId } = this.#memory;
     if (running) {
-      if (pid !== null) await endOrphan(pid, sessionId);
+      if (pid !== null) await terminateOrphan(pid, sessionId);
       const ends = endsOf(this.#around.openWork(sessionId), sessionId, Date.now());
       if (ends.length > 0) await this.#around.emit(sessionId, ends);
       this.#notice('The runner was started again; the session goes on.');
@@ -186,7 +186,7 @@ export class AcpSource implements Source {
     if (this.#over !== null) return { state: 'failed', reason: this.#over };
     const { messageId, from } = body;
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    return await this.#queue.say(handed(messageId, text, files), again);
+    return await this.#queue.say(inFlightMessage(messageId, text, files), again);
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -204,7 +204,7 @@ export class AcpSource implements Source {
     connection.notify('session/cancel', { sessionId: nativeId });
     this.#permissions.cancelAll();
     this.#notice(
-      interruptText(
+      interruptNotice(
         turn !== null,
         tasks.map(({ description }) => description),
         this.#queue.waiting,
@@ -279,7 +279,7 @@ export class AcpSource implements Source {
     this.#around.gaveUp(why);
   }
 
-  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<LostSession['exited']>; unusable: string | null }> {
+  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<SessionRecovery['exited']>; unusable: string | null }> {
     const { command, env, controlFile = '/dev/null' } = this.#options;
     const { cwd, sessionId } = this.#memory;
     const [program, ...args] = command;
@@ -366,7 +366,7 @@ export class AcpSource implements Source {
     await this.#remember({ nativeId, note });
     if (this.#adapter.about.profile.stopsTasks === true)
       this.stop = (task) => this.#stopTask(connection, nativeId, task);
-    const said = ([first = '', ...others]: PastMessage) =>
+    const said = ([first = '', ...others]: ReplayedMessage) =>
       note !== null && first.startsWith(note) ? [first.slice(note.length), ...others] : [first, ...others];
     this.#queue.ready(takesPromptsAtOnce, replayed.map(said));
     this.#around.changed();
@@ -382,12 +382,12 @@ export class AcpSource implements Source {
     return failed;
   }
 
-  async #give(message: HandedMessage): Promise<RpcAnswer> {
+  async #give(message: InFlightMessage): Promise<RpcAnswer> {
     const { nativeId: sessionId } = this.#memory;
     // What begins with a slash is a command of the agent's, and only there.
     const note = message.text.startsWith('/') ? null : this.#note;
     if (note !== null) this.#note = null;
-    const words = wordsOf(message);
+    const words = promptText(message);
     const text = note === null ? words : `${note}\n\n${words}`;
     const prompt = promptBlocks({ ...message, text }, this.#takes ?? NOTHING_MORE);
     const asked = this.#connection?.request('session/prompt', {
@@ -440,9 +440,9 @@ export class AcpSource implements Source {
     this.#around.changed();
   }
 
-  #remember(change: Partial<AcpMemory>): Promise<void> {
+  #remember(change: Partial<AcpSession>): Promise<void> {
     this.#memory = { ...this.#memory, ...change };
-    return this.#around.emit(this.#memory.sessionId, [], [memoryCursor(this.#memory)]);
+    return this.#around.emit(this.#memory.sessionId, [], [sessionCursor(this.#memory)]);
   }
 
   #observe(process: NonNullable<SessionFacts['process']>): void {

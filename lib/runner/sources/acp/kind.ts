@@ -4,13 +4,13 @@ import { basename, delimiter, dirname, extname, resolve } from 'node:path';
 import { CliError, EXIT } from '../../cli/exit';
 import { TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
-import { MessagesInHand } from '../../host/message-delivery';
+import { InFlightMessages } from '../../host/message-delivery';
 import type { Outbox } from '../../outbox/outbox';
 import { interludeCommand } from '../../shown-command.mjs';
 import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
 import { AcpSource } from './acp-source';
-import { type AcpMemory, readMemories, recall } from './session-setup';
+import { type AcpSession, findSession, readSessions } from './session-setup';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'acp'])} [options] -- <command…>
 
@@ -100,7 +100,7 @@ export const kind: RunnerKind = {
       agentId: agentIdOf(cwd, programName(command)),
       carries: async (outbox) => {
         const wanted = named.resume ?? named.session;
-        return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
+        return wanted !== undefined && findSession(await readSessions(outbox), wanted) !== undefined;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'ticket' },
@@ -115,7 +115,7 @@ export const kind: RunnerKind = {
               surroundings,
               memory,
               mustLoad,
-              inHand: await MessagesInHand.recall(surroundings, memory.sessionId),
+              inHand: await InFlightMessages.recall(surroundings, memory.sessionId),
               command: [program, ...args],
               ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,
@@ -131,9 +131,9 @@ async function sessionToCarry(
   outbox: Outbox,
   { session, resume }: { session: string | undefined; resume: string | undefined },
   cwd: string,
-): Promise<{ memory: AcpMemory; mustLoad: boolean }> {
+): Promise<{ memory: AcpSession; mustLoad: boolean }> {
   const wanted = resume ?? session;
-  const known = wanted === undefined ? undefined : recall(await readMemories(outbox), wanted);
+  const known = wanted === undefined ? undefined : findSession(await readSessions(outbox), wanted);
   if (known !== undefined) {
     if (session !== undefined && known.sessionId !== session) {
       throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);
@@ -141,7 +141,7 @@ async function sessionToCarry(
     return { memory: { ...known, cwd }, mustLoad: false };
   }
   const sessionId = session ?? resume ?? randomUUID();
-  const memory: AcpMemory = { sessionId, nativeId: resume ?? null, note: null, cwd, pid: null, running: false };
+  const memory: AcpSession = { sessionId, nativeId: resume ?? null, note: null, cwd, pid: null, running: false };
   return { memory, mustLoad: resume !== undefined };
 }
 

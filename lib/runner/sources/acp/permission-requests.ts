@@ -1,6 +1,6 @@
 import type { RequestOpenedValue, RequestOption } from '@interlude/protocol/ag-ui';
 import { type PermissionAnswer, permissionResult } from '../../adapters/acp/permissions';
-import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 import type { AcpConnection } from './acp-connection';
 
@@ -11,10 +11,10 @@ import type { AcpConnection } from './acp-connection';
  * once”. What a process asked that is gone can't be answered any more.
  * @see ACP v1, `session/request_permission`
  */
-export class HeldPermissions {
+export class PermissionRequests {
   readonly #sessionId: string;
   readonly #answerWithinMs: number;
-  readonly #requests = new HeldRequests();
+  readonly #requests = new PendingRequests();
   /** By the ids of the agent's requests, as JSON: who answers them, and until when. */
   readonly #open = new Map<string, { connection: AcpConnection; id: unknown; timer: NodeJS.Timeout }>();
 
@@ -37,7 +37,7 @@ export class HeldPermissions {
       this.#reply(id, { kind: 'expired' }, options);
     };
     this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
-    const give = (answer: HeldAnswer): string | null => {
+    const give = (answer: RequestAnswer): string | null => {
       if (answer.kind === 'question' || (answer.kind === 'permission' && answer.isAllowed)) {
         return 'the agent offers no way to allow this';
       }

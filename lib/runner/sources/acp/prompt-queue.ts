@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSessionLost } from '../../adapters/acp/rpc';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import type { HandedMessage, MessagesInHand } from '../../host/message-delivery';
+import type { InFlightMessage, InFlightMessages } from '../../host/message-delivery';
 import { GONE, type RpcAnswer } from './acp-connection';
-import { isInPast, type PastMessage } from './prompts';
+import { isReplayed, type ReplayedMessage } from './prompts';
 
 /**
  * The messages of people on their way to the agent. ACP knows one prompt at a time; an agent that says otherwise is given
@@ -14,15 +14,15 @@ import { isInPast, type PastMessage } from './prompts';
  * had when it died, and that no turn has named, is prompted again, unless the agent's own past has it.
  */
 export interface PromptQueueOptions {
-  inHand: MessagesInHand;
+  inHand: InFlightMessages;
   /** Written at once; resolves with the answer. */
-  prompt(message: HandedMessage): Promise<RpcAnswer>;
+  prompt(message: InFlightMessage): Promise<RpcAnswer>;
   /** Said to have been delivered, it will never be answered. */
   gaveBack(messageId: string, reason: string): void;
 }
 
 interface Waiting {
-  message: HandedMessage;
+  message: InFlightMessage;
   /** It was prompted before, or may have been. */
   again: boolean;
   /** Who waits to hear that it was prompted. */
@@ -38,7 +38,7 @@ export class PromptQueue {
   /** What was cancelled unread is given again once nothing runs: before that it would be cancelled again. */
   #untilIdle = false;
   #isReady = false;
-  #replayed: readonly PastMessage[] = [];
+  #replayed: readonly ReplayedMessage[] = [];
   #closedFor: string | null = null;
 
   constructor(options: PromptQueueOptions) {
@@ -57,7 +57,7 @@ export class PromptQueue {
   }
 
   /** Resolves once the agent's input has it. @param again it was begun by a process that was killed */
-  async say(message: HandedMessage, again: boolean): Promise<CommandOutcome> {
+  async say(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
     const { inHand } = this.#options;
     if (this.#closedFor !== null) return { state: 'failed', reason: this.#closedFor };
     // It was prompted, or is, as soon as the agent can be: its turn comes by itself.
@@ -76,7 +76,7 @@ export class PromptQueue {
    * The agent can be prompted.
    * @param replayed what people wrote, by the agent's own account; empty where it gives none
    */
-  ready(takesAtOnce: boolean, replayed: readonly PastMessage[]): void {
+  ready(takesAtOnce: boolean, replayed: readonly ReplayedMessage[]): void {
     this.#takesAtOnce = takesAtOnce;
     this.#replayed = replayed;
     this.#isReady = true;
@@ -95,7 +95,7 @@ export class PromptQueue {
   }
 
   /** What the agent did not take, though a turn that names it has failed, goes first. */
-  giveAgain(messages: readonly HandedMessage[]): void {
+  giveAgain(messages: readonly InFlightMessage[]): void {
     const left = messages.filter(({ messageId }) => !this.#options.inHand.has(messageId));
     for (const message of left) void this.#options.inHand.take(message);
     this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
@@ -131,7 +131,7 @@ export class PromptQueue {
     }
   }
 
-  #promptAnswered(message: HandedMessage, { result, error }: RpcAnswer): void {
+  #promptAnswered(message: InFlightMessage, { result, error }: RpcAnswer): void {
     if (error?.isGone === true) return;
     this.#prompted.delete(message.messageId);
     if (error !== null && this.#options.inHand.has(message.messageId)) {
@@ -153,7 +153,7 @@ export class PromptQueue {
     const doubtful = this.#waiting.filter(({ again }) => again);
     const newest = this.#replayed.slice(-doubtful.length || undefined);
     const known = doubtful.filter(({ message }) => {
-      const at = newest.findIndex((past) => isInPast(message, past));
+      const at = newest.findIndex((past) => isReplayed(message, past));
       if (at >= 0) newest.splice(at, 1);
       return at >= 0;
     });
@@ -162,13 +162,13 @@ export class PromptQueue {
   }
 }
 
-export interface LostSessionOptions {
+export interface SessionRecoveryOptions {
   /** The agent's own id of the session. */
   nativeId(): string | null;
   /** Prompts the agent with a message. */
-  give(message: HandedMessage): Promise<RpcAnswer>;
+  give(message: InFlightMessage): Promise<RpcAnswer>;
   /** Whether no turn has taken the message up. */
-  isUntaken(message: HandedMessage): boolean;
+  isUntaken(message: InFlightMessage): boolean;
   /** Has the agent load the session again. @returns why that failed, or null */
   reload(): Promise<RpcAnswer['error']>;
   /** Ends the agent's process, which is started again. */
@@ -185,19 +185,19 @@ export interface LostSessionOptions {
  * Ordering: what is given meanwhile waits until it is loaded, and goes in its order.
  * Failure: a message that no turn has taken up is given again.
  */
-export class LostSession {
-  readonly #options: LostSessionOptions;
+export class SessionRecovery {
+  readonly #options: SessionRecoveryOptions;
   #loading: Promise<RpcAnswer['error']> | null = null;
   /** Set while the process is being ended for it. */
-  #ended: { cause: string; untaken: HandedMessage[] } | null = null;
+  #ended: { cause: string; untaken: InFlightMessage[] } | null = null;
   /** The agent was restarted for it, and has taken no prompt since. */
   #isLastTry = false;
 
-  constructor(options: LostSessionOptions) {
+  constructor(options: SessionRecoveryOptions) {
     this.#options = options;
   }
 
-  async prompt(message: HandedMessage): Promise<RpcAnswer> {
+  async prompt(message: InFlightMessage): Promise<RpcAnswer> {
     const { give, isUntaken, restart, nativeId } = this.#options;
     for (let hasLoaded = false; ; hasLoaded = true) {
       // Else it is written at once.
@@ -224,7 +224,7 @@ export class LostSession {
    * @returns for a process that was ended for a lost session: why, what it was given in vain, and `hopeless`, why there is
    *   no use in another; null if it went by itself
    */
-  exited(): { why: string; untaken: readonly HandedMessage[]; hopeless: string | null } | null {
+  exited(): { why: string; untaken: readonly InFlightMessage[]; hopeless: string | null } | null {
     const ended = this.#ended;
     this.#ended = null;
     if (ended === null) return null;

@@ -4,8 +4,14 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { blockText } from '../../adapters/acp/content';
 import { Replay } from '../../adapters/acp/replay';
 import type { WireFrame } from '../../adapters/wire';
-import { type AttachmentFile, attachedBytes, hashOf, lostText, MAX_TEXT_BYTES } from '../../host/attachment-store';
-import type { HandedMessage } from '../../host/message-delivery';
+import {
+  type AttachmentFile,
+  hashOf,
+  MAX_TEXT_BYTES,
+  missingFilesText,
+  readAttachment,
+} from '../../host/attachment-store';
+import type { InFlightMessage } from '../../host/message-delivery';
 
 /** What an agent takes in a prompt beside text and links to files, which all of them take. */
 export interface PromptCapabilities {
@@ -23,15 +29,15 @@ export function promptCapabilities(agentCapabilities: Fields): PromptCapabilitie
  *
  * @see ACP v1, ContentBlock
  */
-export function promptBlocks({ text, files = [] }: HandedMessage, takes: PromptCapabilities): object[] {
+export function promptBlocks({ text, files = [] }: InFlightMessage, takes: PromptCapabilities): object[] {
   const blocks: object[] = [{ type: 'text', text }];
   const lost: AttachmentFile[] = [];
   for (const file of files) {
-    const bytes = attachedBytes(file);
+    const bytes = readAttachment(file);
     if (bytes === null) lost.push(file);
     else blocks.push(blockOf(file, bytes, takes));
   }
-  return lost.length === 0 ? blocks : [...blocks, { type: 'text', text: lostText(lost) }];
+  return lost.length === 0 ? blocks : [...blocks, { type: 'text', text: missingFilesText(lost) }];
 }
 
 function blockOf(
@@ -48,7 +54,7 @@ function blockOf(
 }
 
 /** A message in an agent's past, block by block: text as it is, of all else a line that has its address or its hash. */
-export type PastMessage = readonly string[];
+export type ReplayedMessage = readonly string[];
 
 const BETWEEN_BLOCKS = '\0';
 
@@ -56,7 +62,7 @@ const BETWEEN_BLOCKS = '\0';
  * What people wrote by the account of an agent that loads a session: enough of it to tell two messages apart that say the
  * same and carry something else.
  */
-export class AgentsPast {
+export class ReplayRecorder {
   #replay: Replay | null = null;
   #nativeId: string | null = null;
 
@@ -73,7 +79,7 @@ export class AgentsPast {
   }
 
   /** Oldest first. From here on, what is heard is no past any more. */
-  over(): PastMessage[] {
+  over(): ReplayedMessage[] {
     const texts = this.#replay?.texts ?? [];
     this.#replay = null;
     return texts.map((text) => text.split(BETWEEN_BLOCKS));
@@ -92,30 +98,30 @@ function blockLine(block: unknown): string {
  * The words a message begins with. One that has none is sent with the names of its files instead, which the next picture
  * may have as well: those are told apart.
  */
-export function wordsOf({ messageId, text, files = [] }: HandedMessage): string {
-  return isWordless({ text, files }) ? `${text} (${hashOf(Buffer.from(messageId)).slice(0, 8)})` : text;
+export function promptText({ messageId, text, files = [] }: InFlightMessage): string {
+  return isTextless({ text, files }) ? `${text} (${hashOf(Buffer.from(messageId)).slice(0, 8)})` : text;
 }
 
 /**
  * Whether an agent's past has this message. What it carries stands behind its words there: all of it, and nothing else, by
  * hash or word for word. Where that can't be seen, it is another message: given twice is better than lost.
  */
-export function isInPast(message: HandedMessage, past: PastMessage): boolean {
+export function isReplayed(message: InFlightMessage, past: ReplayedMessage): boolean {
   const { text, files = [] } = message;
-  const words = wordsOf(message).trim();
+  const words = promptText(message).trim();
   if (files.length === 0) return past.join('').trim() === words;
-  const carried = behind(words, past)?.filter((block) => block.trim() !== '') ?? null;
-  if (carried === null || isWordless({ text, files })) return carried !== null;
-  const isEach = files.every((file) => carried.some((block) => isOf(file, block)));
-  return isEach && carried.every((block) => files.some((file) => isOf(file, block)));
+  const carried = blocksAfter(words, past)?.filter((block) => block.trim() !== '') ?? null;
+  if (carried === null || isTextless({ text, files })) return carried !== null;
+  const isEach = files.every((file) => carried.some((block) => matchesFile(file, block)));
+  return isEach && carried.every((block) => files.some((file) => matchesFile(file, block)));
 }
 
-function isWordless({ text, files }: { text: string; files: readonly AttachmentFile[] }): boolean {
+function isTextless({ text, files }: { text: string; files: readonly AttachmentFile[] }): boolean {
   return files.length > 0 && text === textInstead(files);
 }
 
 /** @returns the blocks behind these words; null if it begins with others */
-function behind(words: string, past: PastMessage): PastMessage | null {
+function blocksAfter(words: string, past: ReplayedMessage): ReplayedMessage | null {
   let said = '';
   for (const [at, block] of past.entries()) {
     said += block;
@@ -124,8 +130,8 @@ function behind(words: string, past: PastMessage): PastMessage | null {
   return null;
 }
 
-function isOf(file: AttachmentFile, block: string): boolean {
+function matchesFile(file: AttachmentFile, block: string): boolean {
   if (block.includes(file.hash)) return true;
   if (!isTextType(file.mediaType) || file.bytes > MAX_TEXT_BYTES) return false;
-  return block.trim() === attachedBytes(file)?.toString('utf8').trim();
+  return block.trim() === readAttachment(file)?.toString('utf8').trim();
 }

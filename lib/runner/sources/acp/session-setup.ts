@@ -16,7 +16,7 @@ import { type PromptCapabilities, promptCapabilities } from './prompts';
  *
  * @see ACP v1, Initialization, Authentication, Session setup
  */
-export interface SessionWanted {
+export interface SessionRequest {
   /** To go on with; null: a new one. */
   nativeId: string | null;
   /** A new one will not do. */
@@ -53,7 +53,7 @@ const AUTH_REQUIRED = -32_000;
 export async function openSession(
   connection: AcpConnection,
   adapter: Pick<AcpAdapter, 'settings' | 'replayEndsAt'>,
-  wanted: SessionWanted,
+  wanted: SessionRequest,
 ): Promise<OpenedSession | null> {
   const said = await connection.request('initialize', {
     protocolVersion: PROTOCOL_VERSION,
@@ -78,14 +78,14 @@ export async function openSession(
   const capabilities = fieldsOf(agentCapabilities);
   const signIn = new SignIn(connection, listOf(authMethods), wanted);
   if (wanted.auth !== undefined) await signIn.with(wanted.auth);
-  const open = async (wanted: SessionWanted) => {
-    const opened = await theSession(connection, capabilities, wanted, signIn);
+  const open = async (wanted: SessionRequest) => {
+    const opened = await createOrLoadSession(connection, capabilities, wanted, signIn);
     if (opened === null) return null;
-    if (opened.how === 'loaded') await replayed(adapter, opened.nativeId);
+    if (opened.how === 'loaded') await waitForReplay(adapter, opened.nativeId);
     const settings = adapter.settings(opened.nativeId);
     if (settings !== null) {
-      await choose(connection, opened.nativeId, 'mode', wanted.mode, settings.modes, settings.configIds.mode);
-      await choose(connection, opened.nativeId, 'model', wanted.model, settings.models, settings.configIds.model);
+      await selectOption(connection, opened.nativeId, 'mode', wanted.mode, settings.modes, settings.configIds.mode);
+      await selectOption(connection, opened.nativeId, 'model', wanted.model, settings.models, settings.configIds.model);
     }
     return opened;
   };
@@ -105,7 +105,7 @@ export async function openSession(
 }
 
 /** The replay of some agents goes on behind their answer, and a prompt in the middle of it would be taken for part of it. */
-async function replayed(adapter: Pick<AcpAdapter, 'replayEndsAt'>, nativeId: string): Promise<void> {
+async function waitForReplay(adapter: Pick<AcpAdapter, 'replayEndsAt'>, nativeId: string): Promise<void> {
   for (;;) {
     const wait = (adapter.replayEndsAt(nativeId) ?? 0) - Date.now();
     if (wait < 0) return;
@@ -116,10 +116,10 @@ async function replayed(adapter: Pick<AcpAdapter, 'replayEndsAt'>, nativeId: str
 /** With claude-agent-acp it also tells of its tasks; others overlook that. */
 const EXTRAS = { claudeCode: { emitRawSDKMessages: RAW_MESSAGES } };
 
-async function theSession(
+async function createOrLoadSession(
   connection: AcpConnection,
   capabilities: Fields,
-  { nativeId, mustLoad, cwd, toolServer }: SessionWanted,
+  { nativeId, mustLoad, cwd, toolServer }: SessionRequest,
   signIn: SignIn,
 ): Promise<Pick<OpenedSession, 'nativeId' | 'how' | 'notLoaded'> | null> {
   const about = { cwd, mcpServers: mcpServers(toolServer), _meta: EXTRAS };
@@ -167,7 +167,7 @@ class SignIn {
   readonly #methods: AuthMethod[];
   #isDone = false;
 
-  constructor(connection: AcpConnection, methods: readonly unknown[], { env }: SessionWanted) {
+  constructor(connection: AcpConnection, methods: readonly unknown[], { env }: SessionRequest) {
     this.#connection = connection;
     this.#methods = methods.flatMap((method) => {
       const { id, name, type, vars } = fieldsOf(method);
@@ -210,7 +210,7 @@ class SignIn {
 }
 
 /** @throws SetupError if the agent does not offer it, or refuses it */
-async function choose(
+async function selectOption(
   connection: AcpConnection,
   sessionId: string,
   what: 'mode' | 'model',
@@ -239,7 +239,7 @@ function isGone(answer: RpcAnswer): boolean {
 }
 
 /** What a runner must know of a session that an earlier one ran, in the outbox's file. */
-export interface AcpMemory {
+export interface AcpSession {
   sessionId: string;
   /** The agent's own name for it; null until it has one. */
   nativeId: string | null;
@@ -254,12 +254,12 @@ export interface AcpMemory {
 
 const SESSION = 'acp-session:';
 
-export function memoryCursor(memory: AcpMemory): Cursor {
+export function sessionCursor(memory: AcpSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
 }
 
 /** All sessions this outbox has carried. */
-export async function readMemories(outbox: Pick<Outbox, 'cursors'>): Promise<AcpMemory[]> {
+export async function readSessions(outbox: Pick<Outbox, 'cursors'>): Promise<AcpSession[]> {
   return [...(await outbox.cursors(SESSION)).values()].flatMap((value) => {
     const { sessionId, nativeId, note, cwd, pid, running } = fieldsOf(parseJson(value));
     const id = textOf(sessionId);
@@ -276,6 +276,6 @@ export async function readMemories(outbox: Pick<Outbox, 'cursors'>): Promise<Acp
 }
 
 /** The session that a name means: the dashboard's, or the agent's own. */
-export function recall(memories: readonly AcpMemory[], name: string): AcpMemory | undefined {
+export function findSession(memories: readonly AcpSession[], name: string): AcpSession | undefined {
   return memories.find(({ sessionId }) => sessionId === name) ?? memories.find(({ nativeId }) => nativeId === name);
 }

@@ -1,4 +1,4 @@
-import type { AgentSign } from '../found-agents';
+import type { DetectionRule } from '../found-agents';
 
 const WHY = 'It speaks the Agent Client Protocol: its turns, permissions and background work appear here.';
 
@@ -13,7 +13,7 @@ const AGENTS: readonly (readonly [title: string, program: string, command: strin
   ['Codex over ACP', 'codex-acp', 'codex-acp'],
 ];
 
-export const signs: readonly AgentSign[] = AGENTS.map(([title, program, command]) => ({
+export const signs: readonly DetectionRule[] = AGENTS.map(([title, program, command]) => ({
   title,
   programs: [program],
   commands: [`runner acp -- ${command}`],

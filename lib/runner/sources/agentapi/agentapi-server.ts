@@ -4,7 +4,7 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { attachedBytes } from '../../host/attachment-store';
+import { readAttachment } from '../../host/attachment-store';
 import { connectionMessage } from '../../server-request';
 import { readEvents } from '../../wire/event-stream';
 import { isLoopback } from '../../wire/loopback';
@@ -85,7 +85,7 @@ export class AgentApiServer {
   async upload(file: AttachmentFile): Promise<{ path: string } | PostVerdict> {
     const { url, headers, pass, signal } = this.#options;
     const { path, name, mediaType } = file;
-    const bytes = attachedBytes(file);
+    const bytes = readAttachment(file);
     if (bytes === null) {
       return { kind: 'refused', reason: `the file ${JSON.stringify(name)} is lost: attach it to another message` };
     }

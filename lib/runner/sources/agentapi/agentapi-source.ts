@@ -10,10 +10,10 @@ import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { withFiles } from '../../host/attachment-store';
-import { handed, MessagesInHand } from '../../host/message-delivery';
-import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { withFileList } from '../../host/attachment-store';
+import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { readEventStream } from '../../wire/event-stream';
 import { noAnswerAt } from '../../wire/no-answer-at';
 import { patientRequest } from '../../wire/patient-request';
@@ -30,7 +30,7 @@ import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
  * looked for among the server's messages.
  */
 export interface AgentApiSourceOptions {
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   /** Without a slash at its end. */
   url: string;
   sessionId: string;
@@ -67,15 +67,15 @@ export class AgentApiSource implements Source {
     'wake-rule.set': 'AgentAPI knows no background tasks',
   };
   readonly #options: AgentApiSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #server: AgentApiServer;
-  readonly #held = new HeldRequests();
+  readonly #held = new PendingRequests();
   readonly #ending = new AbortController();
   readonly #line: Waiting[] = [];
   readonly #saying = new Map<string, Promise<CommandOutcome>>();
   #adapter: AgentApiAdapter | null = null;
   #feed: WireFeed | null = null;
-  #inHand: MessagesInHand | null = null;
+  #inHand: InFlightMessages | null = null;
   /** Messages that the process before this one had in hand, until it is known whether the agent has them. */
   readonly #uncertain = new Map<string, Waiting>();
   #place: string | null = null;
@@ -117,7 +117,7 @@ export class AgentApiSource implements Source {
   async start(): Promise<void> {
     const { sessionId, record, now, waits = {} } = this.#options;
     const open = this.#around.openWork(sessionId);
-    const inHand = await MessagesInHand.recall(this.#around, sessionId);
+    const inHand = await InFlightMessages.recall(this.#around, sessionId);
     this.#inHand = inHand;
     const place = (await this.#around.cursors(PLACE)).get(PLACE + sessionId) ?? null;
     if (place !== null) this.#note = null;
@@ -250,9 +250,9 @@ export class AgentApiSource implements Source {
   async #say(messageId: string, words: string, files: readonly AttachmentFile[]): Promise<PostVerdict> {
     const uploaded = await this.#uploaded(files);
     if ('kind' in uploaded) return uploaded;
-    const content = withFiles(words, uploaded.files);
+    const content = withFileList(words, uploaded.files);
     const carried = files.length === 0 ? {} : { words };
-    await this.#inHand?.take({ ...handed(messageId, content, files), ...carried });
+    await this.#inHand?.take({ ...inFlightMessage(messageId, content, files), ...carried });
     // It may have begun to ask while the message was stored.
     if (await this.#asks()) return { kind: 'later', reason: 'the terminal asks something' };
     return await this.#server.say(content, messageId);
@@ -291,7 +291,7 @@ export class AgentApiSource implements Source {
       if (event.name !== CUSTOM.requestOpened) continue;
       const options = listOf(value.options) as RequestOption[];
       const shown = textOf(fieldsOf(value.input).screen);
-      const give = (answer: HeldAnswer) => this.#answerOnScreen(requestId, shown, answer);
+      const give = (answer: RequestAnswer) => this.#answerOnScreen(requestId, shown, answer);
       this.#held.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
     }
   }
@@ -302,7 +302,7 @@ export class AgentApiSource implements Source {
    *
    * @returns why it was not given, or null
    */
-  async #answerOnScreen(requestId: string, shown: string | null, answer: HeldAnswer): Promise<string | null> {
+  async #answerOnScreen(requestId: string, shown: string | null, answer: RequestAnswer): Promise<string | null> {
     const prompt = await this.#server.promptNow().catch(() => null);
     if (prompt === null || prompt.text !== shown || this.#adapter?.requestId !== requestId) {
       return 'the terminal does not ask this any more';

@@ -3,7 +3,7 @@ import { connectionMessage } from '../../server-request';
 import { type BrokenStream, readEventStream } from '../../wire/event-stream';
 import { patientRequest } from '../../wire/patient-request';
 import { shownUrl } from '../../wire/shown-url';
-import { isStream, refusalIn } from './run-request';
+import { isStream, refusalText } from './run-request';
 
 /**
  * The addresses of an AG-UI server, from the one at which runs are posted. AG-UI itself knows only that one; the others
@@ -17,7 +17,7 @@ import { isStream, refusalIn } from './run-request';
  *
  * A query string stays with all of them.
  */
-export interface AgUiAddresses {
+export interface AgUiEndpoints {
   run: string;
   /** Where a run is interrupted, and with which body: Ambient's, CopilotKit's. */
   interrupts: readonly { url: string; body: object }[];
@@ -31,7 +31,7 @@ export interface AgUiAddresses {
  * @param eventsPath where the events are, if the caller knows: from the host's root, `{threadId}` in it is replaced
  * @throws TypeError if the path makes no address
  */
-export function addressesOf(url: string, threadId: string, eventsPath?: string): AgUiAddresses {
+export function agUiEndpoints(url: string, threadId: string, eventsPath?: string): AgUiEndpoints {
   const base = url.replace(/[?#].*$/, '').replace(/\/(run\/?)?$/, '');
   const query = /\?[^#]*/.exec(url)?.[0] ?? '';
   const beside = (path: string) => `${base}/${path}${query}`;
@@ -60,8 +60,8 @@ export function addressesOf(url: string, threadId: string, eventsPath?: string):
 }
 
 /** What a server may have beside its runs: a way to interrupt them, its tasks, and a way to stop those. */
-interface BesideRunsOptions {
-  addresses: AgUiAddresses;
+interface RunControlsOptions {
+  addresses: AgUiEndpoints;
   headers: Record<string, string>;
   /** What passes, for the adapter. */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
@@ -71,11 +71,11 @@ interface BesideRunsOptions {
 
 const REQUEST_MS = 15_000;
 
-export class BesideRuns {
-  readonly #options: BesideRunsOptions;
+export class RunControls {
+  readonly #options: RunControlsOptions;
   #hasTasks = true;
 
-  constructor(options: BesideRunsOptions) {
+  constructor(options: RunControlsOptions) {
     this.#options = options;
   }
 
@@ -107,7 +107,7 @@ export class BesideRuns {
     try {
       const answer = await this.#ask(url, 'POST', {});
       if (MISSING.has(answer.status)) return 'this server has no way to stop a task';
-      return answer.ok ? null : await refusalIn(answer, url);
+      return answer.ok ? null : await refusalText(answer, url);
     } catch (error) {
       return `the server can’t be reached: ${connectionMessage(error)}`;
     }
@@ -156,8 +156,8 @@ function pathOf(url: string): string {
  * Failure: it never gives up. A server without such a stream is asked ever less often, up to every five minutes, and
  * until then `deafness` says what was tried. One that had it is asked as after any other failure.
  */
-interface BetweenRunsOptions {
-  addresses: AgUiAddresses;
+interface BackgroundEventsOptions {
+  addresses: AgUiEndpoints;
   headers: Record<string, string>;
   /** @param unheardSince epoch milliseconds; null unless a stream that had worked was interrupted */
   onOpened(path: string, isOwn: boolean, unheardSince: number | null): void;
@@ -188,8 +188,8 @@ const UNHEARD_MS = 5_000;
 /** Servers with such a stream send a heartbeat more often. */
 const SILENT_MS = 5 * 60_000;
 
-export class BetweenRuns {
-  readonly #options: BetweenRunsOptions;
+export class BackgroundEvents {
+  readonly #options: BackgroundEventsOptions;
   #isOpen = false;
   #deafness: string | null = null;
   #isMissing = false;
@@ -198,7 +198,7 @@ export class BetweenRuns {
   #unheard: { since: number; hasFailed: boolean } | null = null;
   #lastStatus: number | null = null;
 
-  constructor(options: BetweenRunsOptions) {
+  constructor(options: BackgroundEventsOptions) {
     this.#options = options;
   }
 
@@ -295,7 +295,7 @@ export class BetweenRuns {
     } else if (status === 401 || status === 403) {
       this.#deafness = `What the agent does between turns is not heard: ${tried[0]} answers ${status}. Set INTERLUDE_AGENT_AUTHORIZATION to what it asks for.`;
     } else {
-      this.#deafness = `What the agent does between turns is not heard: the stream of events ${broke(reason)}. It is opened again by itself.`;
+      this.#deafness = `What the agent does between turns is not heard: the stream of events ${failureText(reason)}. It is opened again by itself.`;
     }
     if (before !== this.#deafness) log('warn', `${this.#deafness} (again in ${Math.round(againInMs / 1_000)} s)`);
     if (this.#isMissing) this.#options.onMissing();
@@ -314,6 +314,6 @@ export class BetweenRuns {
 }
 
 /** `ended`, `answered 502` or the code of a connection. */
-function broke(reason: string): string {
+function failureText(reason: string): string {
   return /^[A-Z_]+$/.test(reason) ? `can’t be reached (${reason})` : reason;
 }

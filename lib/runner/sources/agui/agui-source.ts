@@ -8,18 +8,18 @@ import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { MessagesInHand } from '../../host/message-delivery';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { InFlightMessages } from '../../host/message-delivery';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { retryMs } from '../../retry';
 import { isLoopback } from '../../wire/loopback';
 import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
 import { patientRequest } from '../../wire/patient-request';
 import { shownUrl } from '../../wire/shown-url';
 import { WireFeed } from '../../wire/wire-feed';
-import { addressesOf, BesideRuns, BetweenRuns } from './agui-endpoints';
-import { Answers, type ResumeEntry } from './interrupt-answers';
-import { type HistoryMessage, ToldHistory } from './run-history';
-import { PostedRun, QUOTED } from './run-request';
+import { agUiEndpoints, BackgroundEvents, RunControls } from './agui-endpoints';
+import { InterruptAnswers, type ResumeEntry } from './interrupt-answers';
+import { type HistoryMessage, RunHistory } from './run-history';
+import { QUOTED, RunRequest } from './run-request';
 
 /**
  * One session of an AG-UI server: each message is a run that is posted, and what the agent does between runs is listened
@@ -30,7 +30,7 @@ import { PostedRun, QUOTED } from './run-request';
  * sent again. A run whose stream breaks has failed.
  */
 export interface AgUiSourceOptions {
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   url: string;
   sessionId: string;
   eventsPath?: string | undefined;
@@ -78,13 +78,13 @@ export class AgUiSource implements Source {
     'wake-rule.set': 'AG-UI has no way to wake an agent with the result of a task',
   };
   readonly #options: AgUiSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #sessionId: string;
   readonly #adapter: AgUiAdapter;
   readonly #feed: WireFeed;
-  readonly #answers: Answers;
-  readonly #beside: BesideRuns;
-  readonly #between: BetweenRuns;
+  readonly #answers: InterruptAnswers;
+  readonly #beside: RunControls;
+  readonly #between: BackgroundEvents;
   readonly #ending = new AbortController();
   readonly #line: Waiting[] = [];
   readonly #saying = new Map<string, Promise<CommandOutcome>>();
@@ -92,9 +92,9 @@ export class AgUiSource implements Source {
   readonly #uncertain = new Set<string>();
   /** Interrupts that a process before this one left: nobody can answer them any more. */
   #abandoned: ResumeEntry[] = [];
-  #history = new ToldHistory(undefined);
-  #inHand: MessagesInHand | null = null;
-  #run: PostedRun | null = null;
+  #history = new RunHistory(undefined);
+  #inHand: InFlightMessages | null = null;
+  #run: RunRequest | null = null;
   #posting: Promise<void> | null = null;
   #listening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
@@ -114,7 +114,7 @@ export class AgUiSource implements Source {
     this.#around = around;
     this.#sessionId = sessionId;
     this.#note = options.workspaceNote ?? null;
-    const addresses = addressesOf(url, sessionId, eventsPath);
+    const addresses = agUiEndpoints(url, sessionId, eventsPath);
     this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
@@ -124,7 +124,7 @@ export class AgUiSource implements Source {
       onAnswered: (_, messageIds) => this.#inHand?.letGo(messageIds),
       ...(now ? { now } : {}),
     });
-    this.#answers = new Answers(sessionId, ({ messages, ...answer }) =>
+    this.#answers = new InterruptAnswers(sessionId, ({ messages, ...answer }) =>
       this.#wait({
         ...answer,
         messageId: null,
@@ -133,11 +133,11 @@ export class AgUiSource implements Source {
         settle: (said) => this.#unheard(said),
       }),
     );
-    this.#beside = new BesideRuns({
+    this.#beside = new RunControls({
       ...{ addresses, headers, log: around.log, signal: this.#ending.signal },
       pass: (dir, msg) => this.#pass(dir, msg),
     });
-    this.#between = new BetweenRuns({
+    this.#between = new BackgroundEvents({
       ...{ addresses, headers, ...waits, ...(random ? { random } : {}), ...(now ? { now } : {}) },
       onOpened: (path, isOwn, unheardSince) => {
         const missed = unheardSince === null ? {} : { unheardSince };
@@ -172,10 +172,10 @@ export class AgUiSource implements Source {
 
   async start(): Promise<void> {
     const open = this.#around.openWork(this.#sessionId);
-    const inHand = await MessagesInHand.recall(this.#around, this.#sessionId);
+    const inHand = await InFlightMessages.recall(this.#around, this.#sessionId);
     this.#inHand = inHand;
     const stored = await this.#around.cursors(HISTORY);
-    this.#history = new ToldHistory(stored.get(HISTORY + this.#sessionId));
+    this.#history = new RunHistory(stored.get(HISTORY + this.#sessionId));
     const ended = fieldsOf(parseJson((await this.#around.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
     const cut = open.turn === null ? [] : [open.turn.runId];
     const runs = listOf(ended.runs).flatMap((one): [string, string | null][] => {
@@ -344,7 +344,7 @@ export class AgUiSource implements Source {
       this.#note = null;
       settle({ state: 'delivered' });
     };
-    const run = new PostedRun({
+    const run = new RunRequest({
       ...{ url, headers, log, beginMs: this.#options.waits?.beginMs, onBegun: taken },
       pass: (dir, msg) => this.#pass(dir, msg),
       isHeard: () => this.#between.isOpen,
@@ -380,7 +380,7 @@ export class AgUiSource implements Source {
   }
 
   /** A stream that stays open behind the end of its run is left once another run waits. */
-  #leaveTrail(run: PostedRun): void {
+  #leaveTrail(run: RunRequest): void {
     const look = setInterval(() => {
       if (!run.isOver || this.#run !== run) clearInterval(look);
       else if (this.#line.length > 0) run.cut('its run is over');

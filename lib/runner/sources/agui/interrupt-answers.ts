@@ -3,7 +3,7 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { QUESTION_TOOL } from '@interlude/protocol/request-options';
 import { answerId } from '../../adapters/agui/agui-frames';
 import type { ToldEvent } from '../../adapters/wire';
-import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 import type { HistoryMessage } from './run-history';
 
@@ -26,10 +26,10 @@ export interface GivenAnswer {
  * What an agent has asked with the end of a run, and what people answer: by `resume` for an interrupt, by a `tool`
  * message for a call. One run answers all interrupts, because every one of them wants its answer in the next run.
  */
-export class Answers {
+export class InterruptAnswers {
   readonly #sessionId: string;
   readonly #give: (answer: GivenAnswer) => void;
-  readonly #held = new HeldRequests();
+  readonly #held = new PendingRequests();
   /** Open interrupts, with the answers that there are. */
   readonly #interrupts = new Map<string, { callId: string | null; entry: ResumeEntry | null }>();
 
@@ -87,30 +87,30 @@ export class Answers {
     });
   }
 
-  #answerCall(callId: string, answer: HeldAnswer): void {
-    this.#give({ resume: [], messages: [resultOf(callId, wordsOf(answer))], results: [] });
+  #answerCall(callId: string, answer: RequestAnswer): void {
+    this.#give({ resume: [], messages: [toolResult(callId, answerText(answer))], results: [] });
   }
 
-  #answerInterrupt(interruptId: string, answer: HeldAnswer): void {
-    const entry: ResumeEntry = { interruptId, status: 'resolved', payload: payloadOf(answer) };
+  #answerInterrupt(interruptId: string, answer: RequestAnswer): void {
+    const entry: ResumeEntry = { interruptId, status: 'resolved', payload: interruptPayload(answer) };
     this.#interrupts.set(interruptId, { callId: this.#interrupts.get(interruptId)?.callId ?? null, entry });
     const answered = [...this.#interrupts.values()].flatMap(({ callId, entry: one }) =>
       one === null ? [] : [{ callId, entry: one }],
     );
     if (answered.length < this.#interrupts.size) return;
     const results = answered.flatMap(({ callId, entry: { payload } }) =>
-      callId === null ? [] : [resultOf(callId, JSON.stringify(payload))],
+      callId === null ? [] : [toolResult(callId, JSON.stringify(payload))],
     );
     this.#give({ resume: answered.map(({ entry: one }) => one), messages: [], results });
   }
 }
 
-function resultOf(toolCallId: string, content: string): HistoryMessage {
+function toolResult(toolCallId: string, content: string): HistoryMessage {
   return { id: answerId(toolCallId), role: 'tool', toolCallId, content };
 }
 
 /** A person's answer as the result of the call that asked. */
-function wordsOf(answer: HeldAnswer): string {
+function answerText(answer: RequestAnswer): string {
   if (answer.kind === 'option') return answer.message ?? answer.optionId;
   if (answer.kind === 'permission') return answer.isAllowed ? 'yes' : (answer.message ?? 'no');
   const answers = Object.entries(answer.answers).map(([question, said]) => ({
@@ -122,7 +122,7 @@ function wordsOf(answer: HeldAnswer): string {
 }
 
 /** @see AG-UI 1.0.0: `approved` is what a tool approval is answered by */
-function payloadOf(answer: HeldAnswer): unknown {
+function interruptPayload(answer: RequestAnswer): unknown {
   if (answer.kind === 'question') {
     const said = Object.values(answer.answers);
     return said.length === 1 ? said[0] : answer.answers;

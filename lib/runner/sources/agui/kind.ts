@@ -5,7 +5,7 @@ import { TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
 import { interludeCommand } from '../../shown-command.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { addressesOf } from './agui-endpoints';
+import { agUiEndpoints } from './agui-endpoints';
 import { AgUiSource } from './agui-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'agui'])} --url URL [options]
@@ -112,7 +112,7 @@ export const kind: RunnerKind = {
 
 /** Two machines, or two agents of one server, are two agents. */
 function agentIdOf(url: string): string {
-  const { host, pathname } = new URL(addressesOf(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
+  const { host, pathname } = new URL(agUiEndpoints(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
   return `${cutText(name, 80)}@${hostname().split('.')[0]}`;
 }

@@ -26,7 +26,7 @@ const MAX_HISTORY = 512 * 1024;
 const MAX_TEXT = 128 * 1024;
 const ROLES = new Set(['user', 'assistant', 'tool', 'system', 'developer']);
 
-export class ToldHistory {
+export class RunHistory {
   #messages: HistoryMessage[];
 
   constructor(stored: string | undefined) {
@@ -89,7 +89,7 @@ export class ToldHistory {
         break;
       case 'TEXT_MESSAGE_CONTENT': {
         const message = this.#find(id);
-        if (message !== undefined) message.content = grown(message.content, delta, isWhole);
+        if (message !== undefined) message.content = appendText(message.content, delta, isWhole);
         break;
       }
       case 'TOOL_CALL_START':
@@ -97,18 +97,18 @@ export class ToldHistory {
         break;
       case 'TOOL_CALL_ARGS': {
         const made = this.#calls().find((one) => one.id === call);
-        if (made !== undefined) made.function.arguments = grown(made.function.arguments, delta, isWhole);
+        if (made !== undefined) made.function.arguments = appendText(made.function.arguments, delta, isWhole);
         break;
       }
       case 'TOOL_CALL_RESULT':
         if (call !== null) {
-          const content = grown('', event.content, true);
+          const content = appendText('', event.content, true);
           this.#put({ id: id ?? `${call}/result`, role: 'tool', toolCallId: call, content });
         }
         break;
       case 'MESSAGES_SNAPSHOT': {
         const messages = listOf(event.messages).map(fieldsOf);
-        for (const isAlike of [saysTheSame, callsTheSame]) this.#rename(messages, isAlike);
+        for (const isAlike of [hasSameText, sharesToolCall]) this.#rename(messages, isAlike);
         let last: string | null = null;
         for (const said of messages) last = this.#snapshot(said, last) ?? last;
       }
@@ -191,17 +191,17 @@ export class ToldHistory {
   }
 }
 
-function saysTheSame({ content }: HistoryMessage, said: Fields): boolean {
+function hasSameText({ content }: HistoryMessage, said: Fields): boolean {
   const text = contentText(content).trim();
   return text !== '' && text === contentText(said.content).trim();
 }
 
-function callsTheSame({ toolCalls = [] }: HistoryMessage, said: Fields): boolean {
+function sharesToolCall({ toolCalls = [] }: HistoryMessage, said: Fields): boolean {
   const calls = new Set(listOf(said.toolCalls).map((call) => textOf(fieldsOf(call).id)));
   return toolCalls.some(({ id }) => calls.has(id));
 }
 
-function grown(text: unknown, delta: unknown, isWhole: boolean): string {
+function appendText(text: unknown, delta: unknown, isWhole: boolean): string {
   const before = isWhole || typeof text !== 'string' ? '' : text;
   return cutText(before + (typeof delta === 'string' ? delta : ''), MAX_TEXT);
 }

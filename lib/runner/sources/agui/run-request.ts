@@ -13,7 +13,7 @@ import { shownUrl } from '../../wire/shown-url';
  * Failure: what was certainly not received, or not now, may be posted again as another run. A stream that ends is told,
  * whether or not its run had.
  */
-export interface PostedRunOptions {
+export interface RunRequestOptions {
   url: string;
   headers: Record<string, string>;
   /** What passes, for the adapter. @returns once it is stored */
@@ -39,17 +39,17 @@ export const QUOTED = 400;
 /** What is read of a server's explanation. */
 const MAX_EXPLAINED = 16 * 1024;
 
-export class PostedRun {
+export class RunRequest {
   readonly id = randomUUID();
   /** Its end was told; the stream may stay open behind it. */
   isOver = false;
-  readonly #options: PostedRunOptions;
+  readonly #options: RunRequestOptions;
   readonly #cut = new AbortController();
   readonly #begun = new AbortController();
   readonly #ended = new AbortController();
   #answer: Response | null = null;
 
-  constructor(options: PostedRunOptions) {
+  constructor(options: RunRequestOptions) {
     this.#options = options;
   }
 
@@ -100,7 +100,7 @@ export class PostedRun {
       await pass('in', { stream: 'run', runId: this.id, status: answer.status });
       return { kind: 'accepted' };
     }
-    const reason = await refusalIn(answer, url);
+    const reason = await refusalText(answer, url);
     const mayBegin = answer.ok && this.#options.isHeard();
     if (mayBegin) await this.#beginning();
     if (this.#hasBegun) return { kind: 'accepted' };
@@ -176,7 +176,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** What a server says why it refuses: `http://… answered 422: messages: field required`. */
-export async function refusalIn(answer: Response, url: string): Promise<string> {
+export async function refusalText(answer: Response, url: string): Promise<string> {
   const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
   if (answer.ok)
     return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;

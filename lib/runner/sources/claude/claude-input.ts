@@ -1,5 +1,5 @@
 import { isImageType } from '@interlude/protocol/attachments';
-import { type AttachmentFile, attachedBytes, MAX_TEXT_BYTES, withFiles } from '../../host/attachment-store';
+import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
 import type { ContentBlock, UserMessage } from './claude-sdk';
 
 /**
@@ -15,21 +15,21 @@ interface Waiting {
   failed: (reason: Error) => void;
 }
 
-type WholeOf = (message: UserMessage) => UserMessage;
+type WithContent = (message: UserMessage) => UserMessage;
 
 /** A CLI that says nothing about its queue does not hold up the next message for longer. */
 const UNCONFIRMED_MS = 5_000;
 
 export class InputQueue {
   readonly #onHanded: (message: UserMessage) => void;
-  readonly #wholeOf: WholeOf;
+  readonly #wholeOf: WithContent;
   #waiting: Waiting[] = [];
   #unconfirmed: string | null = null;
   #closed: Error | null = null;
   #wake = () => {};
 
   /** @param wholeOf the message with what it carries, read when its turn has come; by default there is nothing */
-  constructor(onHanded: (message: UserMessage) => void, wholeOf: WholeOf = (message) => message) {
+  constructor(onHanded: (message: UserMessage) => void, wholeOf: WithContent = (message) => message) {
     this.#onHanded = onHanded;
     this.#wholeOf = wholeOf;
   }
@@ -118,17 +118,17 @@ const MAX_IMAGE_BYTES = 3_750_000;
  *
  * @see Messages API, content blocks of a user message: `text`, `image`, `document`
  */
-export function carrying(message: UserMessage, files: readonly AttachmentFile[]): UserMessage {
+export function withAttachments(message: UserMessage, files: readonly AttachmentFile[]): UserMessage {
   const blocks: ContentBlock[] = [];
   const [others, lost]: [AttachmentFile[], AttachmentFile[]] = [[], []];
   for (const file of files) {
-    const bytes = attachedBytes(file);
+    const bytes = readAttachment(file);
     const block = bytes === null ? null : blockOf(file, bytes);
     if (block !== null) blocks.push(block);
     else (bytes === null ? lost : others).push(file);
   }
   const said = message.message.content.map((block) =>
-    block.type === 'text' ? { ...block, text: withFiles(block.text, others, lost) } : block,
+    block.type === 'text' ? { ...block, text: withFileList(block.text, others, lost) } : block,
   );
   return { ...message, message: { role: 'user', content: [...blocks, ...said] } };
 }

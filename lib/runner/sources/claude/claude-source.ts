@@ -2,15 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-version';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { QuietWait, RestartRule } from '../../host/agent-lifecycle';
-import { endOrphan, leftBehind, leftBehindText, MARK } from '../../host/agent-processes';
+import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { type HandedMessage, handed } from '../../host/message-delivery';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { endOf, interruptText } from '../../host/source-commands';
+import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { endSessionHandler, interruptNotice } from '../../host/source-commands';
 import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
 import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
-import { carrying, InputQueue } from './claude-input';
+import { InputQueue, withAttachments } from './claude-input';
 import {
   type ClaudeQuery,
   type ClaudeSdk,
@@ -20,9 +20,9 @@ import {
   systemPrompt,
   userMessage,
 } from './claude-sdk';
-import type { ClaudeMemory } from './conversation';
+import type { ClaudeSession } from './conversation';
 import { Conversation, findConversation, readConversation } from './conversation';
-import { answerOf, type Decision, PendingRequests, resultOf } from './permission-requests';
+import { answerOf, type Decision, PermissionRequests, resultOf } from './permission-requests';
 
 /**
  * A live Claude Code, run through its Agent SDK.
@@ -38,9 +38,9 @@ export interface ClaudeSourceOptions {
   owns?: (program: string) => boolean;
   /** The agent is no program: it runs in this process. */
   isInProcess?: boolean;
-  surroundings: SourceSurroundings;
-  memory: ClaudeMemory;
-  inHand: HandedMessage[];
+  surroundings: SourceContext;
+  memory: ClaudeSession;
+  inHand: InFlightMessage[];
   /** The environment the CLI gets, beside what is added here. */
   env: Record<string, string | undefined>;
   /** Where hooks of the user's settings find this runner; without it they are to find no companion at all. */
@@ -67,12 +67,12 @@ const CLOSE_WITHIN_MS = 5_000;
 
 export class ClaudeSource implements Source {
   readonly #options: ClaudeSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #now: () => number;
   readonly #conversation: Conversation;
   readonly #input: InputQueue;
-  readonly #requests: PendingRequests;
-  readonly #restarts = new RestartRule();
+  readonly #requests: PermissionRequests;
+  readonly #restarts = new RestartPolicy();
   readonly #ending = new AbortController();
   readonly #started = new Set<string>();
   readonly #toldPids = new Set<number>();
@@ -87,7 +87,7 @@ export class ClaudeSource implements Source {
   #over: string | null = null;
   #provider: string | null = null;
   #endsFor = '';
-  readonly #quiet = new QuietWait();
+  readonly #quiet = new DrainWait();
 
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
@@ -99,9 +99,9 @@ export class ClaudeSource implements Source {
       'task.wake': 'Claude Code is told of its tasks and wakes by itself',
       'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
     };
-    if (endRefusal === undefined) this.end = endOf(options.surroundings);
+    if (endRefusal === undefined) this.end = endSessionHandler(options.surroundings);
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
-    this.#requests = new PendingRequests(sessionId);
+    this.#requests = new PermissionRequests(sessionId);
     this.#now = options.now ?? Date.now;
     this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
     this.#input = new InputQueue(
@@ -111,7 +111,7 @@ export class ClaudeSource implements Source {
       },
       (message) => {
         const { files } = this.#conversation.inHand.find(({ messageId }) => messageId === message.uuid) ?? {};
-        return files === undefined ? message : carrying(message, files);
+        return files === undefined ? message : withAttachments(message, files);
       },
     );
   }
@@ -135,7 +135,7 @@ export class ClaudeSource implements Source {
   async start(): Promise<void> {
     const { memory } = this.#options;
     if (memory.running) {
-      if (memory.pid !== null) await endOrphan(memory.pid, memory.sessionId);
+      if (memory.pid !== null) await terminateOrphan(memory.pid, memory.sessionId);
       this.#conversation.closePast();
       this.#conversation.notice('The runner was started again; the session goes on.');
       await this.#tellSurvivors();
@@ -177,7 +177,7 @@ export class ClaudeSource implements Source {
     if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
     // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
     // only before the word that it was delivered.
-    const noted = this.#conversation.take(handed(messageId, text, files));
+    const noted = this.#conversation.take(inFlightMessage(messageId, text, files));
     await this.#input.push(userMessage({ messageId, text }));
     await noted;
     return { state: 'delivered' };
@@ -194,7 +194,7 @@ export class ClaudeSource implements Source {
     const receipt = await this.#query.interrupt();
     const waiting = receipt?.still_queued?.length ?? 0;
     const going = open.tasks.map(({ description }) => description);
-    this.#conversation.notice(interruptText(open.turn !== null, going, waiting));
+    this.#conversation.notice(interruptNotice(open.turn !== null, going, waiting));
     return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
   }
 
@@ -393,10 +393,10 @@ export class ClaudeSource implements Source {
   }
 
   async #tellSurvivors(): Promise<void> {
-    const survivors = await leftBehind(this.#options.memory.sessionId, this.#toldPids);
+    const survivors = await survivingProcesses(this.#options.memory.sessionId, this.#toldPids);
     if (survivors.length === 0) return;
     for (const { pid } of survivors) this.#toldPids.add(pid);
-    this.#conversation.notice(leftBehindText(survivors), 'warning');
+    this.#conversation.notice(survivorsNotice(survivors), 'warning');
   }
 
   #record(src: string, msg: unknown): void {

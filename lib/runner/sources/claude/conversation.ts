@@ -8,9 +8,9 @@ import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
 import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
-import { type HandedMessage, IN_HAND_CURSORS, withFilesHere } from '../../host/message-delivery';
-import { answeredIn, ReplyMarks } from '../../host/pending-replies';
-import type { SourceSurroundings } from '../../host/source';
+import { IN_FLIGHT_CURSORS, type InFlightMessage, withLocalFiles } from '../../host/message-delivery';
+import { answeredMessageIds, ReplyAnnotator } from '../../host/pending-replies';
+import type { SourceContext } from '../../host/source';
 import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
 
@@ -22,23 +22,23 @@ import type { Cursor } from '../../outbox/statements';
  * Failure: after a kill `closePast` says how what was open ended, before anything new is said.
  */
 export class Conversation {
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
-  readonly #marks: ReplyMarks;
-  #memory: ClaudeMemory;
-  #inHand: readonly HandedMessage[];
+  readonly #marks: ReplyAnnotator;
+  #memory: ClaudeSession;
+  #inHand: readonly InFlightMessage[];
 
-  constructor(around: SourceSurroundings, memory: ClaudeMemory, inHand: readonly HandedMessage[], now: () => number) {
+  constructor(around: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
     this.#around = around;
     this.#memory = memory;
     this.#inHand = inHand;
     this.#now = now;
-    this.#marks = new ReplyMarks(memory.sessionId, () => around.owed());
+    this.#marks = new ReplyAnnotator(memory.sessionId, () => around.owed());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
-  get memory(): ClaudeMemory {
+  get memory(): ClaudeSession {
     return this.#memory;
   }
 
@@ -47,26 +47,26 @@ export class Conversation {
   }
 
   /** Messages in the agent's hands that no turn has answered, oldest first. */
-  get inHand(): readonly HandedMessage[] {
+  get inHand(): readonly InFlightMessage[] {
     return this.#inHand;
   }
 
   /** An earlier runner was killed: says how ended what it left open. */
   closePast(): void {
     this.#memory = { ...this.#memory, pid: null };
-    void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), memoryCursor(this.#memory));
+    void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), sessionCursor(this.#memory));
   }
 
   /** Finds what an earlier runner had on its disk. */
   async findFiles(): Promise<void> {
-    this.#inHand = await withFilesHere(this.#around, this.#memory.sessionId, this.#inHand);
+    this.#inHand = await withLocalFiles(this.#around, this.#memory.sessionId, this.#inHand);
   }
 
   /** One message of the SDK's stream. */
   heard(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
     this.#say(events);
-    const answered = answeredIn(events);
+    const answered = answeredMessageIds(events);
     this.#marks.answered(answered);
     if (answered.length > 0) this.letGo(answered);
   }
@@ -93,13 +93,13 @@ export class Conversation {
     this.#say([{ occurredAt: this.#now(), event: { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } } }]);
   }
 
-  remember(change: Partial<Pick<ClaudeMemory, 'conversationId' | 'pid' | 'running'>>): void {
+  remember(change: Partial<Pick<ClaudeSession, 'conversationId' | 'pid' | 'running'>>): void {
     this.#memory = { ...this.#memory, ...change };
-    void this.#emit([], memoryCursor(this.#memory));
+    void this.#emit([], sessionCursor(this.#memory));
   }
 
   /** Resolves once it is stored: from then on the message is not forgotten with this process. */
-  async take(message: HandedMessage): Promise<void> {
+  async take(message: InFlightMessage): Promise<void> {
     this.#inHand = [...this.#inHand, message];
     this.#around.changed();
     await this.#emit([], this.#inHandCursor());
@@ -114,7 +114,7 @@ export class Conversation {
   }
 
   #inHandCursor() {
-    return inHandCursor(this.#memory.sessionId, this.#inHand);
+    return inFlightCursor(this.#memory.sessionId, this.#inHand);
   }
 
   #say(events: readonly TimedEvent[]): void {
@@ -130,7 +130,7 @@ export class Conversation {
  * What a runner must know of a session that an earlier one ran, in the outbox's file: which conversation of Claude Code
  * it is, and which messages were in the CLI's hands.
  */
-export interface ClaudeMemory {
+export interface ClaudeSession {
   sessionId: string;
   /** Claude Code's own name for the session. */
   conversationId: string;
@@ -142,27 +142,27 @@ export interface ClaudeMemory {
 }
 
 const SESSION = 'claude-session:';
-const IN_HAND = IN_HAND_CURSORS[1];
+const IN_HAND = IN_FLIGHT_CURSORS[1];
 
-function memoryCursor(memory: ClaudeMemory): Cursor {
+function sessionCursor(memory: ClaudeSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
 }
 
-function inHandCursor(sessionId: string, messages: readonly HandedMessage[]): Cursor {
+function inFlightCursor(sessionId: string, messages: readonly InFlightMessage[]): Cursor {
   return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
 }
 
 /** All sessions this outbox has carried. */
-export async function readMemories(outbox: Outbox): Promise<ClaudeMemory[]> {
-  return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeMemory);
+export async function readSessions(outbox: Outbox): Promise<ClaudeSession[]> {
+  return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeSession);
 }
 
-export async function readInHand(outbox: Outbox, sessionId: string): Promise<HandedMessage[]> {
-  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as HandedMessage[];
+export async function readInFlight(outbox: Outbox, sessionId: string): Promise<InFlightMessage[]> {
+  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as InFlightMessage[];
 }
 
 /** The session that a name means: the dashboard's, or Claude Code's own. */
-export function recall(memories: readonly ClaudeMemory[], name: string): ClaudeMemory | undefined {
+export function findSession(memories: readonly ClaudeSession[], name: string): ClaudeSession | undefined {
   return (
     memories.find(({ sessionId }) => sessionId === name) ??
     memories.find(({ conversationId }) => conversationId === name)

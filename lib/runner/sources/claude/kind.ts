@@ -11,7 +11,7 @@ import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
 import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
 import { ClaudeSource } from './claude-source';
-import { type ClaudeMemory, findConversation, readInHand, readMemories, recall } from './conversation';
+import { type ClaudeSession, findConversation, findSession, readInFlight, readSessions } from './conversation';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 
@@ -100,13 +100,13 @@ export const kind: RunnerKind = {
       agentId: agentIdOf(cwd),
       carries: async (outbox) => {
         const wanted = named.resume ?? named.session;
-        return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
+        return wanted !== undefined && findSession(await readSessions(outbox), wanted) !== undefined;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       endWithinMs,
       async open({ agentId, outbox, workspaceNote, record }) {
         const memory = await sessionToCarry(outbox, named, cwd, env);
-        const inHand = await readInHand(outbox, memory.sessionId);
+        const inHand = await readInFlight(outbox, memory.sessionId);
         const controlFile = controlPath(dataDir, agentId);
         const how = {
           ...installed,
@@ -136,9 +136,9 @@ async function sessionToCarry(
   { session, resume }: { session: string | undefined; resume: string | undefined },
   cwd: string,
   env: Environment,
-): Promise<ClaudeMemory> {
+): Promise<ClaudeSession> {
   const wanted = resume ?? session;
-  const known = wanted === undefined ? undefined : recall(await readMemories(outbox), wanted);
+  const known = wanted === undefined ? undefined : findSession(await readSessions(outbox), wanted);
   if (known !== undefined) {
     if (session !== undefined && known.sessionId !== session) {
       throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);

@@ -18,20 +18,20 @@ export type Decision =
   | { kind: 'expired' }
   | { kind: 'cancelled' };
 
-export interface PendingRequest {
+export interface PermissionRequest {
   tool: string;
   input: Record<string, unknown>;
   context: PermissionContext;
 }
 
-interface Open extends PendingRequest {
+interface Open extends PermissionRequest {
   resolve: (decision: Decision) => void;
 }
 
 /** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
 const MAX_ANSWERED = 256;
 
-export class PendingRequests {
+export class PermissionRequests {
   readonly #sessionId: string;
   readonly #open = new Map<string, Open>();
   readonly #answered = new Map<string, true>();
@@ -48,7 +48,7 @@ export class PendingRequests {
    */
   wait(
     id: string,
-    request: PendingRequest,
+    request: PermissionRequest,
     withinMs: number,
     onSettled: (decision: Decision) => void = () => {},
   ): Promise<Decision> {
@@ -123,7 +123,7 @@ const REFUSALS = {
 } as const;
 
 /** What `canUseTool` gives back. */
-export function resultOf(decision: Decision, { input, context }: PendingRequest): PermissionResult {
+export function resultOf(decision: Decision, { input, context }: PermissionRequest): PermissionResult {
   switch (decision.kind) {
     case 'question':
       return { behavior: 'allow', updatedInput: answeredInput(input, decision.said.answers) };

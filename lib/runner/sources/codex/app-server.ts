@@ -7,7 +7,7 @@ import { AgentProcess, agentEnvironment, exitText } from '../../wire/agent-proce
 import { JsonLines } from '../../wire/json-lines';
 
 /** What became of a request: what the server answered, or why it did not. */
-export type Answered = { result: Fields } | { error: string; code: number | null; isGone: boolean };
+export type RpcResult = { result: Fields } | { error: string; code: number | null; isGone: boolean };
 
 /** A server that does not answer within this time will not. */
 const ANSWER_WITHIN_MS = 30_000;
@@ -21,21 +21,21 @@ export const NO_SUCH_METHOD = -32_601;
  * Failure: a request is answered by the server, or by the end of the connection, or by the clock; never not at all.
  */
 export class AppServer {
-  readonly #link: CodexLink;
+  readonly #link: Transport;
   readonly #passed: (dir: 'in' | 'out', message: object) => void;
-  readonly #waiting = new Map<number, { settle: (answered: Answered) => void; threadId: string | null }>();
+  readonly #waiting = new Map<number, { settle: (answered: RpcResult) => void; threadId: string | null }>();
   readonly #waitMs: number;
   #next = 1;
   #isGone = false;
 
-  constructor(link: CodexLink, passed: (dir: 'in' | 'out', message: object) => void, waitMs = ANSWER_WITHIN_MS) {
+  constructor(link: Transport, passed: (dir: 'in' | 'out', message: object) => void, waitMs = ANSWER_WITHIN_MS) {
     this.#link = link;
     this.#passed = passed;
     this.#waitMs = waitMs;
     void link.ended.then(() => this.#ended());
   }
 
-  get link(): CodexLink {
+  get link(): Transport {
     return this.#link;
   }
 
@@ -44,15 +44,15 @@ export class AppServer {
     return typeof id === 'number' ? (this.#waiting.get(id)?.threadId ?? null) : null;
   }
 
-  async call(method: string, params: { threadId?: string; [name: string]: unknown }): Promise<Answered> {
+  async call(method: string, params: { threadId?: string; [name: string]: unknown }): Promise<RpcResult> {
     if (this.#isGone) return GONE;
     const id = this.#next++;
-    const answered = new Promise<Answered>((resolve) => {
+    const answered = new Promise<RpcResult>((resolve) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
         resolve({ error: `Codex did not answer within ${this.#waitMs / 1_000} s`, code: null, isGone: false });
       }, this.#waitMs);
-      const settle = (answer: Answered) => {
+      const settle = (answer: RpcResult) => {
         clearTimeout(timer);
         resolve(answer);
       };
@@ -106,28 +106,28 @@ export class AppServer {
   }
 }
 
-const GONE: Answered = { error: 'the connection to Codex broke', code: null, isGone: true };
+const GONE: RpcResult = { error: 'the connection to Codex broke', code: null, isGone: true };
 
 /** The request of the server that a message is: its id, what it asks for. */
-export function requestIn(message: unknown): { id: string | number; method: string } | null {
+export function requestOf(message: unknown): { id: string | number; method: string } | null {
   if (!isObject(message) || typeof message.method !== 'string') return null;
   const { id, method } = message;
   return typeof id === 'string' || typeof id === 'number' ? { id, method } : null;
 }
 
 /** How messages pass between the runner and an app-server: over its socket, or through the pipes of a child. */
-export interface CodexLink {
+export interface Transport {
   send(message: object): void;
   /** The server is asked to end, where it is a child; else the connection is. */
   close(): void;
   /** It is ended now. */
   kill(): void;
-  readonly ended: Promise<LinkEnd>;
+  readonly ended: Promise<TransportEnd>;
   /** Of a child. */
   readonly pid: number | null;
 }
 
-export interface LinkEnd {
+export interface TransportEnd {
   /** For people: `exited with code 1: …`, `the connection broke (ECONNRESET)`. */
   reason: string;
   exitCode: number | null;
@@ -136,7 +136,7 @@ export interface LinkEnd {
   isServerGone: boolean;
 }
 
-export interface LinkListener {
+export interface TransportListener {
   onMessage(message: unknown): void;
   /** For the agent's log. */
   onTrouble(message: string): void;
@@ -155,7 +155,7 @@ interface CodexProgram {
  * Failure: a line that is none is told and passed over. Writing to a child that is gone does nothing; its end is told by
  * `ended`.
  */
-export function openProcess({ command, cwd, env }: CodexProgram, listener: LinkListener): CodexLink {
+export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: TransportListener): Transport {
   const signal = new AbortController();
   const request = { command, args: ['app-server'], cwd, env: agentEnvironment(env), signal: signal.signal };
   const agent = new AgentProcess(request, (text) => listener.onStderr(text));
@@ -201,7 +201,7 @@ const PING_MS = 15_000;
 const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
 
 /** @returns why no connection can be made; null if a server listens on the path */
-export function noListenerAt(path: string): Promise<string | null> {
+export function probeSocket(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect(path, () => {
       socket.destroy();
@@ -223,7 +223,7 @@ function reasonOf(error: NodeJS.ErrnoException, path: string): string {
  *
  * @see `codex app-server --listen unix://`, @openai/codex 0.171.0
  */
-export function openSocket(path: string, listener: LinkListener): CodexLink {
+export function connectSocket(path: string, listener: TransportListener): Transport {
   const socket = new WebSocket('ws://localhost/', {
     createConnection: () => connect(path),
     maxPayload: MAX_MESSAGE_BYTES,
@@ -256,7 +256,7 @@ export function openSocket(path: string, listener: LinkListener): CodexLink {
   socket.on('error', (error: NodeJS.ErrnoException) => {
     failure ??= error;
   });
-  const ended = new Promise<LinkEnd>((resolve) => {
+  const ended = new Promise<TransportEnd>((resolve) => {
     socket.on('close', (code) => {
       clearInterval(ping);
       const isServerGone = NOBODY.has(failure?.code ?? '');

@@ -4,12 +4,12 @@ import { codexVersion } from '../../adapters/codex/codex-version';
 import type { AskedRequest } from '../../adapters/codex/requests';
 import { remember } from '../../adapters/remember';
 import { withinReason } from '../../adapters/within-reason';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 import { RUNNER_VERSION } from '../../version';
 import type { WireFeed } from '../../wire/wire-feed';
-import type { CodexLink, LinkListener } from './app-server';
-import { type Answered, AppServer, requestIn } from './app-server';
-import type { ThreadMemory } from './thread-store';
+import type { Transport, TransportListener } from './app-server';
+import { AppServer, type RpcResult, requestOf } from './app-server';
+import type { ThreadStore } from './thread-store';
 
 /**
  * One connection to an app-server, and the threads that are followed through it.
@@ -19,11 +19,11 @@ import type { ThreadMemory } from './thread-store';
  * it does something.
  */
 export interface CodexConnectionOptions {
-  open: (listener: LinkListener) => CodexLink;
+  open: (listener: TransportListener) => Transport;
   adapter: CodexAdapter;
   feed: WireFeed;
-  memory: ThreadMemory;
-  around: SourceSurroundings;
+  memory: ThreadStore;
+  around: SourceContext;
   /** Other clients are connected too: their threads are followed, and what is not for us is left to them. */
   isShared: boolean;
   /** What Codex has of ours, by `clientUserMessageId`. */
@@ -87,7 +87,7 @@ export class CodexConnection {
     const ids: string[] = [];
     let cursor: string | null = null;
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const answered: Answered = await this.server.call('thread/loaded/list', cursor === null ? {} : { cursor });
+      const answered: RpcResult = await this.server.call('thread/loaded/list', cursor === null ? {} : { cursor });
       if ('error' in answered) return ids;
       ids.push(...listOf(answered.result.data).filter((id) => typeof id === 'string'));
       cursor = textOf(answered.result.nextCursor);
@@ -154,7 +154,7 @@ export class CodexConnection {
     let cursor: string | null = null;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const place = cursor === null ? {} : { cursor };
-      const answered: Answered = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
+      const answered: RpcResult = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
       if ('error' in answered) {
         this.#options.around.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
         break;
@@ -190,7 +190,7 @@ export class CodexConnection {
   #acted(message: Fields, threadId: string | null): void {
     const { adapter, onAsked, onResolved, isShared, around } = this.#options;
     const params = fieldsOf(message.params);
-    const request = requestIn(message);
+    const request = requestOf(message);
     if (request !== null) {
       const asked = adapter.asked(request.id);
       if (asked !== null) onAsked(asked, this.server);

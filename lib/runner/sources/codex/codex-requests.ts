@@ -1,7 +1,7 @@
 import type { AskedField, AskedRequest } from '../../adapters/codex/requests';
 import { remember } from '../../adapters/remember';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 import type { AppServer } from './app-server';
 
@@ -12,8 +12,8 @@ const MAX_HELD = 1_000;
  * What an app-server waits for people to say. It may have other clients: whoever answers first has answered, and it tells
  * the others by its own id of the request.
  */
-export class HeldAsked {
-  readonly #requests = new HeldRequests();
+export class CodexRequests {
+  readonly #requests = new PendingRequests();
   readonly #byRpcId = new Map<string | number, { sessionId: string; requestId: string }>();
 
   hold(sessionId: string, request: AskedRequest, server: AppServer): void {
@@ -26,7 +26,7 @@ export class HeldAsked {
       ...{ sessionId, requestId, kind, tool, input },
       ...(options === undefined ? {} : { options }),
       give(answer) {
-        const given = resultOf(request, answer);
+        const given = answerResult(request, answer);
         if ('refusal' in given) return given.refusal;
         return server.answer(rpcId, given.result) ? null : 'the connection to Codex broke';
       },
@@ -52,8 +52,8 @@ export class HeldAsked {
 }
 
 /** @returns `result` as the app-server takes it, or why there is none */
-function resultOf(request: AskedRequest, answer: HeldAnswer): { result: object } | { refusal: string } {
-  if (answer.kind === 'question') return answered(request, answer.answers);
+function answerResult(request: AskedRequest, answer: RequestAnswer): { result: object } | { refusal: string } {
+  if (answer.kind === 'question') return questionResult(request, answer.answers);
   if (request.value.kind === 'question') {
     return { result: request.isForm ? { action: 'decline', content: null, _meta: null } : { answers: {} } };
   }
@@ -64,7 +64,7 @@ function resultOf(request: AskedRequest, answer: HeldAnswer): { result: object }
   return found === undefined ? { refusal: 'Codex does not offer this answer' } : { result: found.result };
 }
 
-function answered(
+function questionResult(
   { fields, isForm }: AskedRequest,
   answers: Record<string, string | string[]>,
 ): { result: object } | { refusal: string } {
@@ -76,12 +76,12 @@ function answered(
   if (!isForm) {
     return { result: { answers: Object.fromEntries(said.map(({ field, texts }) => [field.id, { answers: texts }])) } };
   }
-  const content = Object.fromEntries(said.map(({ field, texts }) => [field.id, typed(field, texts)]));
+  const content = Object.fromEntries(said.map(({ field, texts }) => [field.id, typedValue(field, texts)]));
   return { result: { action: 'accept', content, _meta: null } };
 }
 
 /** As the form of an MCP server wants it; what is not of its type stays a text, which that server refuses by itself. */
-function typed({ type }: AskedField, texts: string[]): unknown {
+function typedValue({ type }: AskedField, texts: string[]): unknown {
   const text = texts.join(', ');
   if (type === 'texts') return texts;
   if (type === 'boolean') return /^(yes|true)$/i.test(text.trim());

@@ -4,17 +4,17 @@ import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { clientIdOfMessage, sentBy } from '../../adapters/codex/client-id';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { attachedBytes, withFiles } from '../../host/attachment-store';
-import { type HandedMessage, MessagesInHand } from '../../host/message-delivery';
-import type { SourceSurroundings } from '../../host/source';
-import { type Answered, NO_SUCH_METHOD } from './app-server';
+import { readAttachment, withFileList } from '../../host/attachment-store';
+import { type InFlightMessage, InFlightMessages } from '../../host/message-delivery';
+import type { SourceContext } from '../../host/source';
+import { NO_SUCH_METHOD, type RpcResult } from './app-server';
 import type { CodexConnection } from './codex-connection';
 import type { Wake } from './task-wakes';
-import { Wakes } from './task-wakes';
+import { TaskWakes } from './task-wakes';
 
 export interface CodexSessionOptions {
   sessionId: string;
-  around: SourceSurroundings;
+  around: SourceContext;
   adapter: CodexAdapter;
   /** Resolves once the session's thread is followed; rejects when the source ends. */
   ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
@@ -26,35 +26,35 @@ const QUEUE_MS = 300;
 /** What Codex is given in a session, and what is asked of it there. */
 export class CodexSession {
   readonly sessionId: string;
-  readonly inHand: MessagesInHand;
+  readonly inHand: InFlightMessages;
   cwd: string | null = null;
   model: string | null = null;
   /** Codex is told it with the next message that begins a turn. */
   note: string | null = null;
   readonly #options: CodexSessionOptions;
-  #wakes: Wakes | null = null;
+  #wakes: TaskWakes | null = null;
   /** Something of ours may wait in Codex's queue, also since a process before this one. */
   #mayBeQueued = true;
 
   static async recall(options: CodexSessionOptions): Promise<CodexSession> {
     const { around, sessionId } = options;
-    const session = new CodexSession(options, await MessagesInHand.recall(around, sessionId));
-    session.#wakes = await Wakes.recall(around, sessionId, (wake) => session.#wake(wake));
+    const session = new CodexSession(options, await InFlightMessages.recall(around, sessionId));
+    session.#wakes = await TaskWakes.recall(around, sessionId, (wake) => session.#wake(wake));
     return session;
   }
 
-  private constructor(options: CodexSessionOptions, inHand: MessagesInHand) {
+  private constructor(options: CodexSessionOptions, inHand: InFlightMessages) {
     this.#options = options;
     this.sessionId = options.sessionId;
     this.inHand = inHand;
   }
 
-  get wakes(): Wakes | null {
+  get wakes(): TaskWakes | null {
     return this.#wakes;
   }
 
   /** @param isAgain Codex may have it already */
-  async say(message: HandedMessage, isAgain: boolean): Promise<CommandOutcome> {
+  async say(message: InFlightMessage, isAgain: boolean): Promise<CommandOutcome> {
     if (this.inHand.has(message.messageId)) return { state: 'delivered' };
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(message.messageId);
@@ -149,7 +149,7 @@ export class CodexSession {
     return outcomeOf(answered);
   }
 
-  async #give(message: HandedMessage): Promise<CommandOutcome> {
+  async #give(message: InFlightMessage): Promise<CommandOutcome> {
     const { messageId } = message;
     const input = inputOf(message);
     const { connection, threadId } = await this.#options.ready();
@@ -164,7 +164,7 @@ export class CodexSession {
     return { state: 'failed', reason: `Codex did not take it: ${answered.error}` };
   }
 
-  async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
+  async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
     const { note } = this;
     const additionalContext = { interlude: { value: note, kind: 'application' } };
     this.note = null;
@@ -177,7 +177,7 @@ export class CodexSession {
   }
 
   /** Behind the running turn, in a turn of its own; by a server without a queue, in the running one. */
-  async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
+  async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
     const message = { threadId, clientUserMessageId: clientId, input };
     this.#mayBeQueued = true;
     const queued = await connection.server.call('thread/queue/add', message);
@@ -189,32 +189,32 @@ export class CodexSession {
 }
 
 /** It reads images from the disk, and has no input for other files: they are named, and read by its own tools. */
-function inputOf({ text, files = [] }: Pick<HandedMessage, 'text' | 'files'>): object[] {
-  const lost = files.filter((file) => attachedBytes(file) === null);
+function inputOf({ text, files = [] }: Pick<InFlightMessage, 'text' | 'files'>): object[] {
+  const lost = files.filter((file) => readAttachment(file) === null);
   const here = files.filter((file) => !lost.includes(file));
   const [images, others] = [true, false].map((isImage) =>
     here.filter(({ mediaType }) => isImageType(mediaType) === isImage),
   );
   return [
-    { type: 'text', text: withFiles(text, others ?? [], lost), text_elements: [] },
+    { type: 'text', text: withFileList(text, others ?? [], lost), text_elements: [] },
     ...(images ?? []).map(({ path }) => ({ type: 'localImage', path })),
   ];
 }
 
-function outcomeOf(answered: Answered): CommandOutcome {
+function outcomeOf(answered: RpcResult): CommandOutcome {
   return 'result' in answered ? { state: 'done' } : { state: 'failed', reason: answered.error };
 }
 
 /** The sessions of one source, and through which connection each can be spoken to now. */
 export class CodexSessions {
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #adapter: CodexAdapter;
   readonly #sessions = new Map<string, CodexSession>();
   readonly #waiting = new Set<() => void>();
   #ready: { connection: CodexConnection; threads: Map<string, string> } | null = null;
   #isOver = false;
 
-  constructor(around: SourceSurroundings, adapter: CodexAdapter) {
+  constructor(around: SourceContext, adapter: CodexAdapter) {
     this.#around = around;
     this.#adapter = adapter;
   }

@@ -6,19 +6,19 @@ import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import type { ToldEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import { QuietWait, RestartRule } from '../../host/agent-lifecycle';
+import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { handed } from '../../host/message-delivery';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { endOf } from '../../host/source-commands';
+import { inFlightMessage } from '../../host/message-delivery';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { endSessionHandler } from '../../host/source-commands';
 import { retryMs } from '../../retry';
 import { WireFeed } from '../../wire/wire-feed';
-import type { CodexLink, LinkEnd, LinkListener } from './app-server';
+import type { Transport, TransportEnd, TransportListener } from './app-server';
 import { CodexConnection } from './codex-connection';
-import { HeldAsked } from './codex-requests';
+import { CodexRequests } from './codex-requests';
 import type { CodexSession } from './codex-session';
 import { CodexSessions } from './codex-session';
-import { settlePast, ThreadMemory } from './thread-store';
+import { closeStaleWork, ThreadStore } from './thread-store';
 
 /**
  * Codex, by its app-server: the operator's own, which their terminals use too, or a child of the runner.
@@ -28,9 +28,9 @@ import { settlePast, ThreadMemory } from './thread-store';
  * of each thread. A child that dies is started again and resumes its thread; one that keeps dying is given up.
  */
 export interface CodexSourceOptions {
-  around: SourceSurroundings;
+  around: SourceContext;
   /** Opens a connection: to a server that is there, or by starting one. */
-  open: (listener: LinkListener) => CodexLink;
+  open: (listener: TransportListener) => Transport;
   /** Why no server can be connected to, before the first attempt; null if one can. By default one can. */
   reach?: () => Promise<string | null>;
   /** The thread it runs in a server of its own; null: it follows those of the operator's. */
@@ -60,11 +60,11 @@ const MAY_RUN_ON = 'Commands in its background may still run; nothing tells how 
 
 export class CodexSource implements Source {
   readonly #options: CodexSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #now: () => number;
   readonly #adapter: CodexAdapter;
   readonly #feed: WireFeed;
-  readonly #held = new HeldAsked();
+  readonly #held = new CodexRequests();
   readonly #sessions: CodexSessions;
   readonly #taken = new Map<string, true>();
   readonly #ending = new AbortController();
@@ -73,8 +73,8 @@ export class CodexSource implements Source {
   readonly end?: Source['end'];
   /** The operator's only: its own is its child. */
   readonly reach?: Source['reach'];
-  #memory: ThreadMemory | null = null;
-  #link: CodexLink | null = null;
+  #memory: ThreadStore | null = null;
+  #link: Transport | null = null;
   #process: SessionFacts['process'];
   #provider: string | null = null;
   #trouble: string | null = null;
@@ -87,7 +87,7 @@ export class CodexSource implements Source {
   #fatal: string | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  readonly #quiet = new QuietWait();
+  readonly #quiet = new DrainWait();
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
@@ -111,7 +111,7 @@ export class CodexSource implements Source {
       this.reach = async () => (this.#down === undefined ? ((await options.reach?.()) ?? null) : this.#down);
     } else {
       this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.end = endOf(options.around);
+      this.end = endSessionHandler(options.around);
     }
   }
 
@@ -129,7 +129,7 @@ export class CodexSource implements Source {
   }
 
   async start(): Promise<void> {
-    this.#memory = await ThreadMemory.recall(this.#around);
+    this.#memory = await ThreadStore.recall(this.#around);
     const { own } = this.#options;
     for (const sessionId of own === null ? this.#leftOpen() : [own.sessionId]) await this.#sessions.recall(sessionId);
     if (own !== null) {
@@ -157,7 +157,7 @@ export class CodexSource implements Source {
   ): Promise<CommandOutcome> {
     const { messageId, from } = body;
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    return await this.#in(sessionId, (session) => session.say(handed(messageId, text, files), again));
+    return await this.#in(sessionId, (session) => session.say(inFlightMessage(messageId, text, files), again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
@@ -198,7 +198,7 @@ export class CodexSource implements Source {
   }
 
   async #liveAsChild(own: OwnThread): Promise<void> {
-    const restarts = new RestartRule();
+    const restarts = new RestartPolicy();
     for (;;) {
       const startedAt = this.#now();
       this.#observe({ state: 'starting', pid: null, exitCode: null });
@@ -257,7 +257,7 @@ export class CodexSource implements Source {
   }
 
   /** One connection, from its beginning to its end. @param up once it answers; returns why it is of no use, or null */
-  async #runOnce(up: (connection: CodexConnection) => Promise<string | null>): Promise<LinkEnd> {
+  async #runOnce(up: (connection: CodexConnection) => Promise<string | null>): Promise<TransportEnd> {
     const connection = new CodexConnection({
       open: this.#options.open,
       adapter: this.#adapter,
@@ -358,7 +358,7 @@ export class CodexSource implements Source {
   async #settlePast(loaded: ReadonlySet<string>): Promise<void> {
     if (this.#isPastSettled) return;
     this.#isPastSettled = true;
-    await settlePast({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
+    await closeStaleWork({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
   }
 
   #told(events: readonly ToldEvent[]): void {
@@ -373,7 +373,7 @@ export class CodexSource implements Source {
   }
 
   /** A command's output goes out without secrets. */
-  #emit(...[sessionId, events, cursors]: Parameters<SourceSurroundings['emit']>): Promise<void> {
+  #emit(...[sessionId, events, cursors]: Parameters<SourceContext['emit']>): Promise<void> {
     const { redact } = this.#options;
     const clean = events.map((one) => {
       const { event } = one;
@@ -393,7 +393,7 @@ export class CodexSource implements Source {
     return this.#threads.threadOf(own.sessionId) === null ? own.sessionId : threadId;
   }
 
-  get #threads(): ThreadMemory {
+  get #threads(): ThreadStore {
     if (this.#memory === null) throw new Error('the source has not been started');
     return this.#memory;
   }

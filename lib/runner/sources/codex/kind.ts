@@ -9,9 +9,9 @@ import { SWITCH, TEXT, TOKEN_HELP } from '../../cli/flags';
 import { controlPath } from '../../control-port/control-file';
 import { interludeCommand } from '../../shown-command.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { noListenerAt, openProcess, openSocket } from './app-server';
+import { connectSocket, probeSocket, spawnAppServer } from './app-server';
 import { CodexSource, type OwnThread } from './codex-source';
-import { ThreadMemory } from './thread-store';
+import { ThreadStore } from './thread-store';
 
 const POLICIES = ['untrusted', 'on-request', 'never'];
 const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'];
@@ -101,7 +101,7 @@ export const kind: RunnerKind = {
       meanwhile: 'the agent goes on',
       agentId: isShared ? `codex@${machine}` : `${nameOf(cwd)}@${machine}`,
       carries: async (outbox) => {
-        const known = [...(await ThreadMemory.read(outbox))];
+        const known = [...(await ThreadStore.read(outbox))];
         return known.some(([id, { sessionId }]) => sessionId === flag('session') || id === flag('resume'));
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
@@ -110,7 +110,7 @@ export const kind: RunnerKind = {
       async open({ agentId, outbox, logger, record, workspaceNote }) {
         const verb = isShared && (await isThere(socket)) ? 'follows' : 'waits for';
         const resume = flag('resume');
-        const known = (await ThreadMemory.read(outbox)).get(resume ?? '')?.sessionId;
+        const known = (await ThreadStore.read(outbox)).get(resume ?? '')?.sessionId;
         const own: OwnThread | null = isShared
           ? null
           : {
@@ -125,8 +125,8 @@ export const kind: RunnerKind = {
           source: (around) =>
             new CodexSource({
               ...{ around, own, record, redact },
-              open: (listener) => (isShared ? openSocket(socket, listener) : openProcess(program, listener)),
-              reach: () => noListenerAt(socket),
+              open: (listener) => (isShared ? connectSocket(socket, listener) : spawnAppServer(program, listener)),
+              reach: () => probeSocket(socket),
             }),
           ...(own === null
             ? { greeting: `${agentId} ${verb} the Codex that listens on ${socket}; Ctrl-C ends it` }

@@ -5,7 +5,7 @@ import { fieldsOf, numberOf, textOf } from '@interlude/protocol/fields';
 import { clientIdOfWake, MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
 import type { ToldEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 
 /** Most ended tasks that are remembered; those that run, or are due, are remembered besides. */
 const MAX_ENDED = 20;
@@ -29,8 +29,8 @@ const TOGETHER_MS = 1_000;
  * Failure: a runner that was killed in between leaves it to the next one. Codex has the name of a wake, so that is
  * asked before it is sent again. An agent that only its own commands wake is not woken for ever: see MOST_IN_A_ROW.
  */
-export class Wakes {
-  readonly #around: SourceSurroundings;
+export class TaskWakes {
+  readonly #around: SourceContext;
   readonly #sessionId: string;
   readonly #send: (wake: Wake) => Promise<CommandOutcome>;
   readonly #stopped = new Set<string>();
@@ -43,21 +43,21 @@ export class Wakes {
 
   /** @param send hands it to Codex, unless Codex has it */
   static async recall(
-    around: SourceSurroundings,
+    around: SourceContext,
     sessionId: string,
     send: (wake: Wake) => Promise<CommandOutcome>,
-  ): Promise<Wakes> {
+  ): Promise<TaskWakes> {
     const [rule, ended] = [ruleCursor(sessionId), endedCursor(sessionId)];
     const when = (await around.cursors(rule)).get(rule) === 'command-ended' ? 'command-ended' : 'never';
     const stored = (await around.cursors(ended)).get(ended);
     const row = rowCursor(sessionId);
     const inARow = Number((await around.cursors(row)).get(row) ?? 0);
     const known = stored === undefined ? [] : (JSON.parse(stored) as EndedTask[]);
-    return new Wakes(around, sessionId, send, when, known, inARow);
+    return new TaskWakes(around, sessionId, send, when, known, inARow);
   }
 
   private constructor(
-    around: SourceSurroundings,
+    around: SourceContext,
     sessionId: string,
     send: (wake: Wake) => Promise<CommandOutcome>,
     when: WakeRule,
@@ -109,7 +109,7 @@ export class Wakes {
     if (task === undefined) return { state: 'failed', reason: 'the runner does not know how this task ended' };
     if (task.status === 'running') return { state: 'failed', reason: 'this task still runs' };
     this.#personSpoke();
-    return await this.#send(wakeFor(commandId, [task]));
+    return await this.#send(createWake(commandId, [task]));
   }
 
   /** Codex is there again: what was due goes to it. */
@@ -145,7 +145,7 @@ export class Wakes {
     this.#timer = undefined;
     const due = await this.#dueTogether();
     if (due.length === 0) return;
-    const { state, reason } = await this.#send(wakeFor('rule', due));
+    const { state, reason } = await this.#send(createWake('rule', due));
     if (state === 'failed') {
       this.#around.log('warn', `the agent was not woken: ${reason}`);
       return;
@@ -245,7 +245,7 @@ export interface Wake {
 }
 
 /** @param name the same for the same wake, told again */
-function wakeFor(name: string, tasks: readonly EndedTask[]): Wake {
+function createWake(name: string, tasks: readonly EndedTask[]): Wake {
   const taskIds = tasks.map(({ id }) => id);
   const said = tasks.map(({ description, status, exitCode }) => {
     const how = exitCode === null ? `has ended (${status})` : `has ended with exit code ${exitCode}`;

@@ -1,11 +1,11 @@
 import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import type { ThreadPlace } from '../../adapters/codex/thread';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 
 /** A thread, as the next process has to know it. */
-export interface RememberedThread {
+export interface StoredThread {
   sessionId: string;
   parentThreadId: string | null;
   place: ThreadPlace | null;
@@ -18,32 +18,32 @@ const PREFIX = 'codex-thread:';
 const MAX_THREADS = 500;
 
 /** Which session each thread is, and how far it has been told. */
-export class ThreadMemory {
-  readonly #threads: Map<string, RememberedThread>;
+export class ThreadStore {
+  readonly #threads: Map<string, StoredThread>;
   /** As of which change of its place a thread was stored last. */
   readonly #stored = new Map<string, number>();
 
   /** What processes before this one have stored. */
-  static async read(outbox: Pick<SourceSurroundings, 'cursors'>): Promise<Map<string, RememberedThread>> {
+  static async read(outbox: Pick<SourceContext, 'cursors'>): Promise<Map<string, StoredThread>> {
     const stored = [...(await outbox.cursors(PREFIX))];
-    return new Map(stored.map(([name, value]) => [name.slice(PREFIX.length), JSON.parse(value) as RememberedThread]));
+    return new Map(stored.map(([name, value]) => [name.slice(PREFIX.length), JSON.parse(value) as StoredThread]));
   }
 
-  static async recall(around: SourceSurroundings): Promise<ThreadMemory> {
-    const stored = [...(await ThreadMemory.read(around))];
+  static async recall(around: SourceContext): Promise<ThreadStore> {
+    const stored = [...(await ThreadStore.read(around))];
     stored.sort(([, a], [, b]) => b.at - a.at);
     for (const [id, { sessionId }] of stored.slice(MAX_THREADS)) {
       await around.emit(sessionId, [], [{ name: PREFIX + id, value: null }]);
     }
-    return new ThreadMemory(new Map(stored.slice(0, MAX_THREADS)));
+    return new ThreadStore(new Map(stored.slice(0, MAX_THREADS)));
   }
 
-  private constructor(threads: Map<string, RememberedThread>) {
+  private constructor(threads: Map<string, StoredThread>) {
     this.#threads = threads;
   }
 
   /** By thread, those that were heard of last first. */
-  get all(): ReadonlyMap<string, RememberedThread> {
+  get all(): ReadonlyMap<string, StoredThread> {
     return this.#threads;
   }
 
@@ -82,8 +82,8 @@ export class ThreadMemory {
  *
  * @param loaded the threads that the server has, if it is the same one
  */
-export async function settlePast(
-  { around, adapter, threads }: { around: SourceSurroundings; adapter: CodexAdapter; threads: ThreadMemory },
+export async function closeStaleWork(
+  { around, adapter, threads }: { around: SourceContext; adapter: CodexAdapter; threads: ThreadStore },
   loaded: ReadonlySet<string>,
   now: number,
 ): Promise<void> {

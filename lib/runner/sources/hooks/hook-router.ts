@@ -2,10 +2,10 @@ import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/proto
 import type { HookClaim } from '../../adapters/claude/heard-stops';
 import { toolTitle } from '../../adapters/claude/requests';
 import type { HookCall } from '../../control-port/routes';
-import type { OwedReply } from '../../host/pending-replies';
+import type { PendingReply } from '../../host/pending-replies';
 import type { MessageInbox } from './message-inbox';
 import { stopDecision } from './message-inbox';
-import type { HeldPermissions } from './permission-hooks';
+import type { PermissionHooks } from './permission-hooks';
 import type { SessionMirror } from './session-mirror';
 
 /**
@@ -18,9 +18,9 @@ import type { SessionMirror } from './session-mirror';
 export interface HookRouterOptions {
   /** The mirror of a session; null for one that is not followed. */
   mirror: (sessionId: string, file: string) => SessionMirror | null;
-  owed: () => readonly OwedReply[];
+  owed: () => readonly PendingReply[];
   inbox: MessageInbox;
-  permissions: HeldPermissions;
+  permissions: PermissionHooks;
   /** What an agent is told of listening while it is idle; null if there is no need to. */
   offer: (mirror: SessionMirror) => string | null;
   log: (level: 'debug' | 'info', message: string) => void;
@@ -123,11 +123,11 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   const owes = decision.messageIds.length;
   const why = owes === 0 ? 'it is told that it can listen' : `${owes} replies are owed`;
   log('info', `${mirror.sessionId} is held at the end of its turn: ${why}`);
-  return within(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
+  return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
 }
 
 /** Resolves when it is done, or has had its time. */
-function within(ms: number, done: Promise<void>): Promise<void> {
+function resolveWithin(ms: number, done: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     void done.finally(() => {

@@ -4,14 +4,14 @@ import { type Fields, textOf } from '@interlude/protocol/fields';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { type HookFailure, logHookFailure } from '../../control-port/hook-failure';
 import type { HookCall, WaitCall } from '../../control-port/routes';
-import { isGone } from '../../host/process-lookup';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { hasExited } from '../../host/process-lookup';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import type { Logger } from '../../logger/logger';
 import { claimOf, routeHook } from './hook-router';
-import { IdleMessages, IN_TERMINAL } from './idle-delivery';
+import { IdleDelivery, IN_TERMINAL } from './idle-delivery';
 import { MessageInbox } from './message-inbox';
 import { parseMirrorState } from './mirror-state';
-import { HeldPermissions } from './permission-hooks';
+import { PermissionHooks } from './permission-hooks';
 import { SessionMirror } from './session-mirror';
 
 /**
@@ -22,7 +22,7 @@ import { SessionMirror } from './session-mirror';
  * the server it collects; without it the agents work as if it had never been installed.
  */
 export interface HooksSourceOptions {
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   /** Follow only this session. */
   sessionId?: string | undefined;
   /** For what is said by hooks themselves. */
@@ -37,10 +37,10 @@ const ALIVE_MS = 5_000;
 
 export class HooksSource implements Source {
   readonly #options: HooksSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #inbox = new MessageInbox();
-  readonly #idle: IdleMessages;
-  readonly #permissions = new HeldPermissions({
+  readonly #idle: IdleDelivery;
+  readonly #permissions = new PermissionHooks({
     onChange: () => this.#around.changed(),
     onAnswered: (sessionId, requestId, answer) => this.#mirrors.get(sessionId)?.answered(requestId, answer),
     onLetGo: (sessionId, requestId) => this.#mirrors.get(sessionId)?.askedOnlyThere(requestId),
@@ -90,7 +90,7 @@ export class HooksSource implements Source {
     this.#options = options;
     this.#around = options.surroundings;
     this.#stored = stored;
-    this.#idle = new IdleMessages({
+    this.#idle = new IdleDelivery({
       ...{ inbox: this.#inbox, mirrors: this.#mirrors, offers: options.offersToListen === true },
       onChange: () => this.#around.changed(),
       log: (level, message) => this.#around.log(level, message),
@@ -255,7 +255,7 @@ export class HooksSource implements Source {
   async #lookForDead(): Promise<void> {
     for (const mirror of [...this.#mirrors.values()]) {
       const { process, hasEnded } = mirror;
-      if (hasEnded || process === null || !(await isGone(process))) continue;
+      if (hasEnded || process === null || !(await hasExited(process))) continue;
       // A hook may have told of another process in the meantime.
       if (mirror.process === process) mirror.died();
     }

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { WaitAnswer, WaitCall } from '../../control-port/routes';
 import { agentCommand } from '../../shown-command.mjs';
-import type { WaitedMessage } from './in-flight-messages';
 import type { MessageInbox } from './message-inbox';
-import { askedFor } from './message-inbox';
+import { pendingReplyPrompt } from './message-inbox';
+import type { WaitMessage } from './message-tracker';
 import type { SessionMirror } from './session-mirror';
 
 /**
  * What becomes of messages for terminals in which no turn runs: they are for the wait of the agent, if one listens, and
  * refused otherwise. What came while a turn ran is its stop hook's, unless that has passed it by.
  */
-export interface IdleMessagesOptions {
+export interface IdleDeliveryOptions {
   inbox: MessageInbox;
   mirrors: ReadonlyMap<string, SessionMirror>;
   /** Agents are told, where they come to rest, how they can be reached while they are idle. */
@@ -25,14 +25,14 @@ const LISTEN = `Messages from the dashboard reach you while you are idle only if
 Nobody waits for an answer to this note, and you may go without it.`;
 const AGAIN = 'To be reached while you are idle once more, run the same command in the background again.';
 
-export class IdleMessages {
-  readonly #options: IdleMessagesOptions;
-  readonly #waits = new IdleWaits({
+export class IdleDelivery {
+  readonly #options: IdleDeliveryOptions;
+  readonly #waits = new WaitRegistry({
     onChange: (sessionId) => this.#changed(sessionId),
     onGivenBack: (handed) => void this.#givenBack(handed),
   });
 
-  constructor(options: IdleMessagesOptions) {
+  constructor(options: IdleDeliveryOptions) {
     this.#options = options;
   }
 
@@ -41,7 +41,7 @@ export class IdleMessages {
   }
 
   /** What the companion before this one handed to waits, as it left it. */
-  recall(sessionId: string, waited: readonly WaitedMessage[]): void {
+  recall(sessionId: string, waited: readonly WaitMessage[]): void {
     for (const { claim, messageIds, isShown } of waited) {
       if (!isShown) this.#waits.expect({ claim, sessionId, messageIds });
     }
@@ -77,8 +77,8 @@ export class IdleMessages {
     if (!this.#waits.isListening(sessionId)) return false;
     const waiting = this.#options.inbox.waitingFor(sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
     if (waiting.length === 0) return true;
-    const { text, messageIds } = askedFor(waiting);
-    const store = ({ claim }: Handed) => {
+    const { text, messageIds } = pendingReplyPrompt(waiting);
+    const store = ({ claim }: Handoff) => {
       // At once: from here on no stop hook takes them.
       mirror.messages.waited.put(claim, messageIds, Date.now());
       return mirror.keep();
@@ -124,7 +124,7 @@ export class IdleMessages {
   }
 
   /** Who was to show it is gone. */
-  async #givenBack({ claim, sessionId, messageIds }: Handed): Promise<void> {
+  async #givenBack({ claim, sessionId, messageIds }: Handoff): Promise<void> {
     const { mirrors, inbox, log } = this.#options;
     const mirror = mirrors.get(sessionId);
     if (mirror === undefined) return;
@@ -145,15 +145,15 @@ export class IdleMessages {
  * Failure: a wait says that it has shown what it was handed. One that is gone, or does not say so in time, gives it back;
  * if it dies between the two, the agent is given the message a second time, which says that this may be so.
  */
-interface IdleWaitsOptions {
+interface WaitRegistryOptions {
   /** A wait can be handed something now, or none listens any more. */
   onChange: (sessionId: string) => void;
   /** It has not shown what it was handed. */
-  onGivenBack: (handed: Handed) => void;
+  onGivenBack: (handed: Handoff) => void;
 }
 
 /** What a wait was handed and has not shown yet. */
-interface Handed {
+interface Handoff {
   claim: string;
   sessionId: string;
   messageIds: readonly string[];
@@ -172,13 +172,13 @@ const SHOWN_MS = 5_000;
 const POLL_AGAIN: WaitAnswer = { kind: 'again' };
 const TAKEN_PLACE: WaitAnswer = { kind: 'over', reason: 'another wait listens for this session already' };
 
-class IdleWaits {
-  readonly #options: IdleWaitsOptions;
+class WaitRegistry {
+  readonly #options: WaitRegistryOptions;
   readonly #listeners = new Map<string, Listener>();
-  readonly #handed = new Map<string, Handed & { timer: NodeJS.Timeout }>();
+  readonly #handed = new Map<string, Handoff & { timer: NodeJS.Timeout }>();
   #isClosed = false;
 
-  constructor(options: IdleWaitsOptions) {
+  constructor(options: WaitRegistryOptions) {
     this.#options = options;
   }
 
@@ -226,13 +226,13 @@ class IdleWaits {
     sessionId: string,
     messageIds: readonly string[],
     text: string,
-    store: (handed: Handed) => Promise<void>,
+    store: (handed: Handoff) => Promise<void>,
   ): Promise<boolean> {
     const listener = this.#listeners.get(sessionId);
     const answer = listener?.answer;
     if (!listener || !answer) return false;
     listener.answer = null;
-    const handed: Handed = { claim: randomUUID(), sessionId, messageIds };
+    const handed: Handoff = { claim: randomUUID(), sessionId, messageIds };
     await store(handed);
     this.expect(handed);
     answer({ kind: 'message', claim: handed.claim, text });
@@ -240,7 +240,7 @@ class IdleWaits {
   }
 
   /** Something was handed, by this process or the one before, and the word that it was shown is to come. */
-  expect(handed: Handed): void {
+  expect(handed: Handoff): void {
     const timer = setTimeout(() => {
       if (this.taken(handed.claim) !== null) this.#options.onGivenBack(handed);
     }, SHOWN_MS);
@@ -248,7 +248,7 @@ class IdleWaits {
   }
 
   /** @returns what it was; null for what was not handed, or was given back */
-  taken(claim: string): Handed | null {
+  taken(claim: string): Handoff | null {
     const handed = this.#handed.get(claim);
     if (handed === undefined) return null;
     clearTimeout(handed.timer);

@@ -2,7 +2,7 @@ import type { Command } from '@interlude/protocol/commands';
 import { cutText } from '@interlude/protocol/cut-text';
 import { remember } from '../../adapters/remember';
 import type { CommandOutcome } from '../../commands/seen-commands';
-import type { OwedReply } from '../../host/pending-replies';
+import type { PendingReply } from '../../host/pending-replies';
 
 /** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */
 const MOST_REFUSED = 1_000;
@@ -83,7 +83,7 @@ export class MessageInbox {
  * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and it is never held twice in a
  * row, so that an agent that does not answer is not kept for ever.
  */
-interface WaitingMessage extends Omit<OwedReply, 'sessionId'> {
+interface WaitingMessage extends Omit<PendingReply, 'sessionId'> {
   /** The agent has not seen the message: it is shown whole. Else its first line reminds of it. */
   unseen: boolean;
   /** It was on its way to the agent before, and may have got there. */
@@ -112,20 +112,20 @@ export function stopDecision(
   offer: string | null = null,
 ): StopDecision | null {
   if (stopHookActive) return null;
-  if (owed.length === 0) return offer === null ? null : offered(offer);
-  const { text, messageIds } = askedFor(owed);
+  if (owed.length === 0) return offer === null ? null : offerDecision(offer);
+  const { text, messageIds } = pendingReplyPrompt(owed);
   const reason = offer === null ? text : `${text}\n\n${offer}`;
   return { output: JSON.stringify({ decision: 'block', reason }), reason, messageIds };
 }
 
 /** Not a block: the terminal shows it as something a hook says. */
-function offered(additionalContext: string): StopDecision {
+function offerDecision(additionalContext: string): StopDecision {
   const hookSpecificOutput = { hookEventName: 'Stop', additionalContext };
   return { output: JSON.stringify({ hookSpecificOutput }), reason: additionalContext, messageIds: [] };
 }
 
 /** What an agent is told of messages that wait for it. */
-export function askedFor(owed: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
+export function pendingReplyPrompt(owed: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
   const asked = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
   const text = [
     asked.length === 1 ? 'Someone waits for a reply from you:' : `${asked.length} messages wait for a reply from you:`,

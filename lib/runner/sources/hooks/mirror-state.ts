@@ -2,9 +2,9 @@ import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
 import type { HeardStop } from '../../adapters/claude/heard-stops';
 import type { ClosedTurn } from '../../adapters/claude/last-words';
-import type { TerminalProcess } from '../../host/process-lookup';
-import type { Offer, WaitedMessage } from './in-flight-messages';
-import type { TailPlace } from './transcript-files';
+import type { ProcessIdentity } from '../../host/process-lookup';
+import type { StopHookHold, WaitMessage } from './message-tracker';
+import type { FilePosition } from './transcript-files';
 
 /** Why a session is over, and whether somebody wanted it to be. */
 export interface SessionEnding {
@@ -24,15 +24,15 @@ const list = <Type extends z.ZodType>(type: Type) =>
     .catch([])
     .transform((items) => items.flatMap((item) => type.safeParse(item).data ?? []));
 
-const place: z.ZodType<TailPlace> = z.object({ ino: z.number(), offset: z.number() });
+const place: z.ZodType<FilePosition> = z.object({ ino: z.number(), offset: z.number() });
 const moment = { at: time, isClocked: flag, promptId: textOrNull };
 const stop: z.ZodType<HeardStop> = z
   .object({ ...moment, heardAt: orNull(time), text: textOrNull, failure: textOrNull, promptedAt: orNull(time) })
   .transform((read) => ({ ...read, heardAt: read.heardAt ?? read.at }));
-const offer: z.ZodType<Offer> = z
+const offer: z.ZodType<StopHookHold> = z
   .object({ messageIds: list(text), reason: text, moment: z.object(moment), since: orNull(time) })
   .transform((read) => ({ ...read, since: read.since ?? read.moment.at }));
-const waited: z.ZodType<WaitedMessage> = z.object({
+const waited: z.ZodType<WaitMessage> = z.object({
   claim: text,
   messageIds: list(text),
   at: time,
@@ -44,7 +44,7 @@ const closed: z.ZodType<ClosedTurn> = z.object({
   taken: list(z.record(z.string(), z.unknown())),
 });
 const ending: z.ZodType<SessionEnding> = z.object({ reason: text, isAsked: flag });
-const terminal: z.ZodType<TerminalProcess> = z.object({ pid: z.number(), birth: textOrNull });
+const terminal: z.ZodType<ProcessIdentity> = z.object({ pid: z.number(), birth: textOrNull });
 
 /** How far a session has been mirrored: the cursor that is stored with the events it gave. What is not whole is absent. */
 const mirrorState = z.object({
@@ -135,7 +135,7 @@ const STUCK_MS = 5_000;
 const HELD_MS = 70_000;
 
 /** What is known of a session at a look. Epoch milliseconds. */
-export interface Stillness {
+export interface QuietPeriods {
   now: number;
   lastLineAt: number;
   /** When the agent said last what it does. */
@@ -153,7 +153,7 @@ export interface Stillness {
 }
 
 /** Whether a session that was left has said all it had to say, or has had its time. */
-export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords, heldSince }: Stillness): boolean {
+export function isEndingOver({ now, lastLineAt, leftAt, lacksLastWords, heldSince }: QuietPeriods): boolean {
   if (leftAt === null) return false;
   const isStill = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
   const hasSaid = isStill && !lacksLastWords && heldSince === null;
@@ -161,20 +161,20 @@ export function isLeftForGood({ now, lastLineAt, leftAt, lacksLastWords, heldSin
 }
 
 /** A command is over once the transcript has been still for long enough to hold its output. */
-export function isCommandOver({ now, lastLineAt, reportedAt }: Stillness): boolean {
+export function isCommandOver({ now, lastLineAt, reportedAt }: QuietPeriods): boolean {
   return now - Math.max(lastLineAt, reportedAt) >= STILL_MS;
 }
 
 /** Whether the turn goes on by an answer of our stop hook that the transcript has not come to. */
-function isStillHeld({ now, heldSince, leftAt }: Stillness): boolean {
+function isHoldActive({ now, heldSince, leftAt }: QuietPeriods): boolean {
   return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;
 }
 
 /** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, still: Stillness): boolean {
+export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, still: QuietPeriods): boolean {
   const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = still;
-  if (isStillHeld(still)) return false;
-  if (!lacksLastWords) return isLeftForGood(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
+  if (isHoldActive(still)) return false;
+  if (!lacksLastWords) return isEndingOver(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
   const since = Math.max(heardAt, handedAt);
   if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
   const most = text === null && failure === null ? LAST_LINE_MS.wordless : LAST_LINE_MS.most;
@@ -182,9 +182,9 @@ export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, st
 }
 
 /** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */
-export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, still: Stillness): boolean {
+export function isStopUnmatched({ heardAt, isClocked, promptId }: HeardStop, still: QuietPeriods): boolean {
   const { now } = still;
-  if (isStillHeld(still)) return false;
+  if (isHoldActive(still)) return false;
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
 }
 
@@ -192,16 +192,16 @@ export function isTurnLost({ heardAt, isClocked, promptId }: HeardStop, still: S
  * Whether the hook that ends a turn which has said its last word would have been heard by now, and whether an agent
  * that said it was busy would have begun a turn.
  */
-export function isStuck({ now, lastLineAt, reportedAt, isHeld }: Stillness): boolean {
+export function isHookOverdue({ now, lastLineAt, reportedAt, isHeld }: QuietPeriods): boolean {
   return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
 }
 
 /** What an agent says of itself, by its hooks. */
-export type AgentSays = 'starting' | 'busy' | 'idle' | 'compacting';
+export type AgentActivity = 'starting' | 'busy' | 'idle' | 'compacting';
 
 /** What the agent said last. A hook that is heard behind later ones changes nothing they said. */
 export class SelfReport {
-  #says: AgentSays = 'starting';
+  #says: AgentActivity = 'starting';
   /** When that hook ran. */
   #ranAt = 0;
   #heardAt: number;
@@ -210,7 +210,7 @@ export class SelfReport {
     this.#heardAt = now;
   }
 
-  get says(): AgentSays {
+  get says(): AgentActivity {
     return this.#says;
   }
 
@@ -218,7 +218,7 @@ export class SelfReport {
     return this.#heardAt;
   }
 
-  heard(says: AgentSays, ranAt: number, now: number): void {
+  heard(says: AgentActivity, ranAt: number, now: number): void {
     if (ranAt < this.#ranAt) return;
     this.#ranAt = ranAt;
     this.#says = says;

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { answeredInput, answerText, PLAN_TOOL } from '../../adapters/claude/requests';
-import { type HeldAnswer, HeldRequests } from '../../host/pending-requests';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
 
 /**
@@ -13,7 +13,7 @@ import type { CommandOf } from '../../host/source';
  *
  * @see measured in a terminal with CLI 2.1.332
  */
-export interface HeldPermissionsOptions {
+export interface PermissionHooksOptions {
   /** Something is held, or nothing any more. */
   onChange: () => void;
   /** A person has answered: told before the agent is. */
@@ -22,7 +22,7 @@ export interface HeldPermissionsOptions {
   onLetGo: (sessionId: string, requestId: string) => void;
 }
 
-export interface AskingHook {
+export interface PermissionHook {
   sessionId: string;
   tool: string;
   input: unknown;
@@ -33,7 +33,7 @@ export interface AskingHook {
   signal: AbortSignal;
 }
 
-interface Held extends Pick<AskingHook, 'sessionId' | 'tool' | 'suggestions'> {
+interface WaitingHook extends Pick<PermissionHook, 'sessionId' | 'tool' | 'suggestions'> {
   /** As JSON. */
   input: string;
   requestId: string | null;
@@ -44,12 +44,12 @@ interface Held extends Pick<AskingHook, 'sessionId' | 'tool' | 'suggestions'> {
 const NOTHING = '';
 const MOST_HELD = 64;
 
-export class HeldPermissions {
-  readonly #options: HeldPermissionsOptions;
-  readonly #requests = new HeldRequests();
-  readonly #held = new Set<Held>();
+export class PermissionHooks {
+  readonly #options: PermissionHooksOptions;
+  readonly #requests = new PendingRequests();
+  readonly #held = new Set<WaitingHook>();
 
-  constructor(options: HeldPermissionsOptions) {
+  constructor(options: PermissionHooksOptions) {
     this.#options = options;
   }
 
@@ -58,7 +58,7 @@ export class HeldPermissions {
   }
 
   /** @returns what the hook prints: a decision, or nothing, and then the terminal's own question stands */
-  hold({ withinMs, signal, input, ...about }: AskingHook): Promise<string> {
+  hold({ withinMs, signal, input, ...about }: PermissionHook): Promise<string> {
     if (this.#held.size >= MOST_HELD || signal.aborted) return Promise.resolve(NOTHING);
     return new Promise((resolve) => {
       const print = (output: string) => {
@@ -66,7 +66,7 @@ export class HeldPermissions {
         signal.removeEventListener('abort', giveUp);
         resolve(output);
       };
-      const held: Held = { ...about, input: jsonOf(input), requestId: null, print };
+      const held: WaitingHook = { ...about, input: jsonOf(input), requestId: null, print };
       const giveUp = () => this.#giveUp(held);
       const timer = setTimeout(giveUp, withinMs);
       signal.addEventListener('abort', giveUp);
@@ -79,12 +79,12 @@ export class HeldPermissions {
   opened(sessionId: string, value: Fields): void {
     const requestId = textOf(value.request_id);
     const { tool_name: tool, input } = value;
-    const isIts = (held: Held) =>
+    const isIts = (held: WaitingHook) =>
       held.sessionId === sessionId && held.requestId === null && held.tool === tool && held.input === jsonOf(input);
     const held = [...this.#held].find(isIts);
     if (held === undefined || requestId === null) return;
     held.requestId = requestId;
-    const give = (answer: HeldAnswer) => this.#give(held, requestId, answer);
+    const give = (answer: RequestAnswer) => this.#give(held, requestId, answer);
     const kind = value.kind === 'question' ? 'question' : 'permission';
     this.#requests.hold({ sessionId, requestId, kind, tool: held.tool, input, give });
   }
@@ -106,7 +106,7 @@ export class HeldPermissions {
     return this.#requests.answer(command);
   }
 
-  #give(held: Held, requestId: string, answer: HeldAnswer): string | null {
+  #give(held: WaitingHook, requestId: string, answer: RequestAnswer): string | null {
     if (answer.kind === 'option' || !this.#held.has(held)) return 'the agent does not wait for this any more';
     const decision = decisionOf(held, answer);
     const message = answer.kind === 'question' ? answerText(answer.answers) : answer.message;
@@ -116,13 +116,13 @@ export class HeldPermissions {
     return null;
   }
 
-  #giveUp(held: Held): void {
+  #giveUp(held: WaitingHook): void {
     if (!this.#held.has(held)) return;
     this.#end(held, NOTHING);
     if (held.requestId !== null) this.#options.onLetGo(held.sessionId, held.requestId);
   }
 
-  #end(held: Held, output: string): void {
+  #end(held: WaitingHook, output: string): void {
     if (!this.#held.delete(held)) return;
     if (held.requestId !== null) this.#requests.letGo(held.sessionId, held.requestId);
     held.print(output);
@@ -132,8 +132,8 @@ export class HeldPermissions {
 
 /** @see PermissionRequest's `decision`, CLI 2.1.332 */
 function decisionOf(
-  { tool, input, suggestions }: Held,
-  answer: Exclude<HeldAnswer, { kind: 'option' }>,
+  { tool, input, suggestions }: WaitingHook,
+  answer: Exclude<RequestAnswer, { kind: 'option' }>,
 ): Fields & { behavior: 'allow' | 'deny' } {
   const asked = fieldsOf(JSON.parse(input));
   if (answer.kind === 'question') return { behavior: 'allow', updatedInput: answeredInput(asked, answer.answers) };

@@ -5,21 +5,21 @@ import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
 import { TranscriptAdapter } from '../../adapters/claude/transcript';
 import { stopFeedbackIn } from '../../adapters/claude/transcript-line';
 import { remember } from '../../adapters/remember';
-import { birthOf, bornAt, isGone, type TerminalProcess } from '../../host/process-lookup';
-import { MessagesUnderway } from './in-flight-messages';
+import { hasExited, type ProcessIdentity, startMarkOf, startTimeOf } from '../../host/process-lookup';
 import type { StopDecision } from './message-inbox';
+import { MessageTracker } from './message-tracker';
 import {
-  type AgentSays,
+  type AgentActivity,
   isCommandOver,
-  isLeftForGood,
-  isStuck,
-  isTurnLost,
+  isEndingOver,
+  isHookOverdue,
+  isStopUnmatched,
   isTurnOver,
   type MirrorState,
   newMirrorState,
+  type QuietPeriods,
   SelfReport,
   type SessionEnding,
-  type Stillness,
 } from './mirror-state';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
 
@@ -76,7 +76,7 @@ export class SessionMirror {
   #replacedAt: number | null = null;
   /** The process of the hooks before the last ones is still there. */
   #isShared = false;
-  readonly #messages: MessagesUnderway;
+  readonly #messages: MessageTracker;
   /** Of open requests: what they were told with. */
   readonly #requests = new Map<string, Fields>();
   #work: Promise<void>;
@@ -87,7 +87,7 @@ export class SessionMirror {
     this.#adapter = new TranscriptAdapter({ sessionId: options.sessionId });
     this.#state = structuredClone(options.state ?? newMirrorState(options.file));
     this.#state.file = options.file;
-    this.#messages = new MessagesUnderway(this.#state);
+    this.#messages = new MessageTracker(this.#state);
     this.#report = new SelfReport(this.#now());
     this.#files = new TranscriptFiles({
       read: this.#state,
@@ -120,11 +120,11 @@ export class SessionMirror {
   }
 
   /** Of the agent, as the last hook told. */
-  get process(): TerminalProcess | null {
+  get process(): ProcessIdentity | null {
     return this.#state.process;
   }
 
-  get selfReport(): AgentSays {
+  get selfReport(): AgentActivity {
     return this.#report.says;
   }
 
@@ -147,7 +147,7 @@ export class SessionMirror {
     return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.says === 'busy');
   }
 
-  get messages(): MessagesUnderway {
+  get messages(): MessageTracker {
     return this.#messages;
   }
 
@@ -199,8 +199,8 @@ export class SessionMirror {
    * @param before the process of the hooks before, if any
    * @param heardAt when the last of those ran, epoch milliseconds
    */
-  async #isOf(pid: number, before: TerminalProcess | null, heardAt: number): Promise<void> {
-    const birth = await birthOf(pid);
+  async #isOf(pid: number, before: ProcessIdentity | null, heardAt: number): Promise<void> {
+    const birth = await startMarkOf(pid);
     const { process } = this.#state;
     if (process?.pid !== pid) return;
     const isKnown = process.birth === birth && before?.pid === pid;
@@ -208,9 +208,9 @@ export class SessionMirror {
     this.#state.process = { pid, birth };
     const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
     // Two terminals may have the same session open: what the other one does goes on.
-    this.#isShared = before !== null && before.pid !== pid && !(await isGone(before));
+    this.#isShared = before !== null && before.pid !== pid && !(await hasExited(before));
     // A process that is new here owns nothing that was written before it was born, or while another one called.
-    if (!isSame && !this.#isShared) this.#beganAt(Math.max(bornAt(birth) ?? 0, before === null ? 0 : heardAt));
+    if (!isSame && !this.#isShared) this.#beganAt(Math.max(startTimeOf(birth) ?? 0, before === null ? 0 : heardAt));
     this.#tell([], true);
   }
 
@@ -242,7 +242,7 @@ export class SessionMirror {
     this.#state.began = this.#began;
   }
 
-  report(says: AgentSays, claim?: HookClaim): void {
+  report(says: AgentActivity, claim?: HookClaim): void {
     this.#report.heard(says, this.#momentOf(claim).at, this.#now());
   }
 
@@ -311,7 +311,7 @@ export class SessionMirror {
    * Does it behind what was begun.
    * @returns once what it changed of the messages is stored
    */
-  async keep(change: (messages: MessagesUnderway, now: number) => void = () => {}): Promise<void> {
+  async keep(change: (messages: MessageTracker, now: number) => void = () => {}): Promise<void> {
     const told: (void | Promise<void>)[] = [];
     this.#do(() => {
       change(this.#messages, this.#now());
@@ -373,17 +373,17 @@ export class SessionMirror {
   }
 
   async #step(): Promise<void> {
-    await this.#files.readOn();
+    await this.#files.readNewLines();
     const now = this.#now();
     this.#replace(now);
     this.#tell(this.#adapter.unlisted(now));
     const still = this.#stillness(now);
     // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
-    const isOver = isLeftForGood(still);
+    const isOver = isEndingOver(still);
     const { own, ahead } = this.#adapter.stops;
     if (own !== null && isTurnOver(own, still)) {
       this.#tell(this.#adapter.stopped(now), true);
-    } else if (own === null && ahead !== null && isTurnLost(ahead, still)) {
+    } else if (own === null && ahead !== null && isStopUnmatched(ahead, still)) {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
       this.#tell(this.#adapter.stopped(now), true);
     }
@@ -391,12 +391,12 @@ export class SessionMirror {
       this.#state.settled = this.#adapter.pendingCommand;
       this.#tell(this.#adapter.commandSettled(), true);
     }
-    if (this.#adapter.hasSaidLastWord && isStuck(still)) {
+    if (this.#adapter.hasSaidLastWord && isHookOverdue(still)) {
       this.#options.log('info', `session ${this.sessionId} has ended its turn, and its stop hook was not heard`);
       this.#report.concluded(now);
       this.#tell(this.#adapter.stopped(now));
     }
-    if (this.#report.says === 'busy' && this.#adapter.openRunId === null && isStuck(still)) {
+    if (this.#report.says === 'busy' && this.#adapter.openRunId === null && isHookOverdue(still)) {
       this.#options.log('warn', `session ${this.sessionId} reported busy but does nothing: it is taken to be idle`);
       this.#report.concluded(now);
       this.#messages.offers.drop();
@@ -426,7 +426,7 @@ export class SessionMirror {
     this.#tell(this.#adapter.replaced(at, now), true);
   }
 
-  #stillness(now: number): Stillness {
+  #stillness(now: number): QuietPeriods {
     const { own } = this.#adapter.stops;
     const saidNone = own !== null && own.text === null;
     return {

@@ -56,7 +56,7 @@ export class TranscriptFiles {
   }
 
   /** All there is to read by now. */
-  async readOn(): Promise<void> {
+  async readNewLines(): Promise<void> {
     while (await this.#readSome()) {
       // more waits
     }
@@ -92,7 +92,7 @@ export class TranscriptFiles {
   }
 
   /** What a file has gained. Of one that begins anew, what was told and is not known by name any more is passed over. */
-  async #gained(file: string, place: TailPlace | null): Promise<TailRead | null> {
+  async #gained(file: string, place: FilePosition | null): Promise<LinesRead | null> {
     const read = await readOn(file, place);
     if (!read?.restarted || this.#seen.size < this.#mostKeys) return read;
     // Not by a name that is made of the text: bookkeeping may say the same twice.
@@ -110,7 +110,7 @@ export class TranscriptFiles {
 
   /** Every record of a physical line that was not here before, with a line in place of what can't be read. */
   #linesOf(subagent: string | null, text: string): TranscriptLine[] {
-    return recordsIn(text).flatMap(({ fields, source }) => {
+    return parseRecords(text).flatMap(({ fields, source }) => {
       if (fields !== null) {
         const key = lineKey(fields, source);
         this.#previous.set(subagent, key);
@@ -144,15 +144,15 @@ export class TranscriptFiles {
   async #reread(
     file: string,
     subagent: string | null,
-    place: TailPlace | null,
+    place: FilePosition | null,
     last: string | null,
-  ): Promise<TailPlace | null> {
+  ): Promise<FilePosition | null> {
     if (place === null) return null;
     let read = await readOn(file, null, place.offset);
     if (read === null) return place;
     const isSame = read.place.ino === place.ino;
     // Another file stands there: what was told ends at the line that was told last, if it is in it.
-    const isLast = ({ fields, source }: LineStretch) => fields !== null && lineKey(fields, source) === last;
+    const isLast = ({ fields, source }: LineSegment) => fields !== null && lineKey(fields, source) === last;
     if (!isSame && (last === null || (await scan(file, isLast)).found === null)) return null;
     for (;;) {
       for (const { text, offset } of read.lines) {
@@ -186,11 +186,11 @@ export class TranscriptFiles {
 /** @returns where the first line that is looked for begins; and where the last whole line ends, where it is none of them */
 async function scan(
   file: string,
-  isIt: (stretch: LineStretch) => boolean,
+  isIt: (stretch: LineSegment) => boolean,
 ): Promise<{ found: number | null; end: number }> {
   let read = await readOn(file, null);
   while (read !== null) {
-    const found = read.lines.find(({ text }) => recordsIn(text).some(isIt));
+    const found = read.lines.find(({ text }) => parseRecords(text).some(isIt));
     const end = read.place.offset;
     if (found !== undefined) return { found: found.offset, end };
     if (!read.more) return { found: null, end };
@@ -205,21 +205,21 @@ function lineKey(line: unknown, text: string): string {
 }
 
 /** How far a file has been read: which file, and up to where. */
-export interface TailPlace {
+export interface FilePosition {
   /** Inode: another file may come to stand under the same name. */
   ino: number;
   offset: number;
 }
 
-interface TailLine {
+interface FileLine {
   text: string;
   /** Where the line begins. */
   offset: number;
 }
 
-interface TailRead {
-  lines: TailLine[];
-  place: TailPlace;
+interface LinesRead {
+  lines: FileLine[];
+  place: FilePosition;
   /** The file was replaced or cut off: it was read from its beginning. */
   restarted: boolean;
   /** There is more: ask again at once. */
@@ -240,9 +240,9 @@ const NEWLINE = 10;
  */
 export async function readOn(
   path: string,
-  from: TailPlace | null,
+  from: FilePosition | null,
   upTo = Number.POSITIVE_INFINITY,
-): Promise<TailRead | null> {
+): Promise<LinesRead | null> {
   const file = await open(path, 'r').catch(() => null);
   if (file === null) return null;
   try {
@@ -251,7 +251,7 @@ export async function readOn(
     const offset = from === null || restarted ? 0 : from.offset;
     const end = Math.min(size, upTo);
     const { bytes, skipped } = await wholeLines(file, offset, end);
-    const lines: TailLine[] = [];
+    const lines: FileLine[] = [];
     for (let at = 0; at < bytes.length; ) {
       const newline = bytes.indexOf(NEWLINE, at);
       lines.push({ text: bytes.toString('utf8', at, newline), offset: offset + skipped + at });
@@ -277,7 +277,7 @@ async function wholeLines(file: FileHandle, from: number, to: number): Promise<{
 }
 
 /** A stretch of a physical line. */
-interface LineStretch {
+interface LineSegment {
   /** The record; null for text that is none. */
   fields: Fields | null;
   /** The text of the record, or what can't be read. */
@@ -298,11 +298,11 @@ const MOST_PASSES = 4;
  *
  * @see anthropics/claude-code#49876, #81843
  */
-export function recordsIn(text: string): readonly LineStretch[] {
+export function parseRecords(text: string): readonly LineSegment[] {
   if (text.trim() === '') return [];
   const whole = parseJson(text);
   if (isObject(whole)) return [{ fields: whole, source: text }];
-  const found: LineStretch[] = [];
+  const found: LineSegment[] = [];
   let [end, left] = [0, text.length * MOST_PASSES];
   const gapUpTo = (at: number) => {
     const source = text.slice(end, at);
@@ -314,17 +314,17 @@ export function recordsIn(text: string): readonly LineStretch[] {
     const close = endOfObject(text, index);
     left -= (close ?? text.length) - index;
     const fields = close === null ? null : parseJson(text.slice(index, close));
-    if (close === null || !isRecord(fields) || isInside(text, index, close)) continue;
+    if (close === null || !isRecord(fields) || isNestedValue(text, index, close)) continue;
     gapUpTo(index);
     found.push({ fields, source: text.slice(index, close) });
     end = close;
   }
   gapUpTo(text.length);
-  return withTornRecord(found);
+  return joinTornRecord(found);
 }
 
 /** Puts the record together whose parts stand around others. */
-function withTornRecord(found: readonly LineStretch[]): readonly LineStretch[] {
+function joinTornRecord(found: readonly LineSegment[]): readonly LineSegment[] {
   const gaps = found.filter(({ fields }) => fields === null);
   if (gaps.length < 2) return found;
   const source = gaps.map((gap) => gap.source).join('');
@@ -335,7 +335,7 @@ function withTornRecord(found: readonly LineStretch[]): readonly LineStretch[] {
 }
 
 /** True for a value of a torn object, such as the input of a tool call, which may look like a record. */
-function isInside(text: string, from: number, to: number): boolean {
+function isNestedValue(text: string, from: number, to: number): boolean {
   const [before = '', after = ''] = [text[from - 1], text[to]];
   return (/[:,[]/.test(before) && /[,}\]]/.test(after)) || (before === ':' && after === '');
 }

@@ -5,11 +5,11 @@ import { entryOf, idOf, type NativeEvent } from '../../adapters/opencode/native-
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
 import type { SessionTree } from '../../adapters/opencode/session-tree';
 import type { WireFrame } from '../../adapters/wire';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 import type { WireFeed } from '../../wire/wire-feed';
-import type { Carried, OpencodeMemory } from './followed-sessions';
-import { inDirectory, type OpencodeServer, refusalIn } from './opencode-server';
+import type { FollowedSessions, SessionStore } from './followed-sessions';
+import { errorText, inDirectory, type OpencodeServer } from './opencode-server';
 
 /**
  * What happened in sessions while nobody listened.
@@ -22,9 +22,9 @@ export interface CatchUpOptions {
   server: OpencodeServer;
   adapter: OpencodeAdapter;
   feed: WireFeed;
-  memory: OpencodeMemory;
-  around: SourceSurroundings;
-  carried: Carried;
+  memory: SessionStore;
+  around: SourceContext;
+  carried: FollowedSessions;
   now: () => number;
 }
 
@@ -134,7 +134,7 @@ export class CatchUp {
     for (const { id, directory } of sessions) {
       const path = inDirectory(`/session/${encodeURIComponent(id)}/message`, directory);
       const answer = await server.request('GET', path);
-      if (answer.status !== 200) throw new Error(refusalIn(answer));
+      if (answer.status !== 200) throw new Error(errorText(answer));
       const request: WireFrame = { dir: 'out', msg: { method: 'GET', path } };
       const saying = (body: unknown[]): WireFrame[] => [request, { dir: 'in', msg: { status: 200, body } }];
       const idIn = (message: unknown) => idOf(fieldsOf(fieldsOf(message).info).id) ?? '';

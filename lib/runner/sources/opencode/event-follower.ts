@@ -1,14 +1,14 @@
 import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields';
 import { eventOf } from '../../adapters/opencode/native-event';
 import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 import { type BrokenStream, readEventStream } from '../../wire/event-stream';
 import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
 import type { WireFeed } from '../../wire/wire-feed';
 import { CatchUp } from './catch-up';
-import type { OpencodeMemory } from './followed-sessions';
-import { Carried } from './followed-sessions';
-import { type Answer, inDirectory, type OpencodeServer, refusalIn } from './opencode-server';
+import type { SessionStore } from './followed-sessions';
+import { FollowedSessions } from './followed-sessions';
+import { type Answer, errorText, inDirectory, type OpencodeServer } from './opencode-server';
 
 /**
  * The connection to an OpenCode server: its events, and after each connect what was missed.
@@ -18,12 +18,12 @@ import { type Answer, inDirectory, type OpencodeServer, refusalIn } from './open
  * Failure: a stream that breaks is opened again for ever. If the address does not answer for a while, what was under way
  * is closed (`lost`), and goes on as another turn if it turns out to go on.
  */
-export interface FollowingOptions {
+export interface EventFollowerOptions {
   server: OpencodeServer;
   adapter: OpencodeAdapter;
   feed: WireFeed;
-  memory: OpencodeMemory;
-  around: SourceSurroundings;
+  memory: SessionStore;
+  around: SourceContext;
   /** The address, without a password. */
   shownUrl: string;
   directory: string | null;
@@ -37,9 +37,9 @@ const SILENT_MS = 35_000;
 const LONGEST_WAIT_MS = 10_000;
 const LIST = '/experimental/session?limit=20000&archived=true';
 
-export class Following {
-  readonly carried: Carried;
-  readonly #options: FollowingOptions;
+export class EventFollower {
+  readonly carried: FollowedSessions;
+  readonly #options: EventFollowerOptions;
   readonly #catchUp: CatchUp;
   readonly #waiting = new Set<() => void>();
   #tail: Promise<void> = Promise.resolve();
@@ -48,10 +48,10 @@ export class Following {
   #trouble: string | null = null;
   #lastStatus: number | null = null;
 
-  constructor(options: FollowingOptions) {
+  constructor(options: EventFollowerOptions) {
     this.#options = options;
     const { tree } = options.adapter;
-    this.carried = new Carried({ ...options, tree });
+    this.carried = new FollowedSessions({ ...options, tree });
     this.#catchUp = new CatchUp({ ...options, carried: this.carried });
   }
 
@@ -127,7 +127,7 @@ export class Following {
   async newestMessages(root: string, most: number): Promise<unknown[]> {
     const path = inDirectory(`/session/${encodeURIComponent(root)}/message`, this.carried.directoryOf(root));
     const answer = await this.#options.server.request('GET', `${path}${path.includes('?') ? '&' : '?'}limit=${most}`);
-    if (answer.status !== 200) throw new Error(refusalIn(answer));
+    if (answer.status !== 200) throw new Error(errorText(answer));
     return listOf(answer.body);
   }
 
@@ -171,7 +171,7 @@ export class Following {
     const { server, adapter, around, shownUrl } = this.#options;
     await this.#tail;
     const health = await server.request('GET', '/global/health');
-    if (health.status !== 200) throw new Error(refusalIn(health));
+    if (health.status !== 200) throw new Error(errorText(health));
     this.#version = textOf(fieldsOf(health.body).version);
     const all = await server.request('GET', LIST);
     const list = all.status === 200 ? all : await server.request('GET', '/session');
@@ -196,7 +196,7 @@ export class Following {
     if (session.startsWith('ses') && (await this.#lookUp(session))) return;
     const answer = await server.request('POST', inDirectory('/session', directory), {});
     const made = adapter.tree.learn(answer.body);
-    if (answer.status !== 200 || made === null) throw new Error(refusalIn(answer));
+    if (answer.status !== 200 || made === null) throw new Error(errorText(answer));
     await around.emit(session, [], memory.tells(made.id, session));
   }
 

@@ -2,13 +2,13 @@ import { fieldsOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { idOf, type NativeEvent } from '../../adapters/opencode/native-event';
 import type { SessionTree } from '../../adapters/opencode/session-tree';
-import type { SourceSurroundings } from '../../host/source';
+import type { SourceContext } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 
-export interface CarriedOptions {
+export interface FollowedSessionsOptions {
   tree: SessionTree;
-  memory: OpencodeMemory;
-  around: SourceSurroundings;
+  memory: SessionStore;
+  around: SourceContext;
   /** Only sessions of this folder; null: of all. */
   directory: string | null;
   /** Only this session, by the dashboard's id; null: all. */
@@ -23,11 +23,11 @@ const MOST_RECENT = 50;
 const MOST_TOLD = 300;
 
 /** Which root sessions of OpenCode are followed, and as which sessions of the dashboard. */
-export class Carried {
-  readonly #options: CarriedOptions;
+export class FollowedSessions {
+  readonly #options: FollowedSessionsOptions;
   readonly #sessionIds = new Map<string, string>();
 
-  constructor(options: CarriedOptions) {
+  constructor(options: FollowedSessionsOptions) {
     this.#options = options;
     const { memory, around, session } = options;
     for (const [root, sessionId] of memory.told) {
@@ -94,7 +94,7 @@ const SAID = 'opencode-said:';
 const TOLD = 'opencode-told:';
 const BEGUN = 'opencode-begun:';
 
-export class OpencodeMemory {
+export class SessionStore {
   /** By session of OpenCode, the place in its history up to which everything is stored. */
   readonly places: Map<string, number>;
   /** By session of OpenCode, the part of which something was said before it was whole. */
@@ -104,17 +104,17 @@ export class OpencodeMemory {
   /** Root sessions that were told of, with the dashboard's sessions. */
   readonly told: Map<string, string>;
 
-  static async recall(around: Pick<SourceSurroundings, 'cursors'>): Promise<OpencodeMemory> {
+  static async recall(around: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
     const read = async (prefix: string) =>
       new Map([...(await around.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
     const [places, said, begun, told] = [await read(PLACE), await read(SAID), await read(BEGUN), await read(TOLD)];
-    return new OpencodeMemory({
+    return new SessionStore({
       places: new Map([...places].map(([id, place]) => [id, Number(place)])),
       ...{ said, begun, told },
     });
   }
 
-  private constructor({ places, said, begun, told }: Pick<OpencodeMemory, 'places' | 'said' | 'begun' | 'told'>) {
+  private constructor({ places, said, begun, told }: Pick<SessionStore, 'places' | 'said' | 'begun' | 'told'>) {
     this.places = places;
     this.said = said;
     this.begun = begun;

@@ -8,7 +8,7 @@ import { controlPath } from '../../control-port/control-file';
 import { connectionMessage } from '../../server-request';
 import { interludeCommand } from '../../shown-command.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
+import { errorText, OpencodeServer, type ServerAddress } from './opencode-server';
 import { OpencodeSource } from './opencode-source';
 
 const DEFAULT_URL = 'http://127.0.0.1:4096';
@@ -134,7 +134,7 @@ async function troubleWith(address: ServerAddress): Promise<string | null> {
   const server = new OpencodeServer(address, new AbortController().signal);
   try {
     const answer = await server.request('GET', '/global/health', undefined, ANSWERS_WITHIN_MS);
-    if (answer.status !== 401) return answer.status === 200 ? null : refusalIn(answer);
+    if (answer.status !== 401) return answer.status === 200 ? null : errorText(answer);
   } catch (error) {
     return connectionMessage(error);
   }

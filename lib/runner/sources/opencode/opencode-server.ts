@@ -1,9 +1,9 @@
 import { isTextType } from '@interlude/protocol/attachments';
 import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
 import { partOfMessage } from '../../adapters/opencode/user-message';
-import { type AttachmentFile, attachedBytes, MAX_TEXT_BYTES, withFiles } from '../../host/attachment-store';
-import type { HandedMessage } from '../../host/message-delivery';
-import type { HeldAnswer } from '../../host/pending-requests';
+import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
+import type { InFlightMessage } from '../../host/message-delivery';
+import type { RequestAnswer } from '../../host/pending-requests';
 import { withDeadline } from '../../with-deadline';
 
 /**
@@ -78,7 +78,7 @@ async function wholeText(response: Response): Promise<string> {
 }
 
 /** The reason in an answer that is none of what was asked for. */
-export function refusalIn({ status, body }: Answer): string {
+export function errorText({ status, body }: Answer): string {
   const { message, data } = isObject(body) ? body : {};
   const said = isObject(data) && typeof data.message === 'string' ? data.message : message;
   return typeof said === 'string' && said !== ''
@@ -98,7 +98,7 @@ interface AnswerRequest {
 }
 
 /** @returns what gives the answer to OpenCode, or why it can't be given */
-export function answerRequest(askedId: string, input: unknown, answer: HeldAnswer): AnswerRequest | string {
+export function answerRequest(askedId: string, input: unknown, answer: RequestAnswer): AnswerRequest | string {
   const requestId = encodeURIComponent(askedId);
   if (answer.kind === 'option') {
     const { optionId, message } = answer;
@@ -129,27 +129,27 @@ export function answerRequest(askedId: string, input: unknown, answer: HeldAnswe
  *
  * @see OpenCode 1.x, TextPartInput and FilePartInput
  */
-export function promptParts({ messageId, text, files = [] }: HandedMessage): object[] {
+export function promptParts({ messageId, text, files = [] }: InFlightMessage): object[] {
   const parts: object[] = [];
   const [named, lost]: [AttachmentFile[], AttachmentFile[]] = [[], []];
   for (const file of files) {
-    const bytes = attachedBytes(file);
+    const bytes = readAttachment(file);
     if (bytes === null) lost.push(file);
-    else if (isOnlyNamed(file)) named.push(file);
+    else if (isPathOnly(file)) named.push(file);
     else parts.push(partOf(file, bytes));
   }
-  return [partOfMessage(messageId, withFiles(text, named, lost)), ...parts];
+  return [partOfMessage(messageId, withFileList(text, named, lost)), ...parts];
 }
 
 /** @returns why an OpenCode on another machine can't be given them, or null */
-export function notThere(files: readonly AttachmentFile[]): string | null {
-  const name = files.find(isOnlyNamed)?.name;
+export function remoteFileRefusal(files: readonly AttachmentFile[]): string | null {
+  const name = files.find(isPathOnly)?.name;
   if (name === undefined) return null;
   const most = `${MAX_TEXT_BYTES / 1024} KiB`;
   return `OpenCode on another machine can’t be given a text of more than ${most} (${JSON.stringify(name)}); attach a shorter part of it, or name the server as 127.0.0.1 if it runs here`;
 }
 
-function isOnlyNamed({ mediaType, bytes }: AttachmentFile): boolean {
+function isPathOnly({ mediaType, bytes }: AttachmentFile): boolean {
   return isTextType(mediaType) && bytes > MAX_TEXT_BYTES;
 }
 

@@ -6,15 +6,22 @@ import { messageIdIn } from '../../adapters/opencode/user-message';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { handed, MessagesInHand } from '../../host/message-delivery';
-import { HeldRequests } from '../../host/pending-requests';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
+import { PendingRequests } from '../../host/pending-requests';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
 import { connectionMessage } from '../../server-request';
 import { isLoopback } from '../../wire/loopback';
 import { WireFeed } from '../../wire/wire-feed';
-import { Following } from './event-follower';
-import { OpencodeMemory } from './followed-sessions';
-import { answerRequest, notThere, OpencodeServer, promptParts, refusalIn, type ServerAddress } from './opencode-server';
+import { EventFollower } from './event-follower';
+import { SessionStore } from './followed-sessions';
+import {
+  answerRequest,
+  errorText,
+  OpencodeServer,
+  promptParts,
+  remoteFileRefusal,
+  type ServerAddress,
+} from './opencode-server';
 
 /**
  * The sessions of an OpenCode server, beside the terminals that are attached to it.
@@ -26,7 +33,7 @@ export interface OpencodeSourceOptions {
   address: ServerAddress;
   /** The address without a password. */
   shownUrl: string;
-  surroundings: SourceSurroundings;
+  surroundings: SourceContext;
   newRunId: () => string;
   directory?: string | undefined;
   /** Only this session: the dashboard's id, or OpenCode's own. */
@@ -50,12 +57,12 @@ export class OpencodeSource implements Source {
     'wake-rule.set': 'OpenCode tells its agent of ended subagents by itself',
   };
   readonly elsewhere = ELSEWHERE;
-  readonly #around: SourceSurroundings;
+  readonly #around: SourceContext;
   readonly #adapter: OpencodeAdapter;
-  readonly #following: Following;
+  readonly #following: EventFollower;
   readonly #feed: WireFeed;
-  readonly #held = new HeldRequests();
-  readonly #inHand = new Map<string, MessagesInHand>();
+  readonly #held = new PendingRequests();
+  readonly #inHand = new Map<string, InFlightMessages>();
   readonly #ending = new AbortController();
   readonly #session: string | null;
   /** Its server runs on this machine, and reads the same disk. */
@@ -65,10 +72,10 @@ export class OpencodeSource implements Source {
   #life: Promise<void> = Promise.resolve();
 
   static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
-    return new OpencodeSource(options, await OpencodeMemory.recall(options.surroundings));
+    return new OpencodeSource(options, await SessionStore.recall(options.surroundings));
   }
 
-  private constructor(options: OpencodeSourceOptions, memory: OpencodeMemory) {
+  private constructor(options: OpencodeSourceOptions, memory: SessionStore) {
     const { address, shownUrl, surroundings: around, newRunId, directory, session, record, now = Date.now } = options;
     const { signal } = this.#ending;
     this.#around = around;
@@ -81,7 +88,7 @@ export class OpencodeSource implements Source {
       onTold: (events) => this.#told(events),
       onAnswered: (sessionId, messageIds) => this.#inHand.get(sessionId)?.letGo(messageIds),
     });
-    this.#following = new Following({
+    this.#following = new EventFollower({
       ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, around },
       ...{ shownUrl, directory: directory ?? null, session: session ?? null, signal, now },
     });
@@ -136,9 +143,9 @@ export class OpencodeSource implements Source {
     const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
     const inHand = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
-    const unreachable = this.#isHere ? null : notThere(files ?? []);
+    const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
     if (unreachable !== null) return { state: 'failed', reason: unreachable };
-    const message = handed(messageId, text, files);
+    const message = inFlightMessage(messageId, text, files);
     if (!inHand.has(messageId)) await inHand.take(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
@@ -190,7 +197,7 @@ export class OpencodeSource implements Source {
     try {
       const answer = await this.#following.ask(path, root, body);
       if (answer.status === 404) return 'OpenCode does not know of this any more';
-      return answer.status < 300 ? null : refusalIn(answer);
+      return answer.status < 300 ? null : errorText(answer);
     } catch (error) {
       return `OpenCode can't be reached: ${connectionMessage(error)}`;
     }
@@ -212,10 +219,10 @@ export class OpencodeSource implements Source {
     );
   }
 
-  async #messagesOf(sessionId: string): Promise<MessagesInHand> {
+  async #messagesOf(sessionId: string): Promise<InFlightMessages> {
     const known = this.#inHand.get(sessionId);
     if (known !== undefined) return known;
-    const recalled = await MessagesInHand.recall(this.#around, sessionId);
+    const recalled = await InFlightMessages.recall(this.#around, sessionId);
     const messages = this.#inHand.get(sessionId) ?? recalled;
     this.#inHand.set(sessionId, messages);
     return messages;

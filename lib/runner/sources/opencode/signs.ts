@@ -1,6 +1,6 @@
-import type { AgentSign } from '../found-agents';
+import type { DetectionRule } from '../found-agents';
 
-export const signs: readonly AgentSign[] = [
+export const signs: readonly DetectionRule[] = [
   {
     title: 'OpenCode',
     programs: ['opencode'],

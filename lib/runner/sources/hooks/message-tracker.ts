@@ -13,9 +13,9 @@ const MOST_MESSAGES = 1_000;
  * The messages of one session on their ways to its agent: put before it by our stop hook or by a wait of its own, then in
  * its hand for as long as the turn goes on, and then answered.
  */
-export class MessagesUnderway {
-  readonly offers = new Offers();
-  readonly waited = new WaitedMessages();
+export class MessageTracker {
+  readonly offers = new StopHookHolds();
+  readonly waited = new WaitMessages();
   /** Put before the agent in the open turn. */
   #handed: readonly string[];
   /** Put before the agent since somebody looks, or in the turn that was open then. */
@@ -75,7 +75,7 @@ export class MessagesUnderway {
 }
 
 /** Messages that a stop hook answered the agent with. JSON: it outlives the companion, as the hold does. */
-export interface Offer {
+export interface StopHookHold {
   messageIds: readonly string[];
   /** What the agent is told by it. */
   reason: string;
@@ -88,10 +88,10 @@ export interface Offer {
  * What our stop hook holds the agent with, until the transcript says that it reached it. The transcript may be behind
  * by more than one such answer, and other people's hooks hold the agent too: which one a line is of, its text tells.
  */
-class Offers {
-  #open: readonly Offer[] = [];
+class StopHookHolds {
+  #open: readonly StopHookHold[] = [];
 
-  get open(): readonly Offer[] {
+  get open(): readonly StopHookHold[] {
     return this.#open;
   }
 
@@ -109,12 +109,12 @@ class Offers {
     return its.length === 0 ? null : Math.max(...its);
   }
 
-  put(offer: Offer): void {
+  put(offer: StopHookHold): void {
     this.#open = [...this.#open, offer];
   }
 
   /** As the reader before this one left them: nobody has searched for them since. */
-  recall(open: readonly Offer[], now: number): void {
+  recall(open: readonly StopHookHold[], now: number): void {
     this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
 
@@ -138,7 +138,7 @@ class Offers {
 }
 
 /** What a wait was handed, and whether it has shown it. JSON: it outlives the companion. */
-export interface WaitedMessage {
+export interface WaitMessage {
   claim: string;
   messageIds: readonly string[];
   /** When it was handed; once it is shown, when that was. Epoch milliseconds. */
@@ -157,16 +157,16 @@ const RUNS_WAIT = /\binterlude(?:\.mjs)?['"]?\s(?:[^|;&\n]*\s)?wait\b/;
  * Messages of one session that reach its agent by a wait of its own. The transcript tells when the agent hears that the
  * wait has ended: the turn in which it does answers them.
  */
-export class WaitedMessages {
-  #all: readonly WaitedMessage[] = [];
+export class WaitMessages {
+  #all: readonly WaitMessage[] = [];
   /** Tool calls that run a wait. */
   readonly #waits = new Map<string, true>();
 
-  get all(): readonly WaitedMessage[] {
+  get all(): readonly WaitMessage[] {
     return this.#all;
   }
 
-  recall(all: readonly WaitedMessage[]): void {
+  recall(all: readonly WaitMessage[]): void {
     this.#all = [...all, ...this.#all];
   }
 
