@@ -32,7 +32,7 @@ async function stage(name: Name) {
   const { cwd, command, env } = await homeOf(agents ?? '', agent, await startAcpModel(script));
   const around = new MemorySurroundings();
   const source = new AcpSource({
-    surroundings: around,
+    context: around,
     memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },
     inHand: await InFlightMessages.recall(around, ID),
     ...{ command, env, answerWithinMs: 60_000 },

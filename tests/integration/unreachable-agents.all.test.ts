@@ -79,7 +79,7 @@ describe('an AG-UI server that is killed', () => {
     const { agentId, lines } = await running(
       (surroundings) =>
         new AgUiSource({
-          ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
+          ...{ context: surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
           waits: { longestMs: 20, missingMs: 50 },
         }),
     );
@@ -112,7 +112,7 @@ describe('an AG-UI server that is killed', () => {
     const { agentId } = await running(
       (surroundings) =>
         new AgUiSource({
-          ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
+          ...{ context: surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
           waits: { longestMs: 20, missingMs: 50 },
         }),
     );
@@ -131,7 +131,7 @@ describe('an AG-UI server that is killed', () => {
     const sessionId = 'agui-idle';
     const open = (surroundings: SourceContext) =>
       new AgUiSource({
-        ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
+        ...{ context: surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
         waits: { longestMs: 20, missingMs: 50 },
       });
     const first = await running(open);
@@ -158,7 +158,7 @@ test('an AgentAPI server that is killed in a turn fails it, and is followed agai
   const { agentId } = await running(
     (surroundings) =>
       new AgentApiSource({
-        ...{ surroundings, url: server.url, sessionId, headers: {}, random: () => 0 },
+        ...{ context: surroundings, url: server.url, sessionId, headers: {}, random: () => 0 },
         waits: { longestMs: 20, deafPollMs: 20, stillMs: 60 },
       }),
   );
@@ -183,7 +183,7 @@ test('an OpenCode server that is killed in a turn fails it, with its subagent, a
   let runs = 0;
   const { agentId } = await running((surroundings) => {
     const address = { url: server.url, user: 'opencode', password: null };
-    return OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => `oc${++runs}` });
+    return OpencodeSource.open({ address, shownUrl: server.url, context: surroundings, newRunId: () => `oc${++runs}` });
   });
   await settled(async () => (await agent(agentId)).status).toMatchObject({ process: { state: 'running' } });
   const message = server.begin(sessionId, server.user(sessionId, 'Go'));
@@ -207,7 +207,12 @@ test('an app-server of Codex that is killed in a turn fails it, and is followed 
   const thread = server.newThread();
   const { agentId } = await running(
     (around) =>
-      new CodexSource({ around, own: null, open: (listener) => connectSocket(path, listener), random: () => 0 }),
+      new CodexSource({
+        context: around,
+        own: null,
+        open: (listener) => connectSocket(path, listener),
+        random: () => 0,
+      }),
   );
   await settled(() => thread.subscribers.size).toBe(1);
   server.beginTurn(thread);

@@ -18,7 +18,7 @@ export async function openAcpSource(
 ) {
   const [known] = await readSessions(around as never);
   return new AcpSource({
-    surroundings: around,
+    context: around,
     memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
     inHand: await InFlightMessages.recall(around, ID),
     command: agent.command,

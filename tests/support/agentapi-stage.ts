@@ -17,7 +17,7 @@ export async function attached(
 ) {
   const server = emulator ?? (await AgentApiEmulator.start());
   const source = new AgentApiSource({
-    ...{ surroundings: around, url: server.url, sessionId: SESSION, headers: {}, random: () => 0, waits: QUICK },
+    ...{ context: around, url: server.url, sessionId: SESSION, headers: {}, random: () => 0, waits: QUICK },
     ...options,
   });
   await source.start();

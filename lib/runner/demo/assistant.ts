@@ -80,7 +80,7 @@ export async function startAssistant(stage: AssistantStage): Promise<Assistant> 
     return new ClaudeSource({
       ...(installed ?? builtIn),
       sdk: onlyItsOwn((installed ?? builtIn).sdk),
-      surroundings,
+      context: surroundings,
       memory,
       // What a killed turn had begun with, Claude Code finds in its own records; the built-in agent has none, and would
       // begin it a second time.

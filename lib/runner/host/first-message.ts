@@ -22,7 +22,7 @@ export interface FirstMessage {
 }
 
 export interface FirstMessageOptions {
-  surroundings: Pick<SourceContext, 'cursors' | 'emit' | 'log'>;
+  context: Pick<SourceContext, 'cursors' | 'emit' | 'log'>;
   say: (command: CommandOf<'message'>, again: boolean) => Promise<CommandOutcome>;
   now?: () => number;
 }
@@ -39,31 +39,30 @@ const EXPIRY_MS = 7 * 24 * 60 * 60_000;
 
 /** Resolves once the agent has it, or will not take it. Never rejects. */
 export async function deliverFirstMessage(asked: FirstMessage, options: FirstMessageOptions): Promise<void> {
-  const { surroundings, say, now = Date.now } = options;
+  const { context, say, now = Date.now } = options;
   const { sessionId, text } = asked;
   const name = `first-message:${sessionId}`;
   const cursor = (kept: StoredMessage): Cursor => ({ name, value: JSON.stringify(kept) });
   const digest = createHash('sha256').update(text).digest('base64url');
   try {
-    const before = parseStored((await surroundings.cursors(name)).get(name));
+    const before = parseStored((await context.cursors(name)).get(name));
     const isAgain = before?.digest === digest;
-    if (isAgain && before.isTaken)
-      return surroundings.log('info', 'what --prompt says was said in this session before');
+    if (isAgain && before.isTaken) return context.log('info', 'what --prompt says was said in this session before');
     const message = isAgain ? before : { messageId: randomUUID(), digest, isTaken: false };
     const { messageId } = message;
     const at = now();
-    if (!isAgain) await surroundings.emit(sessionId, messageEvents(messageId, text, at), [cursor(message)]);
+    if (!isAgain) await context.emit(sessionId, messageEvents(messageId, text, at), [cursor(message)]);
     const about = { id: messageId, type: 'message' as const, sessionId, createdAt: at, expiresAt: at + EXPIRY_MS };
     const outcome = await say({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
     if (mayHaveArrived(outcome)) {
-      await surroundings.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
-      return surroundings.log('warn', `what --prompt says is not said again: ${outcome.reason}`);
+      await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
+      return context.log('warn', `what --prompt says is not said again: ${outcome.reason}`);
     }
     if (outcome.state === 'failed') throw new Error(outcome.reason ?? 'it did not say why');
-    await surroundings.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
+    await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    surroundings.log('warn', `the agent did not take what --prompt says: ${why}; the next run tries again`);
+    context.log('warn', `the agent did not take what --prompt says: ${why}; the next run tries again`);
   }
 }
 

@@ -29,12 +29,12 @@ export const IN_FLIGHT_CURSORS = ['in-hand:', 'claude-in-hand:'] as const;
 
 /** Messages that an earlier process had in hand, with their files where those are now. */
 export async function withLocalFiles(
-  around: Pick<SourceContext, 'attached'>,
+  context: Pick<SourceContext, 'attached'>,
   sessionId: string,
   messages: readonly InFlightMessage[],
 ): Promise<InFlightMessage[]> {
   const here = async ({ files, ...message }: InFlightMessage) =>
-    files === undefined ? message : { ...message, files: await around.attached(sessionId, files) };
+    files === undefined ? message : { ...message, files: await context.attached(sessionId, files) };
   return await Promise.all(messages.map(here));
 }
 
@@ -43,19 +43,19 @@ export async function withLocalFiles(
  * delivered, so that the next process knows which to ask about, or to give again.
  */
 export class InFlightMessages {
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #sessionId: string;
   #messages: readonly InFlightMessage[];
 
   /** What the processes before this one left in hand. */
-  static async recall(around: SourceContext, sessionId: string): Promise<InFlightMessages> {
-    const stored = (await around.cursors(cursorName(sessionId))).get(cursorName(sessionId));
+  static async recall(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
+    const stored = (await context.cursors(cursorName(sessionId))).get(cursorName(sessionId));
     const messages = JSON.parse(stored ?? '[]') as InFlightMessage[];
-    return new InFlightMessages(around, sessionId, await withLocalFiles(around, sessionId, messages));
+    return new InFlightMessages(context, sessionId, await withLocalFiles(context, sessionId, messages));
   }
 
-  private constructor(around: SourceContext, sessionId: string, messages: readonly InFlightMessage[]) {
-    this.#around = around;
+  private constructor(context: SourceContext, sessionId: string, messages: readonly InFlightMessage[]) {
+    this.#context = context;
     this.#sessionId = sessionId;
     this.#messages = messages;
   }
@@ -77,8 +77,8 @@ export class InFlightMessages {
     this.#messages = this.has(message.messageId)
       ? this.#messages.map((one) => (one.messageId === message.messageId ? message : one))
       : [...this.#messages, message];
-    this.#around.changed();
-    await this.#around.emit(this.#sessionId, [], [this.#cursor()]);
+    this.#context.changed();
+    await this.#context.emit(this.#sessionId, [], [this.#cursor()]);
   }
 
   /** A turn has answered them, or they will never reach the agent. */
@@ -86,8 +86,8 @@ export class InFlightMessages {
     const kept = this.#messages.filter(({ messageId }) => !messageIds.includes(messageId));
     if (kept.length === this.#messages.length) return;
     this.#messages = kept;
-    void this.#around.emit(this.#sessionId, [], [this.#cursor()]);
-    this.#around.changed();
+    void this.#context.emit(this.#sessionId, [], [this.#cursor()]);
+    this.#context.changed();
   }
 
   #cursor(): Cursor {

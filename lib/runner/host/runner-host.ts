@@ -223,7 +223,7 @@ export class RunnerHost {
 
   /** @param sessionId the one session that it runs, if it does not follow several */
   async start(
-    openSource: (surroundings: SourceContext) => Source | Promise<Source>,
+    openSource: (context: SourceContext) => Source | Promise<Source>,
     sessionId: string | null = null,
   ): Promise<void> {
     const { outbox, logger } = this;
@@ -232,7 +232,7 @@ export class RunnerHost {
     await this.#desk.recall(outbox);
     await this.#ratio?.recall(outbox);
     await this.#outputs.recall(outbox, this.#open);
-    const source = await openSource(this.#surroundings());
+    const source = await openSource(this.#context());
     this.#source = source;
     await this.#watchAgent(source);
     // An agent that may have died meanwhile is asked before anybody is told that it is still at work.
@@ -255,7 +255,7 @@ export class RunnerHost {
   async sayFirst(asked: FirstMessage): Promise<void> {
     const say = this.#source?.say?.bind(this.#source);
     if (say === undefined) return;
-    await deliverFirstMessage(asked, { surroundings: this.#surroundings(), say });
+    await deliverFirstMessage(asked, { context: this.#context(), say });
     this.#owed.markDirty();
   }
 
@@ -286,7 +286,7 @@ export class RunnerHost {
     void this.#source?.close(0, this.#endsFor);
   }
 
-  #surroundings(): SourceContext {
+  #context(): SourceContext {
     const said = this.logger.child(this.#options.journal ?? this.#options.about.kind);
     return {
       emit: (sessionId, events, cursors) => this.#emit(sessionId, events, cursors ?? []),

@@ -79,7 +79,7 @@ export interface OpenedRunner {
 }
 
 export interface RunningKind {
-  source(surroundings: SourceContext): Source | Promise<Source>;
+  source(context: SourceContext): Source | Promise<Source>;
   /** The one session it is about: its address is printed. */
   sessionId?: string;
   /** Said on stderr where there is no such session. */

@@ -20,7 +20,13 @@ async function stage(): Promise<SourceStage> {
   return {
     open(surroundings) {
       around = surroundings;
-      source = new AgentApiSource({ surroundings, url: server.url, sessionId: 's', headers: {}, waits: QUICK });
+      source = new AgentApiSource({
+        context: surroundings,
+        url: server.url,
+        sessionId: 's',
+        headers: {},
+        waits: QUICK,
+      });
       return source;
     },
     async begin() {

@@ -26,7 +26,13 @@ async function stage(): Promise<SourceStage> {
   return {
     open(surroundings) {
       around = surroundings;
-      return new AgUiSource({ surroundings, url: server.url, sessionId: SESSION, history: 'all', headers: {} });
+      return new AgUiSource({
+        context: surroundings,
+        url: server.url,
+        sessionId: SESSION,
+        history: 'all',
+        headers: {},
+      });
     },
     async begin() {
       server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('m1', 'The build is done.', S));
@@ -170,7 +176,7 @@ describe('a message', () => {
     after.stored.set(`in-hand:${SESSION}`, '[{"messageId":"m1","text":"one"}]');
     around.deafen();
     const next = new AgUiSource({
-      surroundings: after,
+      context: after,
       url: server.url,
       sessionId: SESSION,
       history: 'all',
@@ -400,7 +406,7 @@ describe('between runs', () => {
     await settled(() => server.listeners).toBe(0);
     const told = () => after.events.slice(around.events.length);
     const next = new AgUiSource({
-      surroundings: after,
+      context: after,
       url: server.url,
       sessionId: SESSION,
       history: 'all',
@@ -432,7 +438,7 @@ describe('between runs', () => {
     server.streams = 'none';
     const after = new MemorySurroundings(undefined, around);
     const next = new AgUiSource({
-      ...{ surroundings: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
+      ...{ context: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
       waits: { longestMs: 20, missingMs: 20 },
     });
     await next.start();
@@ -533,7 +539,7 @@ describe('a task', () => {
     around.deafen();
     await source.close(0, 'killed');
     const next = new AgUiSource({
-      surroundings: after,
+      context: after,
       url: server.url,
       sessionId: SESSION,
       history: 'all',

@@ -74,7 +74,7 @@ describe('Claude Code', () => {
     const around = new MemorySurroundings();
     around.filesHere = given.filesHere ?? null;
     const source = new ClaudeSource({
-      ...{ sdk, surroundings: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
+      ...{ sdk, context: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: given.inHand !== undefined },
       inHand: given.inHand ?? [],
     });
@@ -142,7 +142,7 @@ describe('an ACP agent', () => {
     const agent = await PlayedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
     const nativeId = around.stored.size === 0 ? null : SESSION;
     const source = new AcpSource({
-      ...{ surroundings: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
+      ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
       inHand: await InFlightMessages.recall(around, 's'),
     });
@@ -279,7 +279,7 @@ describe('Codex', () => {
     const { path } = await server.listen();
     const thread = server.newThread();
     const connect = async (around: MemorySurroundings) => {
-      const source = new CodexSource({ own: null, around, open: (listener) => connectSocket(path, listener) });
+      const source = new CodexSource({ own: null, context: around, open: (listener) => connectSocket(path, listener) });
       onTestFinished(() => source.close(0, 'the test is over'));
       await source.start();
       await settled(() => source.sessions.length).toBe(1);
@@ -312,7 +312,7 @@ describe('Codex', () => {
     const { path } = await server.listen();
     const thread = server.newThread();
     const around = new MemorySurroundings();
-    const source = new CodexSource({ own: null, around, open: (listener) => connectSocket(path, listener) });
+    const source = new CodexSource({ own: null, context: around, open: (listener) => connectSocket(path, listener) });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await settled(() => source.sessions.length).toBe(1);
@@ -332,7 +332,12 @@ describe('OpenCode', () => {
     const session = server.session();
     const surroundings = new MemorySurroundings();
     const address = { url: url(server.url), user: 'opencode', password: null };
-    const source = await OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => 'r' });
+    const source = await OpencodeSource.open({
+      address,
+      shownUrl: server.url,
+      context: surroundings,
+      newRunId: () => 'r',
+    });
     onTestFinished(() => source.close());
     await source.start();
     await settled(() => source.sessions.length).toBe(1);

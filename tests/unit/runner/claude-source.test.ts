@@ -46,7 +46,7 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
   };
   const source = new ClaudeSource({
     sdk,
-    surroundings: around,
+    context: around,
     memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false },
     inHand: [],
     env: { HOME: '/nowhere' },

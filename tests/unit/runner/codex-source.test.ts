@@ -28,7 +28,7 @@ async function child(): Promise<SourceStage> {
     open(surroundings) {
       opened += 1;
       around = surroundings;
-      return ownSource(command, { around: surroundings });
+      return ownSource(command, { context: surroundings });
     },
     async begin() {
       await until(() => server.requests.filter(({ method }) => method === 'initialize').length === opened);
@@ -57,7 +57,7 @@ async function shared(): Promise<SourceStage> {
   return {
     open(surroundings) {
       around = surroundings;
-      return sharedSource(path, { around: surroundings });
+      return sharedSource(path, { context: surroundings });
     },
     async begin() {
       await until(() => thread.subscribers.size > 0);
@@ -77,13 +77,13 @@ async function shared(): Promise<SourceStage> {
   };
 }
 
-function ownSource(command: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
+function ownSource(command: string, options: Partial<CodexSourceOptions> & { context: MemorySurroundings }) {
   const own = { sessionId: 's', cwd: process.cwd(), params: {} };
   const program = { command, cwd: process.cwd(), env: process.env };
   return new CodexSource({ own, open: (listener) => spawnAppServer(program, listener), ...options });
 }
 
-function sharedSource(path: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
+function sharedSource(path: string, options: Partial<CodexSourceOptions> & { context: MemorySurroundings }) {
   const [open, reach] = [(listener: TransportListener) => connectSocket(path, listener), () => probeSocket(path)];
   return new CodexSource({ own: null, open, reach, random: () => 0, ...options });
 }
@@ -110,7 +110,7 @@ async function attached(options: Partial<CodexSourceOptions> = {}, before?: Memo
   const { path, stop } = await server.listen();
   const thread = server.newThread();
   const connect = async (around: MemorySurroundings) => {
-    const source = sharedSource(path, { ...options, around });
+    const source = sharedSource(path, { ...options, context: around });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await until(() => thread.subscribers.size > 0);
@@ -481,7 +481,7 @@ test('garbage, and frames of 10 MB, are survived and told in the log', async () 
   const server = new CodexAppServer();
   const { path } = await server.listen();
   const thread = server.newThread();
-  const source = sharedSource(path, { around });
+  const source = sharedSource(path, { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => thread.subscribers.size > 0);
@@ -513,7 +513,7 @@ test('a second client that is told the same changes nothing', async () => {
 
 async function attachTo(server: CodexAppServer, threadId: string) {
   const { path } = await server.listen();
-  const source = sharedSource(path, { around: new MemorySurroundings() });
+  const source = sharedSource(path, { context: new MemorySurroundings() });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => (server.threads.get(threadId)?.subscribers.size ?? 0) > 1);
@@ -529,7 +529,7 @@ test('a thread that can’t be resumed is given up at once, with the reason', as
     },
   });
   const own = { sessionId: 's', cwd: process.cwd(), resume: 'none', params: {} };
-  const source = ownSource(await server.program(), { around, own });
+  const source = ownSource(await server.program(), { context: around, own });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await settled(() => gaveUp).toContain('thread none can');
@@ -547,7 +547,7 @@ test('attached in the middle of a turn, it tells all of that turn and nothing be
   server.message(thread, 'Build it');
   const item = server.runs(thread, 'make');
   const around = new MemorySurroundings();
-  const source = sharedSource(path, { around });
+  const source = sharedSource(path, { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => types(around).includes('TOOL_CALL_START'));
@@ -562,7 +562,7 @@ test('attached in the middle of a turn, it tells all of that turn and nothing be
 test('a child that dies in mid-frame fails its turn, and its thread goes on in the next one', async () => {
   const server = new CodexAppServer();
   const around = new MemorySurroundings();
-  const source = ownSource(await server.program(), { around });
+  const source = ownSource(await server.program(), { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => server.threads.size === 1);

@@ -14,7 +14,7 @@ function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
       deliverFirstMessage(
         { sessionId: 's', text },
         {
-          surroundings: around,
+          context: around,
           say: async ({ body: { messageId, text: words } }, again) => {
             said.push({ messageId, text: words, again });
             return outcome();

@@ -52,7 +52,13 @@ async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
 function open(server: OpencodeStandIn, surroundings: MemorySurroundings, more: Partial<OpencodeSourceOptions> = {}) {
   let runs = 0;
   const address = { url: server.url, user: 'opencode', password: null };
-  return OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => `r${++runs}`, ...more });
+  return OpencodeSource.open({
+    address,
+    shownUrl: server.url,
+    context: surroundings,
+    newRunId: () => `r${++runs}`,
+    ...more,
+  });
 }
 
 describe('a source of the kind opencode:', () => {

@@ -48,7 +48,7 @@ async function acp(): Promise<Stage> {
       return new AcpSource({
         memory: (await readSessions(surroundings as never))[0] ?? fresh,
         inHand: await InFlightMessages.recall(surroundings, S),
-        ...{ surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
+        ...{ context: surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
         workspaceNote,
       });
     },
@@ -66,7 +66,7 @@ async function codex(): Promise<Stage> {
   return {
     open: (around) =>
       new CodexSource({
-        ...{ around, own: { sessionId: S, cwd: process.cwd(), params: {}, workspaceNote } },
+        ...{ context: around, own: { sessionId: S, cwd: process.cwd(), params: {}, workspaceNote } },
         open: (listener) => spawnAppServer(program, listener),
       }),
     comes: () => void server.silent.delete('initialize'),
@@ -88,7 +88,7 @@ async function opencode(): Promise<Stage> {
   return {
     open: (surroundings) =>
       OpencodeSource.open({
-        ...{ address, shownUrl: server.url, surroundings, session: S, workspaceNote },
+        ...{ address, shownUrl: server.url, context: surroundings, session: S, workspaceNote },
         newRunId: () => crypto.randomUUID(),
       }),
     async comes() {
@@ -112,7 +112,7 @@ async function agui(): Promise<Stage> {
   server.onRun = (run) => run.reply('Done.');
   const how = { url: server.url, sessionId: S, history: 'none' as const, headers: {}, workspaceNote };
   return {
-    open: (surroundings) => new AgUiSource({ ...how, surroundings, waits: { longestMs: 60_000 } }),
+    open: (surroundings) => new AgUiSource({ ...how, context: surroundings, waits: { longestMs: 60_000 } }),
     waits: (source) => settled(() => source.sessions[0]?.trouble).toContain('A message waits'),
     answered: (around) => settled(() => around.stored.get(`agui-history:${S}`)).toContain('Done.'),
     comes() {
@@ -129,7 +129,14 @@ async function agentapi(): Promise<Stage> {
   await server.stop();
   return {
     open: (surroundings) =>
-      new AgentApiSource({ surroundings, url: server.url, sessionId: S, headers: {}, waits: QUICK, workspaceNote }),
+      new AgentApiSource({
+        context: surroundings,
+        url: server.url,
+        sessionId: S,
+        headers: {},
+        waits: QUICK,
+        workspaceNote,
+      }),
     async comes() {
       server.onMessage = () => setImmediate(() => server.replies('Done.'));
       await server.listen();
@@ -181,7 +188,7 @@ describe.each([
       const speaker = source;
       const say = async (command: CommandOf<'message'>, again: boolean) =>
         (await speaker.say?.(command, again)) ?? { state: 'failed' as const };
-      return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { surroundings: around, say });
+      return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { context: around, say });
     }
     /** Nothing that it says is stored any more, and what it would still do is not done. */
     async function killed(): Promise<void> {

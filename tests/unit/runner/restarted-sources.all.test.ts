@@ -19,7 +19,7 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
   const { around, reasons } = keepingReasons();
   const program = { command: await server.program(), cwd: process.cwd(), env: process.env };
   const source = new CodexSource({
-    around,
+    context: around,
     own: { sessionId: 's', cwd: process.cwd(), params: {} },
     open: (listener) => spawnAppServer(program, listener),
     answerWithinMs: 50,
@@ -33,7 +33,7 @@ test('AcpSource gives up an agent that dies five times within a minute, and ends
   const agent = await PlayedAcpAgent.open({ answer: () => null });
   const { around, reasons } = keepingReasons();
   const source = new AcpSource({
-    surroundings: around,
+    context: around,
     memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
     inHand: await InFlightMessages.recall(around, 's'),
     command: agent.command,

@@ -70,7 +70,7 @@ async function claude(): Promise<SourceStage> {
       const [inHand] = [...surroundings.stored].filter(([name]) => name.startsWith('claude-in-hand:'));
       return new ClaudeSource({
         sdk,
-        surroundings,
+        context: surroundings,
         memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeSession),
         inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
         env: { HOME: '/nowhere' },
@@ -112,7 +112,7 @@ async function hooks(): Promise<SourceStage> {
   return {
     async open(surroundings) {
       around = surroundings;
-      source = await HooksSource.open({ surroundings, logger });
+      source = await HooksSource.open({ context: surroundings, logger });
       return source;
     },
     async begin() {

@@ -34,7 +34,7 @@ import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCu
  * used as it was asked for, is given up, and that is said in the session.
  */
 export interface AcpSourceOptions {
-  surroundings: SourceContext;
+  context: SourceContext;
   memory: AcpSession;
   inHand: InFlightMessages;
   command: readonly [string, ...string[]];
@@ -61,7 +61,7 @@ const NOTHING_MORE: PromptCapabilities = { image: false, embeddedContext: false 
 
 export class AcpSource implements Source {
   readonly #options: AcpSourceOptions;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #adapter: AcpAdapter;
   readonly #feed: WireFeed;
   readonly #permissions: PermissionRequests;
@@ -100,10 +100,10 @@ export class AcpSource implements Source {
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
-    const { surroundings: around, memory, answerWithinMs, record, inHand } = options;
-    this.#around = around;
+    const { context, memory, answerWithinMs, record, inHand } = options;
+    this.#context = context;
     this.#memory = memory;
-    this.end = endSessionHandler(around);
+    this.end = endSessionHandler(context);
     const { sessionId } = memory;
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
@@ -119,7 +119,7 @@ export class AcpSource implements Source {
     this.#queue = new PromptQueue({
       inHand,
       prompt: (message) => this.#lost.prompt(message),
-      gaveBack: (messageId, reason) => around.report(messageId, { state: 'failed', reason }),
+      gaveBack: (messageId, reason) => context.report(messageId, { state: 'failed', reason }),
     });
     this.#processes = new ProcessExitWatcher((pid, wasSeen) => {
       const params = { sessionId: this.#memory.nativeId, pid, wasSeen };
@@ -127,12 +127,12 @@ export class AcpSource implements Source {
     });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around,
+      around: context,
       record,
       onTold: (events) => {
         this.#saysEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
         this.#processes.follow(this.#adapter.processes(this.#memory.nativeId ?? ''));
-        this.#around.changed();
+        this.#context.changed();
         this.#checkQuiet();
       },
       onAnswered: (_, messageIds) => this.#queue.answered(messageIds),
@@ -164,8 +164,8 @@ export class AcpSource implements Source {
     const { running, pid, sessionId } = this.#memory;
     if (running) {
       if (pid !== null) await terminateOrphan(pid, sessionId);
-      const ends = endsOf(this.#around.openWork(sessionId), sessionId, Date.now());
-      if (ends.length > 0) await this.#around.emit(sessionId, ends);
+      const ends = endsOf(this.#context.openWork(sessionId), sessionId, Date.now());
+      if (ends.length > 0) await this.#context.emit(sessionId, ends);
       this.#notice('The runner was started again; the session goes on.');
     }
     await this.#remember({ running: true });
@@ -191,7 +191,7 @@ export class AcpSource implements Source {
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const { sessionId, nativeId } = this.#memory;
-    const { turn, tasks } = this.#around.openWork(sessionId);
+    const { turn, tasks } = this.#context.openWork(sessionId);
     const running = turn?.runId ?? null;
     if (body.turnId !== undefined && body.turnId !== running) {
       const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
@@ -243,7 +243,7 @@ export class AcpSource implements Source {
         await this.#sessionEnds({ reason: this.#endsFor, isAsked: true });
         return;
       }
-      this.#around.log('warn', `the agent has ended: ${reason}`);
+      this.#context.log('warn', `the agent has ended: ${reason}`);
       const next = this.#restarts.exited(startedAt, Date.now());
       if (unusable !== null || next.kind === 'give-up') {
         const often = next.kind === 'give-up' ? `${next.exits} times within ${next.withinMs / 1000} s` : '';
@@ -268,7 +268,7 @@ export class AcpSource implements Source {
     if (this.#saysEnd) return;
     const { reason, exitCode, signal } = end;
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: compact({ reason, exitCode, signal }) };
-    await this.#around.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+    await this.#context.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
   async #giveUp(why: string, { exitCode, signal }: AgentExit): Promise<void> {
@@ -276,7 +276,7 @@ export class AcpSource implements Source {
     await this.#sessionEnds({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
     this.#queue.close(why);
     await this.#remember({ running: false, pid: null });
-    this.#around.gaveUp(why);
+    this.#context.gaveUp(why);
   }
 
   async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<SessionRecovery['exited']>; unusable: string | null }> {
@@ -296,7 +296,7 @@ export class AcpSource implements Source {
         void this.#feed.pass(frame);
       },
       onRequest: (id, method, params) => this.#asked(connection, id, method, params),
-      log: (level, message) => this.#around.log(level, message),
+      log: (level, message) => this.#context.log(level, message),
     });
     this.#connection = connection;
     await this.#remember({ pid: connection.pid });
@@ -308,7 +308,7 @@ export class AcpSource implements Source {
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
       unusable = error.message;
-      this.#around.log('error', error.message);
+      this.#context.log('error', error.message);
       await connection.end();
     }
     const exit = await connection.exited;
@@ -326,10 +326,10 @@ export class AcpSource implements Source {
   async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
     const { env, mode, model, auth, command, mustLoad = false, patienceMs = PATIENCE_MS } = this.#options;
     const { nativeId, cwd, sessionId } = this.#memory;
-    const toolServer = this.#around.toolServer(sessionId);
+    const toolServer = this.#context.toolServer(sessionId);
     const impatient = setTimeout(() => {
       const what = `${command[0]} has opened no session for ${patienceMs / 1000} s: see whether it speaks ACP on its stdin and stdout, and waits for nothing else`;
-      this.#around.log('warn', what);
+      this.#context.log('warn', what);
       this.#troubled(what);
     }, patienceMs);
     try {
@@ -349,7 +349,7 @@ export class AcpSource implements Source {
   ): Promise<void> {
     this.#reload = reload;
     if (notLoaded !== null) {
-      this.#around.log('warn', `the session of before was not loaded: ${notLoaded}`);
+      this.#context.log('warn', `the session of before was not loaded: ${notLoaded}`);
       this.#notice(
         `The agent does not know what was before (${notLoaded}). This is a new session of its own.`,
         'warning',
@@ -369,11 +369,11 @@ export class AcpSource implements Source {
     const said = ([first = '', ...others]: ReplayedMessage) =>
       note !== null && first.startsWith(note) ? [first.slice(note.length), ...others] : [first, ...others];
     this.#queue.ready(takesPromptsAtOnce, replayed.map(said));
-    this.#around.changed();
+    this.#context.changed();
   }
 
   async #loadAgain(): Promise<RpcAnswer['error']> {
-    this.#around.log('warn', 'the agent has lost its session: it is loaded again');
+    this.#context.log('warn', 'the agent has lost its session: it is loaded again');
     this.#permissions.cancelAll();
     const failed = this.#reload === null ? GONE.error : await this.#reload();
     // The replay repeats events that are recorded already.
@@ -405,7 +405,7 @@ export class AcpSource implements Source {
     sessionId: string,
     { body: { taskId } }: CommandOf<'task.stop'>,
   ): Promise<CommandOutcome> {
-    const { tasks } = this.#around.openWork(this.#memory.sessionId);
+    const { tasks } = this.#context.openWork(this.#memory.sessionId);
     if (!tasks.some(({ id }) => id === taskId)) return { state: 'failed', reason: 'this task does not run any more' };
     const { result, error } = await connection.request(STOP_TASK, { sessionId, asyncTaskId: taskId });
     if (error !== null) return { state: 'failed', reason: error.message };
@@ -423,7 +423,7 @@ export class AcpSource implements Source {
       return;
     }
     if (method !== 'session/request_permission') {
-      this.#around.log('debug', `the agent asked for ${method}, which is not offered`);
+      this.#context.log('debug', `the agent asked for ${method}, which is not offered`);
       connection.refuse(id, method);
       return;
     }
@@ -432,27 +432,27 @@ export class AcpSource implements Source {
 
   #notice(text: string, tone: 'info' | 'warning' = 'info'): void {
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } };
-    void this.#around.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+    void this.#context.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
   #troubled(trouble: string | null): void {
     this.#trouble = trouble;
-    this.#around.changed();
+    this.#context.changed();
   }
 
   #remember(change: Partial<AcpSession>): Promise<void> {
     this.#memory = { ...this.#memory, ...change };
-    return this.#around.emit(this.#memory.sessionId, [], [sessionCursor(this.#memory)]);
+    return this.#context.emit(this.#memory.sessionId, [], [sessionCursor(this.#memory)]);
   }
 
   #observe(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
-    this.#around.changed();
+    this.#context.changed();
     this.#checkQuiet();
   }
 
   #isQuiet(): boolean {
-    const { turn, tasks } = this.#around.openWork(this.#memory.sessionId);
+    const { turn, tasks } = this.#context.openWork(this.#memory.sessionId);
     // The end of a task that the agent never tells is not waited for.
     const { taskNote } = this.#adapter.about.profile;
     const awaited = taskNote === undefined ? tasks.length : this.#adapter.processes(this.#memory.nativeId ?? '').length;

@@ -110,12 +110,12 @@ export const kind: RunnerKind = {
         const controlFile = controlPath(dataDir, agentId);
         return {
           sessionId: memory.sessionId,
-          source: async (surroundings) =>
+          source: async (context) =>
             new AcpSource({
-              surroundings,
+              context,
               memory,
               mustLoad,
-              inHand: await InFlightMessages.recall(surroundings, memory.sessionId),
+              inHand: await InFlightMessages.recall(context, memory.sessionId),
               command: [program, ...args],
               ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,

@@ -30,7 +30,7 @@ import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
  * looked for among the server's messages.
  */
 export interface AgentApiSourceOptions {
-  surroundings: SourceContext;
+  context: SourceContext;
   /** Without a slash at its end. */
   url: string;
   sessionId: string;
@@ -67,7 +67,7 @@ export class AgentApiSource implements Source {
     'wake-rule.set': 'AgentAPI knows no background tasks',
   };
   readonly #options: AgentApiSourceOptions;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #server: AgentApiServer;
   readonly #held = new PendingRequests();
   readonly #ending = new AbortController();
@@ -90,9 +90,9 @@ export class AgentApiSource implements Source {
   #closing: Promise<void> | null = null;
 
   constructor(options: AgentApiSourceOptions) {
-    const { surroundings, url, headers } = options;
+    const { context, url, headers } = options;
     this.#options = options;
-    this.#around = surroundings;
+    this.#context = context;
     this.#note = options.workspaceNote ?? null;
     const signal = this.#ending.signal;
     this.#server = new AgentApiServer({ url, headers, pass: (dir, msg) => this.#pass(dir, msg), signal });
@@ -116,10 +116,10 @@ export class AgentApiSource implements Source {
 
   async start(): Promise<void> {
     const { sessionId, record, now, waits = {} } = this.#options;
-    const open = this.#around.openWork(sessionId);
-    const inHand = await InFlightMessages.recall(this.#around, sessionId);
+    const open = this.#context.openWork(sessionId);
+    const inHand = await InFlightMessages.recall(this.#context, sessionId);
     this.#inHand = inHand;
-    const place = (await this.#around.cursors(PLACE)).get(PLACE + sessionId) ?? null;
+    const place = (await this.#context.cursors(PLACE)).get(PLACE + sessionId) ?? null;
     if (place !== null) this.#note = null;
     inHand.letGo(open.turn?.userMessageIds ?? []);
     for (const { messageId, text, words = text, files = [] } of inHand.all) {
@@ -128,7 +128,7 @@ export class AgentApiSource implements Source {
       });
       // It may have been said to be delivered: then nobody else asks what became of it.
       void saying.then((outcome) => {
-        if (outcome.state === 'failed') this.#around.report(messageId, outcome);
+        if (outcome.state === 'failed') this.#context.report(messageId, outcome);
       });
       remember(this.#saying, messageId, saying, MAX_SAYING);
     }
@@ -136,15 +136,15 @@ export class AgentApiSource implements Source {
     this.#adapter = new AgentApiAdapter(how);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: this.#around,
+      around: this.#context,
       record,
       onTold: (told) => this.#told(told),
       onAnswered: (_, messageIds) => inHand.letGo(messageIds),
       ...(now ? { now } : {}),
     });
     const ends = endsOf(open, sessionId, (now ?? Date.now)());
-    if (ends.length > 0) await this.#around.emit(sessionId, ends);
-    else await this.#around.opened(sessionId);
+    if (ends.length > 0) await this.#context.emit(sessionId, ends);
+    else await this.#context.opened(sessionId);
     this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollOnAndOn()]);
   }
 
@@ -193,7 +193,7 @@ export class AgentApiSource implements Source {
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const running = this.#around.openWork(this.#options.sessionId).turn?.runId;
+    const running = this.#context.openWork(this.#options.sessionId).turn?.runId;
     if (running === undefined) return failed('nothing runs now');
     if (body.turnId !== undefined && body.turnId !== running) {
       return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
@@ -337,12 +337,12 @@ export class AgentApiSource implements Source {
         patientRequest(`${url}/events`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
       onOpen: async () => {
         this.#deafness = null;
-        this.#around.changed();
+        this.#context.changed();
         await this.#pass('in', { connection: 'opened' });
       },
       onEvent: ({ event = 'message', data }) => {
         const said = parseJson(data);
-        if (said === null) this.#around.log('warn', `AgentAPI sent what is no JSON: ${cutText(data, QUOTED)}`);
+        if (said === null) this.#context.log('warn', `AgentAPI sent what is no JSON: ${cutText(data, QUOTED)}`);
         void this.#pass('in', { event, data: said ?? cutText(data, QUOTED) });
         // The status stands at the end of what is replayed: now it is known what the agent has.
         if (event === 'status_change') this.#replayed();
@@ -356,11 +356,11 @@ export class AgentApiSource implements Source {
             : `AgentAPI at ${shownUrl(url)} gives no stream of events ${why}, so it is asked every second instead.`;
         if (this.#deafness === null) {
           void this.#pass('in', { connection: 'ended', reason });
-          this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
+          this.#context.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
           this.#pollNow.abort();
         }
         this.#deafness = deafness;
-        this.#around.changed();
+        this.#context.changed();
       },
       ...(waits?.longestMs === undefined ? {} : { longestMs: waits.longestMs }),
       ...(random === undefined ? {} : { random }),
@@ -408,7 +408,7 @@ export class AgentApiSource implements Source {
     while (!signal.aborted) {
       const wasDeaf = this.#deafness !== null;
       const why = await this.#server.poll();
-      if (why !== null) this.#around.log('debug', `AgentAPI did not answer a poll: ${why}`);
+      if (why !== null) this.#context.log('debug', `AgentAPI did not answer a poll: ${why}`);
       else if (wasDeaf) this.#replayed();
       this.#advance();
       this.#pollNow = new AbortController();
@@ -430,14 +430,14 @@ export class AgentApiSource implements Source {
       return [{ name: PLACE + sessionId, value: place }];
     };
     const stored = feed.pass({ dir, msg }, cursors, sessionId);
-    if (adapter.isStable !== before) this.#around.changed();
+    if (adapter.isStable !== before) this.#context.changed();
     return stored;
   }
 
   #tell(trouble: string | null): void {
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
-    this.#around.changed();
+    this.#context.changed();
   }
 }
 

@@ -90,8 +90,7 @@ export const kind: RunnerKind = {
         await outbox.enqueue([], { name: SESSION, value: sessionId });
         const headers: Record<string, string> = authorization ? { authorization } : {};
         return {
-          source: (surroundings) =>
-            new AgentApiSource({ surroundings, url, sessionId, headers, record, workspaceNote }),
+          source: (context) => new AgentApiSource({ context, url, sessionId, headers, record, workspaceNote }),
           sessionId,
         };
       },

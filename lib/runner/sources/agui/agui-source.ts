@@ -30,7 +30,7 @@ import { QUOTED, RunRequest } from './run-request';
  * sent again. A run whose stream breaks has failed.
  */
 export interface AgUiSourceOptions {
-  surroundings: SourceContext;
+  context: SourceContext;
   url: string;
   sessionId: string;
   eventsPath?: string | undefined;
@@ -78,7 +78,7 @@ export class AgUiSource implements Source {
     'wake-rule.set': 'AG-UI has no way to wake an agent with the result of a task',
   };
   readonly #options: AgUiSourceOptions;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #sessionId: string;
   readonly #adapter: AgUiAdapter;
   readonly #feed: WireFeed;
@@ -109,16 +109,16 @@ export class AgUiSource implements Source {
   #note: string | null;
 
   constructor(options: AgUiSourceOptions) {
-    const { surroundings: around, url, sessionId, eventsPath, headers, record, waits = {}, now, random } = options;
+    const { context, url, sessionId, eventsPath, headers, record, waits = {}, now, random } = options;
     this.#options = options;
-    this.#around = around;
+    this.#context = context;
     this.#sessionId = sessionId;
     this.#note = options.workspaceNote ?? null;
     const addresses = agUiEndpoints(url, sessionId, eventsPath);
     this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around,
+      around: context,
       record,
       onTold: (told) => this.#told(told),
       onAnswered: (_, messageIds) => this.#inHand?.letGo(messageIds),
@@ -134,7 +134,7 @@ export class AgUiSource implements Source {
       }),
     );
     this.#beside = new RunControls({
-      ...{ addresses, headers, log: around.log, signal: this.#ending.signal },
+      ...{ addresses, headers, log: context.log, signal: this.#ending.signal },
       pass: (dir, msg) => this.#pass(dir, msg),
     });
     this.#between = new BackgroundEvents({
@@ -151,8 +151,8 @@ export class AgUiSource implements Source {
       onEnded: (reason, isReopened) =>
         void this.#pass('in', { stream: 'events', ended: reason, ...(isReopened ? { isReopened } : {}) }),
       onMissing: () => void this.#askTasks(),
-      onChanged: () => around.changed(),
-      log: around.log,
+      onChanged: () => context.changed(),
+      log: context.log,
       signal: this.#ending.signal,
     });
   }
@@ -171,12 +171,12 @@ export class AgUiSource implements Source {
   }
 
   async start(): Promise<void> {
-    const open = this.#around.openWork(this.#sessionId);
-    const inHand = await InFlightMessages.recall(this.#around, this.#sessionId);
+    const open = this.#context.openWork(this.#sessionId);
+    const inHand = await InFlightMessages.recall(this.#context, this.#sessionId);
     this.#inHand = inHand;
-    const stored = await this.#around.cursors(HISTORY);
+    const stored = await this.#context.cursors(HISTORY);
     this.#history = new RunHistory(stored.get(HISTORY + this.#sessionId));
-    const ended = fieldsOf(parseJson((await this.#around.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
+    const ended = fieldsOf(parseJson((await this.#context.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
     const cut = open.turn === null ? [] : [open.turn.runId];
     const runs = listOf(ended.runs).flatMap((one): [string, string | null][] => {
       const [name, first] = listOf(one).map(textOf);
@@ -188,8 +188,8 @@ export class AgUiSource implements Source {
     this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
     // Tasks are the server's: they may run on, and their ends are asked for.
     const ends = endsOf({ ...open, tasks: [] }, this.#sessionId, this.#now());
-    if (ends.length > 0) await this.#around.emit(this.#sessionId, ends);
-    else await this.#around.opened(this.#sessionId);
+    if (ends.length > 0) await this.#context.emit(this.#sessionId, ends);
+    else await this.#context.opened(this.#sessionId);
     const answered = new Set(open.turn?.userMessageIds);
     for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
     inHand.letGo(inHand.all.map(({ messageId }) => messageId));
@@ -260,7 +260,7 @@ export class AgUiSource implements Source {
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const running = this.#around.openWork(this.#sessionId).turn?.runId;
+    const running = this.#context.openWork(this.#sessionId).turn?.runId;
     if (running === undefined) return failed('nothing runs now');
     if (body.turnId !== undefined && body.turnId !== running) {
       return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
@@ -277,7 +277,7 @@ export class AgUiSource implements Source {
   }
 
   async stop({ body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
-    const isOpen = this.#around.openWork(this.#sessionId).tasks.some(({ id }) => id === body.taskId);
+    const isOpen = this.#context.openWork(this.#sessionId).tasks.some(({ id }) => id === body.taskId);
     if (!isOpen) return failed('this task does not run any more');
     const refusal = await this.#beside.stop(body.taskId);
     if (refusal !== null) return failed(refusal);
@@ -332,7 +332,7 @@ export class AgUiSource implements Source {
   async #attempt({ messageId, text, resume, results, messages, settle }: Waiting): Promise<string | null> {
     const { url, headers, history } = this.#options;
     const said = messages();
-    const { log } = this.#around;
+    const { log } = this.#context;
     let isTaken = false;
     const taken = () => {
       if (isTaken) return;
@@ -403,7 +403,7 @@ export class AgUiSource implements Source {
     if (!isRunOver && !told.some(({ event: { name } }) => name === CUSTOM.taskCompleted)) return;
     const cursors = [{ name: ENDED + this.#sessionId, value: JSON.stringify(this.#adapter.endedWork) }];
     if (isRunOver) cursors.push({ name: HISTORY + this.#sessionId, value: this.#history.toString() });
-    void this.#around.emit(this.#sessionId, [], cursors);
+    void this.#context.emit(this.#sessionId, [], cursors);
   }
 
   /** The command that gave an answer is done by then, so it is said here that it came to nothing. */
@@ -411,17 +411,17 @@ export class AgUiSource implements Source {
     if (state !== 'failed') return;
     this.#answers.forget();
     const text = `The answer did not reach the agent: ${reason}`;
-    this.#around.log('error', text);
+    this.#context.log('error', text);
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'error' } };
-    void this.#around.emit(this.#sessionId, [{ occurredAt: this.#now(), event }]);
+    void this.#context.emit(this.#sessionId, [{ occurredAt: this.#now(), event }]);
   }
 
   /** What the server knows of its tasks: after each connection, since ends may have been missed. */
   async #askTasks(): Promise<void> {
-    const about = this.#around.openWork(this.#sessionId).tasks.map(({ id }) => id);
+    const about = this.#context.openWork(this.#sessionId).tasks.map(({ id }) => id);
     const isDeaf = () => this.#between.isMissing || this.#wasLost === true;
     if ((await this.#beside.tasks(about, isDeaf)) && this.#wasLost) this.#wasLost = false;
-    this.#around.changed();
+    this.#context.changed();
   }
 
   #pass(dir: 'in' | 'out', msg: object): Promise<void> {
@@ -432,8 +432,8 @@ export class AgUiSource implements Source {
   #trouble(trouble: string | null): void {
     if (this.#unreachable === trouble) return;
     this.#unreachable = trouble;
-    if (trouble !== null) this.#around.log('warn', trouble);
-    this.#around.changed();
+    if (trouble !== null) this.#context.log('warn', trouble);
+    this.#context.changed();
   }
 
   #now(): number {

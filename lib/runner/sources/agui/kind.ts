@@ -92,9 +92,9 @@ export const kind: RunnerKind = {
         const sessionId = flag('session') ?? (await outbox.cursor(SESSION)) ?? randomUUID();
         await outbox.enqueue([], { name: SESSION, value: sessionId });
         return {
-          source: (surroundings) =>
+          source: (context) =>
             new AgUiSource({
-              surroundings,
+              context,
               url,
               sessionId,
               eventsPath,

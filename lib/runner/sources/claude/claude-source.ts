@@ -38,7 +38,7 @@ export interface ClaudeSourceOptions {
   owns?: (program: string) => boolean;
   /** The agent is no program: it runs in this process. */
   isInProcess?: boolean;
-  surroundings: SourceContext;
+  context: SourceContext;
   memory: ClaudeSession;
   inHand: InFlightMessage[];
   /** The environment the CLI gets, beside what is added here. */
@@ -67,7 +67,7 @@ const CLOSE_WITHIN_MS = 5_000;
 
 export class ClaudeSource implements Source {
   readonly #options: ClaudeSourceOptions;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #now: () => number;
   readonly #conversation: Conversation;
   readonly #input: InputQueue;
@@ -91,7 +91,7 @@ export class ClaudeSource implements Source {
 
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
-    this.#around = options.surroundings;
+    this.#context = options.context;
     const { memory, endRefusal } = options;
     const { sessionId } = memory;
     this.refusals = {
@@ -99,11 +99,11 @@ export class ClaudeSource implements Source {
       'task.wake': 'Claude Code is told of its tasks and wakes by itself',
       'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
     };
-    if (endRefusal === undefined) this.end = endSessionHandler(options.surroundings);
+    if (endRefusal === undefined) this.end = endSessionHandler(options.context);
     this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
     this.#requests = new PermissionRequests(sessionId);
     this.#now = options.now ?? Date.now;
-    this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
+    this.#conversation = new Conversation(options.context, options.memory, options.inHand, this.#now);
     this.#input = new InputQueue(
       (message) => {
         this.#record('in', message);
@@ -141,7 +141,7 @@ export class ClaudeSource implements Source {
       await this.#tellSurvivors();
     }
     const { workspaceNote: note = null } = this.#options;
-    if (note !== null) this.#around.log('info', `the agent is told of its workspace: ${note}`);
+    if (note !== null) this.#context.log('info', `the agent is told of its workspace: ${note}`);
     this.#conversation.remember({ running: true });
     await this.#conversation.findFiles();
     await this.#giveAgain();
@@ -237,7 +237,7 @@ export class ClaudeSource implements Source {
         await this.#tellSurvivors();
         this.#input.close(why);
         this.#conversation.remember({ running: false });
-        this.#around.gaveUp(why);
+        this.#context.gaveUp(why);
         return;
       }
       this.#observe({ state: 'restarting', pid: null, exitCode, signal });
@@ -272,7 +272,7 @@ export class ClaudeSource implements Source {
     this.#cli = null;
     if (failure === null) return exit;
     const message = failure instanceof Error ? failure.message : String(failure);
-    this.#around.log('warn', `the Agent SDK's stream ended: ${message}`);
+    this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
     return { ...exit, lastWords: exit.lastWords ?? (exit.signal === null ? message : null) };
   }
 
@@ -306,7 +306,7 @@ export class ClaudeSource implements Source {
         if (this.#options.owns?.(request.command) === false) {
           throw new Error(`the Agent SDK did not bring its own Claude Code, and ${request.command} is not run instead`);
         }
-        const cli = new AgentProcess(request, (text) => this.#around.log('debug', `claude: ${text.trim()}`));
+        const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
         this.#observe({ state: 'running', pid: cli.pid, exitCode: null });
@@ -319,7 +319,7 @@ export class ClaudeSource implements Source {
   async #toolOptions() {
     const { toolServer } = this.#options;
     if (toolServer === undefined) return {};
-    const instance = await toolServer(this.#around.callTool(this.#conversation.memory.sessionId));
+    const instance = await toolServer(this.#context.callTool(this.#conversation.memory.sessionId));
     return {
       mcpServers: { [MCP_SERVER_NAME]: { type: 'sdk' as const, name: MCP_SERVER_NAME, instance } },
       allowedTools: TOOL_NAMES.map((name) => `mcp__${MCP_SERVER_NAME}__${name}`),
@@ -334,7 +334,7 @@ export class ClaudeSource implements Source {
         this.#conversation.remember({ conversationId: id });
       }
       this.#provider = claudeVersion(said.claude_code_version) ?? this.#provider;
-      this.#around.changed();
+      this.#context.changed();
     }
     this.#record('sdk', message);
     this.#conversation.heard(message);
@@ -350,7 +350,7 @@ export class ClaudeSource implements Source {
     if (state !== 'completed' && state !== 'cancelled' && state !== 'discarded' && state !== 'refused') return;
     this.#conversation.letGo([messageId]);
     if (!this.#started.delete(messageId) && state !== 'completed') {
-      this.#around.report(messageId, { state: 'failed', reason: `Claude Code did not take it up: ${state}` });
+      this.#context.report(messageId, { state: 'failed', reason: `Claude Code did not take it up: ${state}` });
     }
   }
 
@@ -405,7 +405,7 @@ export class ClaudeSource implements Source {
 
   #observe(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
-    this.#around.changed();
+    this.#context.changed();
     this.#checkQuiet();
   }
 

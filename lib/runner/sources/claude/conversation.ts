@@ -22,19 +22,19 @@ import type { Cursor } from '../../outbox/statements';
  * Failure: after a kill `closePast` says how what was open ended, before anything new is said.
  */
 export class Conversation {
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
   readonly #marks: ReplyAnnotator;
   #memory: ClaudeSession;
   #inHand: readonly InFlightMessage[];
 
-  constructor(around: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
-    this.#around = around;
+  constructor(context: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
+    this.#context = context;
     this.#memory = memory;
     this.#inHand = inHand;
     this.#now = now;
-    this.#marks = new ReplyAnnotator(memory.sessionId, () => around.owed());
+    this.#marks = new ReplyAnnotator(memory.sessionId, () => context.owed());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
@@ -43,7 +43,7 @@ export class Conversation {
   }
 
   get open(): OpenWork {
-    return this.#around.openWork(this.#memory.sessionId);
+    return this.#context.openWork(this.#memory.sessionId);
   }
 
   /** Messages in the agent's hands that no turn has answered, oldest first. */
@@ -59,7 +59,7 @@ export class Conversation {
 
   /** Finds what an earlier runner had on its disk. */
   async findFiles(): Promise<void> {
-    this.#inHand = await withLocalFiles(this.#around, this.#memory.sessionId, this.#inHand);
+    this.#inHand = await withLocalFiles(this.#context, this.#memory.sessionId, this.#inHand);
   }
 
   /** One message of the SDK's stream. */
@@ -101,7 +101,7 @@ export class Conversation {
   /** Resolves once it is stored: from then on the message is not forgotten with this process. */
   async take(message: InFlightMessage): Promise<void> {
     this.#inHand = [...this.#inHand, message];
-    this.#around.changed();
+    this.#context.changed();
     await this.#emit([], this.#inHandCursor());
   }
 
@@ -110,7 +110,7 @@ export class Conversation {
     if (kept.length === this.#inHand.length) return;
     this.#inHand = kept;
     void this.#emit([], this.#inHandCursor());
-    this.#around.changed();
+    this.#context.changed();
   }
 
   #inHandCursor() {
@@ -122,7 +122,7 @@ export class Conversation {
   }
 
   #emit(events: readonly TimedEvent[], ...cursors: Cursor[]): Promise<void> {
-    return this.#around.emit(this.#memory.sessionId, events, cursors);
+    return this.#context.emit(this.#memory.sessionId, events, cursors);
   }
 }
 

@@ -122,7 +122,7 @@ export const kind: RunnerKind = {
           record,
         };
         return {
-          source: (surroundings) => new ClaudeSource({ ...how, surroundings }),
+          source: (context) => new ClaudeSource({ ...how, context }),
           sessionId: memory.sessionId,
         };
       },

@@ -23,7 +23,7 @@ export interface CodexConnectionOptions {
   adapter: CodexAdapter;
   feed: WireFeed;
   memory: ThreadStore;
-  around: SourceContext;
+  context: SourceContext;
   /** Other clients are connected too: their threads are followed, and what is not for us is left to them. */
   isShared: boolean;
   /** What Codex has of ours, by `clientUserMessageId`. */
@@ -58,11 +58,11 @@ export class CodexConnection {
 
   constructor(options: CodexConnectionOptions) {
     this.#options = options;
-    const { around } = options;
+    const { context } = options;
     const link = options.open({
       onMessage: (message) => this.#heard(message),
-      onTrouble: (message) => around.log('warn', message),
-      onStderr: (text) => around.log('debug', `codex: ${text.trim()}`),
+      onTrouble: (message) => context.log('warn', message),
+      onStderr: (text) => context.log('debug', `codex: ${text.trim()}`),
     });
     this.server = new AppServer(
       link,
@@ -156,7 +156,7 @@ export class CodexConnection {
       const place = cursor === null ? {} : { cursor };
       const answered: RpcResult = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
       if ('error' in answered) {
-        this.#options.around.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
+        this.#options.context.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
         break;
       }
       cursor = textOf(answered.result.nextCursor);
@@ -167,7 +167,7 @@ export class CodexConnection {
 
   #heard(message: unknown): void {
     if (!isObject(message)) {
-      this.#options.around.log('warn', `Codex sent what is no message: ${beginningOf(message)}`);
+      this.#options.context.log('warn', `Codex sent what is no message: ${beginningOf(message)}`);
       return;
     }
     const isOurs = this.server?.threadOf(message.id) ?? null;
@@ -188,7 +188,7 @@ export class CodexConnection {
   }
 
   #acted(message: Fields, threadId: string | null): void {
-    const { adapter, onAsked, onResolved, isShared, around } = this.#options;
+    const { adapter, onAsked, onResolved, isShared, context } = this.#options;
     const params = fieldsOf(message.params);
     const request = requestOf(message);
     if (request !== null) {
@@ -212,7 +212,7 @@ export class CodexConnection {
     const text = textOf(params.message) ?? textOf(params.summary);
     if (threadId !== null || text === null || !LOGGED.has(method) || this.#logged.has(text)) return;
     remember(this.#logged, text, true, 100);
-    around.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
+    context.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
   }
 
   /** Messages of ours that stand in a thread, now or by its history. */

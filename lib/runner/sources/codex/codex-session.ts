@@ -14,7 +14,7 @@ import { TaskWakes } from './task-wakes';
 
 export interface CodexSessionOptions {
   sessionId: string;
-  around: SourceContext;
+  context: SourceContext;
   adapter: CodexAdapter;
   /** Resolves once the session's thread is followed; rejects when the source ends. */
   ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
@@ -37,9 +37,9 @@ export class CodexSession {
   #mayBeQueued = true;
 
   static async recall(options: CodexSessionOptions): Promise<CodexSession> {
-    const { around, sessionId } = options;
-    const session = new CodexSession(options, await InFlightMessages.recall(around, sessionId));
-    session.#wakes = await TaskWakes.recall(around, sessionId, (wake) => session.#wake(wake));
+    const { context, sessionId } = options;
+    const session = new CodexSession(options, await InFlightMessages.recall(context, sessionId));
+    session.#wakes = await TaskWakes.recall(context, sessionId, (wake) => session.#wake(wake));
     return session;
   }
 
@@ -68,7 +68,7 @@ export class CodexSession {
     for (const message of this.inHand.all) {
       if (await connection.hasTaken(threadId, clientIdOfMessage(message.messageId))) continue;
       const { state, reason } = await this.#give(message);
-      if (state === 'failed') this.#options.around.report(message.messageId, { state, ...(reason ? { reason } : {}) });
+      if (state === 'failed') this.#options.context.report(message.messageId, { state, ...(reason ? { reason } : {}) });
     }
     this.#wakes?.goOn();
     await this.turnEnded();
@@ -90,12 +90,12 @@ export class CodexSession {
     this.#mayBeQueued = queuedSubmissionId !== null;
     if (queuedSubmissionId === null) return;
     const started = await connection.server.call('thread/queue/start', { threadId, queuedSubmissionId });
-    if ('error' in started) this.#options.around.log('warn', `a queued message was not begun: ${started.error}`);
+    if ('error' in started) this.#options.context.log('warn', `a queued message was not begun: ${started.error}`);
   }
 
   /** @param turnId the run that is meant */
   async interrupt(turnId: string | undefined): Promise<CommandOutcome> {
-    const running = this.#options.around.openWork(this.sessionId).turn?.runId ?? null;
+    const running = this.#options.context.openWork(this.sessionId).turn?.runId ?? null;
     if (turnId !== undefined && turnId !== running) {
       const now = running === null ? 'nothing runs now' : 'Codex has begun another one since, which goes on';
       return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
@@ -207,15 +207,15 @@ function outcomeOf(answered: RpcResult): CommandOutcome {
 
 /** The sessions of one source, and through which connection each can be spoken to now. */
 export class CodexSessions {
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #adapter: CodexAdapter;
   readonly #sessions = new Map<string, CodexSession>();
   readonly #waiting = new Set<() => void>();
   #ready: { connection: CodexConnection; threads: Map<string, string> } | null = null;
   #isOver = false;
 
-  constructor(around: SourceContext, adapter: CodexAdapter) {
-    this.#around = around;
+  constructor(context: SourceContext, adapter: CodexAdapter) {
+    this.#context = context;
     this.#adapter = adapter;
   }
 
@@ -232,7 +232,7 @@ export class CodexSessions {
     const known = this.#sessions.get(sessionId);
     if (known !== undefined) return known;
     const ready = () => this.#whenReady(sessionId);
-    const session = await CodexSession.recall({ sessionId, around: this.#around, adapter: this.#adapter, ready });
+    const session = await CodexSession.recall({ sessionId, context: this.#context, adapter: this.#adapter, ready });
     const meanwhile = this.#sessions.get(sessionId);
     if (meanwhile !== undefined) return meanwhile;
     this.#sessions.set(sessionId, session);
@@ -265,7 +265,7 @@ export class CodexSessions {
   /** Nothing runs, and nothing is to be answered. */
   get isQuiet(): boolean {
     return this.all.every(({ sessionId, inHand }) => {
-      const { turn, tasks } = this.#around.openWork(sessionId);
+      const { turn, tasks } = this.#context.openWork(sessionId);
       return turn === null && tasks.length === 0 && inHand.all.length === 0;
     });
   }

@@ -28,7 +28,7 @@ import { closeStaleWork, ThreadStore } from './thread-store';
  * of each thread. A child that dies is started again and resumes its thread; one that keeps dying is given up.
  */
 export interface CodexSourceOptions {
-  around: SourceContext;
+  context: SourceContext;
   /** Opens a connection: to a server that is there, or by starting one. */
   open: (listener: TransportListener) => Transport;
   /** Why no server can be connected to, before the first attempt; null if one can. By default one can. */
@@ -60,7 +60,7 @@ const MAY_RUN_ON = 'Commands in its background may still run; nothing tells how 
 
 export class CodexSource implements Source {
   readonly #options: CodexSourceOptions;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #now: () => number;
   readonly #adapter: CodexAdapter;
   readonly #feed: WireFeed;
@@ -91,16 +91,16 @@ export class CodexSource implements Source {
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
-    this.#around = options.around;
+    this.#context = options.context;
     this.#now = options.now ?? Date.now;
     this.#adapter = new CodexAdapter({
       sessionOf: (threadId) => this.#sessionFor(threadId),
       newRunId: () => crypto.randomUUID(),
     });
-    this.#sessions = new CodexSessions(options.around, this.#adapter);
+    this.#sessions = new CodexSessions(options.context, this.#adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: { ...options.around, emit: (...told) => this.#emit(...told) },
+      around: { ...options.context, emit: (...told) => this.#emit(...told) },
       record: options.record,
       now: this.#now,
       onTold: (events) => this.#told(events),
@@ -111,7 +111,7 @@ export class CodexSource implements Source {
       this.reach = async () => (this.#down === undefined ? ((await options.reach?.()) ?? null) : this.#down);
     } else {
       this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.end = endSessionHandler(options.around);
+      this.end = endSessionHandler(options.context);
     }
   }
 
@@ -129,7 +129,7 @@ export class CodexSource implements Source {
   }
 
   async start(): Promise<void> {
-    this.#memory = await ThreadStore.recall(this.#around);
+    this.#memory = await ThreadStore.recall(this.#context);
     const { own } = this.#options;
     for (const sessionId of own === null ? this.#leftOpen() : [own.sessionId]) await this.#sessions.recall(sessionId);
     if (own !== null) {
@@ -141,7 +141,7 @@ export class CodexSource implements Source {
   /** Sessions with something open, by the account of the process before this one. */
   #leftOpen(): string[] {
     const known = [...this.#threads.all.values()].map(({ sessionId }) => sessionId);
-    return [...new Set(known)].filter((id) => !isNothing(this.#around.openWork(id)));
+    return [...new Set(known)].filter((id) => !isNothing(this.#context.openWork(id)));
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
@@ -233,7 +233,7 @@ export class CodexSource implements Source {
       const end = await this.#runOnce(async (connection) => {
         [failures, this.#down, this.#isToldGone] = [0, null, false];
         this.#trouble = null;
-        this.#around.changed();
+        this.#context.changed();
         await this.#followAll(connection);
         return null;
       });
@@ -243,8 +243,8 @@ export class CodexSource implements Source {
       const waitMs = retryMs('unavailable', failures, random());
       if (end.isServerGone) await this.lost(end.reason);
       this.#trouble = `${capital(end.reason)}; start codex in a terminal. It is tried again every few seconds.`;
-      if (failures === 1) this.#around.log('warn', `${end.reason}; it is tried again until it works`);
-      this.#around.changed();
+      if (failures === 1) this.#context.log('warn', `${end.reason}; it is tried again until it works`);
+      this.#context.changed();
       await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
   }
@@ -263,7 +263,7 @@ export class CodexSource implements Source {
       adapter: this.#adapter,
       feed: this.#feed,
       memory: this.#threads,
-      around: this.#around,
+      context: this.#context,
       isShared: this.#options.own === null,
       taken: this.#taken,
       onThread: (threadId, thread) => this.#onThread(threadId, thread),
@@ -281,14 +281,14 @@ export class CodexSource implements Source {
     if (this.#ending.signal.aborted) link.kill();
     const greeted = await connection.greet();
     if ('problem' in greeted) {
-      if (!greeted.isGone) this.#around.log('warn', `Codex can't be talked to: ${greeted.problem}`);
+      if (!greeted.isGone) this.#context.log('warn', `Codex can't be talked to: ${greeted.problem}`);
       link.kill();
     } else {
       this.#provider = greeted.provider ?? this.#provider;
       if (link.pid !== null) this.#observe({ state: 'running', pid: link.pid, exitCode: null });
       const problem = await up(connection);
       if (problem !== null) {
-        this.#around.log('error', problem);
+        this.#context.log('error', problem);
         link.kill();
       }
     }
@@ -314,7 +314,7 @@ export class CodexSource implements Source {
         this.#fatal = `thread ${known} can't be resumed: ${problem}`;
         return this.#fatal;
       }
-      this.#around.log('warn', `thread ${known} can't be resumed, so a new one begins: ${problem}`);
+      this.#context.log('warn', `thread ${known} can't be resumed, so a new one begins: ${problem}`);
       // A thread without a turn has no history that could be resumed.
       this.#threads.assign(known, known, this.#now());
     }
@@ -326,7 +326,7 @@ export class CodexSource implements Source {
   async #followAll(connection: CodexConnection): Promise<void> {
     const loaded = await connection.loaded();
     await this.#settlePast(new Set(loaded));
-    const open = this.#adapter.threads.filter(({ writer }) => !isNothing(this.#around.openWork(writer.sessionId)));
+    const open = this.#adapter.threads.filter(({ writer }) => !isNothing(this.#context.openWork(writer.sessionId)));
     await connection.followAll([...loaded, ...open.map(({ id }) => id)]);
   }
 
@@ -339,9 +339,9 @@ export class CodexSource implements Source {
     session.cwd = textOf(thread.cwd) ?? session.cwd;
     session.model = textOf(thread.model) ?? session.model;
     const cursor = this.#threads.assign(threadId, sessionId, this.#now());
-    if (isNew) await this.#around.opened(sessionId, undefined, [cursor]);
-    else await this.#around.emit(sessionId, [], [cursor]);
-    this.#around.changed();
+    if (isNew) await this.#context.opened(sessionId, undefined, [cursor]);
+    else await this.#context.emit(sessionId, [], [cursor]);
+    this.#context.changed();
   }
 
   /** All of its history is told: it can be spoken to. */
@@ -351,23 +351,27 @@ export class CodexSource implements Source {
     if (session === undefined || followed?.parent !== null) return;
     this.#sessions.isReady(connection, session.sessionId, threadId);
     void session.goOn(connection, threadId).catch((error: Error) => {
-      this.#around.log('warn', `what Codex was to be told could not be told again: ${error.message}`);
+      this.#context.log('warn', `what Codex was to be told could not be told again: ${error.message}`);
     });
   }
 
   async #settlePast(loaded: ReadonlySet<string>): Promise<void> {
     if (this.#isPastSettled) return;
     this.#isPastSettled = true;
-    await closeStaleWork({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
+    await closeStaleWork(
+      { context: this.#context, adapter: this.#adapter, threads: this.#threads },
+      loaded,
+      this.#now(),
+    );
   }
 
   #told(events: readonly ToldEvent[]): void {
     for (const sessionId of new Set(events.map((one) => one.sessionId))) {
       const own = events.filter((one) => one.sessionId === sessionId);
       const session = this.#sessions.get(sessionId);
-      session?.wakes?.told(own, this.#around.openWork(sessionId).turn !== null);
+      session?.wakes?.told(own, this.#context.openWork(sessionId).turn !== null);
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
-      void session?.turnEnded().catch((error: Error) => this.#around.log('debug', error.message));
+      void session?.turnEnded().catch((error: Error) => this.#context.log('debug', error.message));
     }
     if (this.#sessions.isQuiet) this.#quiet.over();
   }
@@ -382,7 +386,7 @@ export class CodexSource implements Source {
       const { text, redacted } = redact(textOf(value.text) ?? '');
       return { ...one, event: { ...event, value: { ...value, text, ...(redacted > 0 ? { redacted } : {}) } } };
     });
-    return this.#around.emit(sessionId, clean, cursors);
+    return this.#context.emit(sessionId, clean, cursors);
   }
 
   /** Of a thread that the runner has begun it is the runner's session; else it has the thread's own id. */
@@ -415,18 +419,18 @@ export class CodexSource implements Source {
     const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
     if (isKnown) return await this.#feed.ended({ reason, isAsked: true });
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason } };
-    await this.#around.emit(sessionId, [{ occurredAt: this.#now(), event }]);
+    await this.#context.emit(sessionId, [{ occurredAt: this.#now(), event }]);
   }
 
   #giveUp(why: string): void {
     this.#ending.abort();
     this.#sessions.end();
-    this.#around.gaveUp(why);
+    this.#context.gaveUp(why);
   }
 
   #observe(process: SessionFacts['process']): void {
     this.#process = process;
-    this.#around.changed();
+    this.#context.changed();
   }
 }
 

@@ -122,9 +122,9 @@ export const kind: RunnerKind = {
             };
         const redact = (piece: string) => redactOutput(logger.redactor, { behind: '', piece, ahead: '' });
         return {
-          source: (around) =>
+          source: (context) =>
             new CodexSource({
-              ...{ around, own, record, redact },
+              ...{ context, own, record, redact },
               open: (listener) => (isShared ? connectSocket(socket, listener) : spawnAppServer(program, listener)),
               reach: () => probeSocket(socket),
             }),

@@ -30,7 +30,7 @@ const TOGETHER_MS = 1_000;
  * asked before it is sent again. An agent that only its own commands wake is not woken for ever: see MOST_IN_A_ROW.
  */
 export class TaskWakes {
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #sessionId: string;
   readonly #send: (wake: Wake) => Promise<CommandOutcome>;
   readonly #stopped = new Set<string>();
@@ -43,28 +43,28 @@ export class TaskWakes {
 
   /** @param send hands it to Codex, unless Codex has it */
   static async recall(
-    around: SourceContext,
+    context: SourceContext,
     sessionId: string,
     send: (wake: Wake) => Promise<CommandOutcome>,
   ): Promise<TaskWakes> {
     const [rule, ended] = [ruleCursor(sessionId), endedCursor(sessionId)];
-    const when = (await around.cursors(rule)).get(rule) === 'command-ended' ? 'command-ended' : 'never';
-    const stored = (await around.cursors(ended)).get(ended);
+    const when = (await context.cursors(rule)).get(rule) === 'command-ended' ? 'command-ended' : 'never';
+    const stored = (await context.cursors(ended)).get(ended);
     const row = rowCursor(sessionId);
-    const inARow = Number((await around.cursors(row)).get(row) ?? 0);
+    const inARow = Number((await context.cursors(row)).get(row) ?? 0);
     const known = stored === undefined ? [] : (JSON.parse(stored) as EndedTask[]);
-    return new TaskWakes(around, sessionId, send, when, known, inARow);
+    return new TaskWakes(context, sessionId, send, when, known, inARow);
   }
 
   private constructor(
-    around: SourceContext,
+    context: SourceContext,
     sessionId: string,
     send: (wake: Wake) => Promise<CommandOutcome>,
     when: WakeRule,
     ended: EndedTask[],
     inARow: number,
   ) {
-    this.#around = around;
+    this.#context = context;
     this.#sessionId = sessionId;
     this.#send = send;
     this.#when = when;
@@ -101,7 +101,7 @@ export class TaskWakes {
     this.#when = when;
     this.#personSpoke();
     if (when === 'never') this.#ended = this.#ended.map((one) => ({ ...one, isDue: false }));
-    await this.#around.emit(this.#sessionId, [], [{ name: ruleCursor(this.#sessionId), value: when }, this.#cursor()]);
+    await this.#context.emit(this.#sessionId, [], [{ name: ruleCursor(this.#sessionId), value: when }, this.#cursor()]);
   }
 
   async wake(commandId: string, taskId: string): Promise<CommandOutcome> {
@@ -136,7 +136,7 @@ export class TaskWakes {
 
   #arm(): void {
     if (this.#timer !== undefined) return;
-    const failed = (error: Error) => this.#around.log('warn', `the agent was not woken: ${error.message}`);
+    const failed = (error: Error) => this.#context.log('warn', `the agent was not woken: ${error.message}`);
     this.#timer = setTimeout(() => void this.#fire().catch(failed), TOGETHER_MS);
     this.#timer.unref();
   }
@@ -147,13 +147,13 @@ export class TaskWakes {
     if (due.length === 0) return;
     const { state, reason } = await this.#send(createWake('rule', due));
     if (state === 'failed') {
-      this.#around.log('warn', `the agent was not woken: ${reason}`);
+      this.#context.log('warn', `the agent was not woken: ${reason}`);
       return;
     }
     const done = new Set(due.map(({ id }) => id));
     this.#ended = this.#ended.map((one) => (done.has(one.id) ? { ...one, isDue: false, isSent: false } : one));
     this.#inARow += 1;
-    await this.#around.emit(this.#sessionId, [], [this.#cursor(), this.#rowCursor()]);
+    await this.#context.emit(this.#sessionId, [], [this.#cursor(), this.#rowCursor()]);
     this.goOn();
   }
 
@@ -164,14 +164,14 @@ export class TaskWakes {
     if (due.length === 0 || sent.length > 0) return sent;
     const some = new Set(due.slice(0, MAX_WOKEN_FOR).map(({ id }) => id));
     this.#ended = this.#ended.map((one) => (some.has(one.id) ? { ...one, isSent: true } : one));
-    await this.#around.emit(this.#sessionId, [], [this.#cursor()]);
+    await this.#context.emit(this.#sessionId, [], [this.#cursor()]);
     return this.#ended.filter(({ id }) => some.has(id));
   }
 
   #personSpoke(): void {
     if (this.#inARow === 0) return;
     this.#inARow = 0;
-    void this.#around.emit(this.#sessionId, [], [this.#rowCursor()]);
+    void this.#context.emit(this.#sessionId, [], [this.#rowCursor()]);
   }
 
   #tellTooOften(): void {
@@ -179,7 +179,7 @@ export class TaskWakes {
     this.#inARow += 1;
     const text = `The rule has woken the agent ${MOST_IN_A_ROW} times, and nobody has written to it since. It is not woken by the rule again until somebody does.`;
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'warning' } };
-    void this.#around.emit(this.#sessionId, [{ occurredAt: Date.now(), event }], [this.#rowCursor()]);
+    void this.#context.emit(this.#sessionId, [{ occurredAt: Date.now(), event }], [this.#rowCursor()]);
   }
 
   #remember(task: Pick<EndedTask, 'id' | 'description' | 'status'> & Partial<EndedTask>): void {
@@ -193,7 +193,7 @@ export class TaskWakes {
     ]);
     this.#ended = all.filter((one) => kept.has(one));
     for (const one of all) if (!kept.has(one)) this.#outputs.delete(one.id);
-    void this.#around.emit(this.#sessionId, [], [this.#cursor()]);
+    void this.#context.emit(this.#sessionId, [], [this.#cursor()]);
   }
 
   #cursor() {

@@ -29,11 +29,11 @@ export class ThreadStore {
     return new Map(stored.map(([name, value]) => [name.slice(PREFIX.length), JSON.parse(value) as StoredThread]));
   }
 
-  static async recall(around: SourceContext): Promise<ThreadStore> {
-    const stored = [...(await ThreadStore.read(around))];
+  static async recall(context: SourceContext): Promise<ThreadStore> {
+    const stored = [...(await ThreadStore.read(context))];
     stored.sort(([, a], [, b]) => b.at - a.at);
     for (const [id, { sessionId }] of stored.slice(MAX_THREADS)) {
-      await around.emit(sessionId, [], [{ name: PREFIX + id, value: null }]);
+      await context.emit(sessionId, [], [{ name: PREFIX + id, value: null }]);
     }
     return new ThreadStore(new Map(stored.slice(0, MAX_THREADS)));
   }
@@ -83,7 +83,7 @@ export class ThreadStore {
  * @param loaded the threads that the server has, if it is the same one
  */
 export async function closeStaleWork(
-  { around, adapter, threads }: { around: SourceContext; adapter: CodexAdapter; threads: ThreadStore },
+  { context, adapter, threads }: { context: SourceContext; adapter: CodexAdapter; threads: ThreadStore },
   loaded: ReadonlySet<string>,
   now: number,
 ): Promise<void> {
@@ -94,11 +94,11 @@ export async function closeStaleWork(
     ...all.filter(([, one]) => one.parentThreadId),
   ];
   for (const [threadId, { sessionId, parentThreadId, place }] of parentsFirst) {
-    const open = around.openWork(sessionId);
+    const open = context.openWork(sessionId);
     const goesOn = loaded.has(parentThreadId ?? threadId) && !closed.has(sessionId);
     if (!goesOn && !isNothing(open)) {
       closed.add(sessionId);
-      await around.emit(sessionId, endsOf(open, sessionId, now));
+      await context.emit(sessionId, endsOf(open, sessionId, now));
     }
     if (place === null) continue;
     const before = {
@@ -109,7 +109,7 @@ export async function closeStaleWork(
     };
     const told = adapter.takeUp(threadId, before, now);
     if (told.length > 0) {
-      await around.emit(
+      await context.emit(
         sessionId,
         told.map(({ occurredAt, event }) => ({ occurredAt, event })),
       );

@@ -22,7 +22,7 @@ import { SessionMirror } from './session-mirror';
  * the server it collects; without it the agents work as if it had never been installed.
  */
 export interface HooksSourceOptions {
-  surroundings: SourceContext;
+  context: SourceContext;
   /** Follow only this session. */
   sessionId?: string | undefined;
   /** For what is said by hooks themselves. */
@@ -37,11 +37,11 @@ const ALIVE_MS = 5_000;
 
 export class HooksSource implements Source {
   readonly #options: HooksSourceOptions;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #inbox = new MessageInbox();
   readonly #idle: IdleDelivery;
   readonly #permissions = new PermissionHooks({
-    onChange: () => this.#around.changed(),
+    onChange: () => this.#context.changed(),
     onAnswered: (sessionId, requestId, answer) => this.#mirrors.get(sessionId)?.answered(requestId, answer),
     onLetGo: (sessionId, requestId) => this.#mirrors.get(sessionId)?.askedOnlyThere(requestId),
   });
@@ -73,7 +73,7 @@ export class HooksSource implements Source {
 
   /** Goes on with the sessions that the source before this one followed: what went on while nobody looked is told now. */
   static async open(options: HooksSourceOptions): Promise<HooksSource> {
-    const source = new HooksSource(options, await options.surroundings.cursors(CURSOR));
+    const source = new HooksSource(options, await options.context.cursors(CURSOR));
     for (const [name, value] of source.#stored) {
       const sessionId = name.slice(CURSOR.length);
       const state = parseMirrorState(value);
@@ -88,12 +88,12 @@ export class HooksSource implements Source {
 
   private constructor(options: HooksSourceOptions, stored: Map<string, string>) {
     this.#options = options;
-    this.#around = options.surroundings;
+    this.#context = options.context;
     this.#stored = stored;
     this.#idle = new IdleDelivery({
       ...{ inbox: this.#inbox, mirrors: this.#mirrors, offers: options.offersToListen === true },
-      onChange: () => this.#around.changed(),
-      log: (level, message) => this.#around.log(level, message),
+      onChange: () => this.#context.changed(),
+      log: (level, message) => this.#context.log(level, message),
     });
   }
 
@@ -172,13 +172,13 @@ export class HooksSource implements Source {
   #hook(call: HookCall): string | Promise<string> {
     const answer = routeHook(call, {
       mirror: (sessionId, file) => this.#mirror(sessionId, file),
-      owed: () => this.#around.owed(),
+      owed: () => this.#context.owed(),
       inbox: this.#inbox,
       permissions: this.#permissions,
       offer: (mirror) => this.#idle.offerTo(mirror),
-      log: (level, message) => this.#around.log(level, message),
+      log: (level, message) => this.#context.log(level, message),
     });
-    this.#around.changed();
+    this.#context.changed();
     return answer;
   }
 
@@ -195,16 +195,16 @@ export class HooksSource implements Source {
       emit: (outputs, state) => {
         const value = JSON.stringify(state);
         this.#stored.set(name, value);
-        return this.#around.emit(sessionId, outputs, [{ name, value }]);
+        return this.#context.emit(sessionId, outputs, [{ name, value }]);
       },
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
       onTurnEnded: () => this.#idle.turnEnded(mirror),
       onRequestOpened: (value) => this.#permissions.opened(sessionId, value),
       onRequestResolved: (requestId) => this.#permissions.resolved(sessionId, requestId),
-      log: (level, message) => this.#around.log(level, message),
+      log: (level, message) => this.#context.log(level, message),
     });
     this.#mirrors.set(sessionId, mirror);
-    this.#around.log('info', `session ${sessionId} is followed in ${file}`);
+    this.#context.log('info', `session ${sessionId} is followed in ${file}`);
     return mirror;
   }
 
@@ -212,7 +212,7 @@ export class HooksSource implements Source {
   async #forget(sessionId: string): Promise<void> {
     const name = CURSOR + sessionId;
     this.#stored.delete(name);
-    await this.#around.emit(sessionId, [], [{ name, value: null }]);
+    await this.#context.emit(sessionId, [], [{ name, value: null }]);
   }
 
   #of(about: Fields): SessionMirror | null {
@@ -228,7 +228,7 @@ export class HooksSource implements Source {
     else if (state === 'busy') mirror.prompted(claim);
     else if (state === 'compacting') mirror.report(state, claim);
     void mirror.step();
-    this.#around.changed();
+    this.#context.changed();
   }
 
   #hookFatal(failure: HookFailure, about: Fields): void {
@@ -240,7 +240,7 @@ export class HooksSource implements Source {
     const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent goes on.`);
     const value = { text, tone: 'error', kind: 'hook_fatal' };
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
-    void this.#around.emit(mirror.sessionId, [{ occurredAt: Date.now(), event }]);
+    void this.#context.emit(mirror.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
   #look(): void {

@@ -81,9 +81,9 @@ export const kind: RunnerKind = {
           throw new CliError(EXIT.failed, problem);
         }
         return {
-          source: (surroundings) =>
+          source: (context) =>
             HooksSource.open({
-              ...{ surroundings, sessionId: flag('session'), logger },
+              ...{ context, sessionId: flag('session'), logger },
               offersToListen: !has('no-offer'),
             }),
           greeting: `${agentId} follows the terminals of this machine; Ctrl-C ends it`,

@@ -23,7 +23,7 @@ export interface CatchUpOptions {
   adapter: OpencodeAdapter;
   feed: WireFeed;
   memory: SessionStore;
-  around: SourceContext;
+  context: SourceContext;
   carried: FollowedSessions;
   now: () => number;
 }
@@ -41,8 +41,8 @@ export class CatchUp {
 
   /** What happened in these root sessions and below them, behind what was told. */
   async read(roots: readonly string[]): Promise<void> {
-    const { server, adapter, memory, around, carried } = this.#options;
-    const isOpen = (root: string) => !isNothing(around.openWork(carried.idOf(root)));
+    const { server, adapter, memory, context, carried } = this.#options;
+    const isOpen = (root: string) => !isNothing(context.openWork(carried.idOf(root)));
     // What is under way is understood only with its beginnings, which this process has not read.
     const anew = new Set(roots.filter((root) => !adapter.knows(root) && isOpen(root)));
     const after = new Map<string, number>();
@@ -71,9 +71,9 @@ export class CatchUp {
 
   /** Who is at work, and what waits for an answer. */
   async readStates(roots: readonly string[]): Promise<void> {
-    const { server, adapter, around, carried } = this.#options;
+    const { server, adapter, context, carried } = this.#options;
     // A server begins to run in every folder that it is asked about: only those that matter are.
-    const atWork = roots.filter((root) => adapter.isAtWork(root) || !isNothing(around.openWork(carried.idOf(root))));
+    const atWork = roots.filter((root) => adapter.isAtWork(root) || !isNothing(context.openWork(carried.idOf(root))));
     for (const directory of new Set(atWork.map((root) => carried.directoryOf(root)))) {
       const paths = ['/session/status', '/permission', '/question'].map((path) => inDirectory(path, directory));
       const answers = await Promise.all(paths.map((path) => server.request('GET', path)));
@@ -92,16 +92,16 @@ export class CatchUp {
 
   /** What the process before this one has told is read again, so that what follows is understood. */
   async #recall(root: string, entries: readonly HistoryEntry[]): Promise<void> {
-    const { adapter, memory, around, carried, now } = this.#options;
+    const { adapter, memory, context, carried, now } = this.#options;
     const sessionId = carried.idOf(root);
-    const open = around.openWork(sessionId);
+    const open = context.openWork(sessionId);
     const told = entries.filter(({ event }) => memory.isTold(event)).map(({ raw }) => raw);
     const frames: WireFrame[] = [HISTORY, { dir: 'in', msg: { status: 200, body: told } }];
     const before = { runId: open.turn?.runId ?? null, requests: open.requests, said: memory.said };
     adapter.recall(root, frames, before, now());
     // A turn of which there is no beginning: nothing will tell how it ended.
     if (open.turn === null || open.turn.runId === adapter.runOf(root)) return;
-    await around.emit(sessionId, endsOf({ ...open, tasks: [], requests: [] }, sessionId, now()));
+    await context.emit(sessionId, endsOf({ ...open, tasks: [], requests: [] }, sessionId, now()));
   }
 
   async #tell(root: string, entries: readonly HistoryEntry[]): Promise<void> {
@@ -121,14 +121,14 @@ export class CatchUp {
    * read, and not told.
    */
   async #readMessages(root: string): Promise<void> {
-    const { server, adapter, memory, around, carried, now } = this.#options;
+    const { server, adapter, memory, context, carried, now } = this.#options;
     const sessionId = carried.idOf(root);
-    const open = around.openWork(sessionId);
+    const open = context.openWork(sessionId);
     const isAnew = !adapter.knows(root);
     if (isAnew && !isNothing(open)) {
       const text = 'The runner was away, and OpenCode has no history of that time: the rest of this is not shown.';
       const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'warning' } };
-      await around.emit(sessionId, [...endsOf(open, sessionId, now()), { occurredAt: now(), event }]);
+      await context.emit(sessionId, [...endsOf(open, sessionId, now()), { occurredAt: now(), event }]);
     }
     const sessions = [...adapter.tree.all].filter(({ id }) => adapter.tree.rootOf(id) === root);
     for (const { id, directory } of sessions) {

@@ -23,7 +23,7 @@ export interface EventFollowerOptions {
   adapter: OpencodeAdapter;
   feed: WireFeed;
   memory: SessionStore;
-  around: SourceContext;
+  context: SourceContext;
   /** The address, without a password. */
   shownUrl: string;
   directory: string | null;
@@ -168,7 +168,7 @@ export class EventFollower {
   }
 
   async #opened(): Promise<void> {
-    const { server, adapter, around, shownUrl } = this.#options;
+    const { server, adapter, context, shownUrl } = this.#options;
     await this.#tail;
     const health = await server.request('GET', '/global/health');
     if (health.status !== 200) throw new Error(errorText(health));
@@ -185,35 +185,35 @@ export class EventFollower {
     this.#lastStatus = null;
     this.#isReady = true;
     for (const done of [...this.#waiting]) done();
-    around.changed();
-    around.log('info', `connected to OpenCode ${this.#version ?? ''} at ${shownUrl}`);
+    context.changed();
+    context.log('info', `connected to OpenCode ${this.#version ?? ''} at ${shownUrl}`);
   }
 
   /** The one session that was asked for, if one was: it is found, or made. */
   async #findSession(): Promise<void> {
-    const { session, memory, server, adapter, directory, around } = this.#options;
+    const { session, memory, server, adapter, directory, context } = this.#options;
     if (session === null || memory.rootFor(session) !== null) return;
     if (session.startsWith('ses') && (await this.#lookUp(session))) return;
     const answer = await server.request('POST', inDirectory('/session', directory), {});
     const made = adapter.tree.learn(answer.body);
     if (answer.status !== 200 || made === null) throw new Error(errorText(answer));
-    await around.emit(session, [], memory.tells(made.id, session));
+    await context.emit(session, [], memory.tells(made.id, session));
   }
 
   #broken({ reason, status, failures, againInMs }: BrokenStream): void {
-    const { around, shownUrl } = this.#options;
+    const { context, shownUrl } = this.#options;
     this.#isReady = false;
     const trouble =
       status === 401
         ? `OpenCode at ${shownUrl} asks for a password; give it with OPENCODE_SERVER_PASSWORD or --password-file`
         : `no connection to OpenCode at ${shownUrl} (${reason}); it is tried again`;
-    if (trouble !== this.#trouble || failures % 30 === 0) around.log('warn', `${trouble} in ${againInMs} ms`);
+    if (trouble !== this.#trouble || failures % 30 === 0) context.log('warn', `${trouble} in ${againInMs} ms`);
     this.#trouble = trouble;
     this.#lastStatus = status;
-    around.changed();
+    context.changed();
   }
 
   #warn(message: string): void {
-    this.#options.around.log('warn', `OpenCode: ${message}`);
+    this.#options.context.log('warn', `OpenCode: ${message}`);
   }
 }

@@ -8,7 +8,7 @@ import type { Cursor } from '../../outbox/statements';
 export interface FollowedSessionsOptions {
   tree: SessionTree;
   memory: SessionStore;
-  around: SourceContext;
+  context: SourceContext;
   /** Only sessions of this folder; null: of all. */
   directory: string | null;
   /** Only this session, by the dashboard's id; null: all. */
@@ -29,9 +29,9 @@ export class FollowedSessions {
 
   constructor(options: FollowedSessionsOptions) {
     this.#options = options;
-    const { memory, around, session } = options;
+    const { memory, context, session } = options;
     for (const [root, sessionId] of memory.told) {
-      const isOpen = !isNothing(around.openWork(sessionId));
+      const isOpen = !isNothing(context.openWork(sessionId));
       if (session === null ? isOpen : sessionId === session) this.#sessionIds.set(root, sessionId);
     }
   }
@@ -67,13 +67,13 @@ export class FollowedSessions {
   }
 
   async add(root: string): Promise<void> {
-    const { tree, memory, around, now } = this.#options;
+    const { tree, memory, context, now } = this.#options;
     if (this.#sessionIds.has(root)) return;
     const sessionId = this.idOf(root);
     this.#sessionIds.set(root, sessionId);
     const at = Math.min(tree.get(root)?.createdAt || now(), now());
-    if (!memory.told.has(root)) await around.opened(sessionId, at, memory.tells(root, sessionId));
-    around.changed();
+    if (!memory.told.has(root)) await context.opened(sessionId, at, memory.tells(root, sessionId));
+    context.changed();
   }
 
   /** Those that are told of though nothing happens in them now: those told of before, and the young ones. */
@@ -104,9 +104,9 @@ export class SessionStore {
   /** Root sessions that were told of, with the dashboard's sessions. */
   readonly told: Map<string, string>;
 
-  static async recall(around: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
+  static async recall(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
     const read = async (prefix: string) =>
-      new Map([...(await around.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
+      new Map([...(await context.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
     const [places, said, begun, told] = [await read(PLACE), await read(SAID), await read(BEGUN), await read(TOLD)];
     return new SessionStore({
       places: new Map([...places].map(([id, place]) => [id, Number(place)])),

@@ -89,9 +89,9 @@ export const kind: RunnerKind = {
         const trouble = await troubleWith(address);
         const now = trouble === null ? '' : ` once it answers (${trouble})`;
         return {
-          source: (surroundings) =>
+          source: (context) =>
             OpencodeSource.open({
-              ...{ address, shownUrl, surroundings, record, session, workspaceNote, newRunId: randomUUID },
+              ...{ address, shownUrl, context, record, session, workspaceNote, newRunId: randomUUID },
               directory: folder === undefined ? undefined : resolve(folder),
             }),
           ...(session === undefined

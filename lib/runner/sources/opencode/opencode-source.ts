@@ -33,7 +33,7 @@ export interface OpencodeSourceOptions {
   address: ServerAddress;
   /** The address without a password. */
   shownUrl: string;
-  surroundings: SourceContext;
+  context: SourceContext;
   newRunId: () => string;
   directory?: string | undefined;
   /** Only this session: the dashboard's id, or OpenCode's own. */
@@ -57,7 +57,7 @@ export class OpencodeSource implements Source {
     'wake-rule.set': 'OpenCode tells its agent of ended subagents by itself',
   };
   readonly elsewhere = ELSEWHERE;
-  readonly #around: SourceContext;
+  readonly #context: SourceContext;
   readonly #adapter: OpencodeAdapter;
   readonly #following: EventFollower;
   readonly #feed: WireFeed;
@@ -72,24 +72,24 @@ export class OpencodeSource implements Source {
   #life: Promise<void> = Promise.resolve();
 
   static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
-    return new OpencodeSource(options, await SessionStore.recall(options.surroundings));
+    return new OpencodeSource(options, await SessionStore.recall(options.context));
   }
 
   private constructor(options: OpencodeSourceOptions, memory: SessionStore) {
-    const { address, shownUrl, surroundings: around, newRunId, directory, session, record, now = Date.now } = options;
+    const { address, shownUrl, context, newRunId, directory, session, record, now = Date.now } = options;
     const { signal } = this.#ending;
-    this.#around = around;
+    this.#context = context;
     this.#session = session ?? null;
     this.#isHere = isLoopback(address.url);
     this.#note = session === undefined ? null : (options.workspaceNote ?? null);
     this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
     this.#feed = new WireFeed({
-      ...{ adapter: this.#adapter, around, record, now },
+      ...{ adapter: this.#adapter, around: context, record, now },
       onTold: (events) => this.#told(events),
       onAnswered: (sessionId, messageIds) => this.#inHand.get(sessionId)?.letGo(messageIds),
     });
     this.#following = new EventFollower({
-      ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, around },
+      ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, context },
       ...{ shownUrl, directory: directory ?? null, session: session ?? null, signal, now },
     });
   }
@@ -159,7 +159,7 @@ export class OpencodeSource implements Source {
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
-    const running = this.#around.openWork(sessionId ?? '').turn?.runId ?? null;
+    const running = this.#context.openWork(sessionId ?? '').turn?.runId ?? null;
     if (body.turnId !== undefined && body.turnId !== running) {
       const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
       return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
@@ -171,7 +171,7 @@ export class OpencodeSource implements Source {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
     const { taskId } = body;
-    if (!this.#around.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
+    if (!this.#context.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
       return { state: 'failed', reason: 'this task does not run any more' };
     }
     return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(taskId)}/abort`));
@@ -222,7 +222,7 @@ export class OpencodeSource implements Source {
   async #messagesOf(sessionId: string): Promise<InFlightMessages> {
     const known = this.#inHand.get(sessionId);
     if (known !== undefined) return known;
-    const recalled = await InFlightMessages.recall(this.#around, sessionId);
+    const recalled = await InFlightMessages.recall(this.#context, sessionId);
     const messages = this.#inHand.get(sessionId) ?? recalled;
     this.#inHand.set(sessionId, messages);
     return messages;
