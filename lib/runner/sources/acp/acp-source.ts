@@ -14,7 +14,15 @@ import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { ProcessExitWatcher } from '../../host/process-lookup';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
-import { endSessionHandler, interruptNotice } from '../../host/source-commands';
+import {
+  endSessionHandler,
+  failed,
+  interruptNotice,
+  messageText,
+  noticeEvent,
+  outcomeOf,
+  staleInterrupt,
+} from '../../host/source-commands';
 import { type AgentExit, agentEnvironment, exitText } from '../../wire/agent-process';
 import { WireFeed } from '../../wire/wire-feed';
 import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
@@ -173,7 +181,7 @@ export class AcpSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.over();
+    if (deadlineMs <= 0) this.#quiet.end();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -183,9 +191,9 @@ export class AcpSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    if (this.#over !== null) return { state: 'failed', reason: this.#over };
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    if (this.#over !== null) return failed(this.#over);
+    const { messageId } = body;
+    const text = messageText(body);
     return await this.#queue.say(inFlightMessage(messageId, text, files), again);
   }
 
@@ -193,13 +201,11 @@ export class AcpSource implements Source {
     const { sessionId, nativeId } = this.#memory;
     const { turn, tasks } = this.#context.openWork(sessionId);
     const running = turn?.runId ?? null;
-    if (body.turnId !== undefined && body.turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     const connection = this.#connection;
     if (connection === null || nativeId === null) {
-      return { state: 'failed', reason: 'the agent is being started: nothing runs' };
+      return failed('the agent is being started: nothing runs');
     }
     connection.notify('session/cancel', { sessionId: nativeId });
     this.#permissions.cancelAll();
@@ -214,8 +220,7 @@ export class AcpSource implements Source {
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#permissions.answer(command);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    return outcomeOf(await this.#permissions.answer(command));
   }
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
@@ -375,11 +380,11 @@ export class AcpSource implements Source {
   async #loadAgain(): Promise<RpcAnswer['error']> {
     this.#context.log('warn', 'the agent has lost its session: it is loaded again');
     this.#permissions.cancelAll();
-    const failed = this.#reload === null ? GONE.error : await this.#reload();
-    // The replay repeats events that are recorded already.
+    const error = this.#reload === null ? GONE.error : await this.#reload();
+    // The replay repeats recorded events.
     this.#past.over();
-    if (failed === null) this.#notice('The agent had lost its session, and has loaded it again.', 'warning');
-    return failed;
+    if (error === null) this.#notice('The agent lost its session and loaded it again.', 'warning');
+    return error;
   }
 
   async #give(message: InFlightMessage): Promise<RpcAnswer> {
@@ -406,9 +411,9 @@ export class AcpSource implements Source {
     { body: { taskId } }: CommandOf<'task.stop'>,
   ): Promise<CommandOutcome> {
     const { tasks } = this.#context.openWork(this.#memory.sessionId);
-    if (!tasks.some(({ id }) => id === taskId)) return { state: 'failed', reason: 'this task does not run any more' };
+    if (!tasks.some(({ id }) => id === taskId)) return failed('this task does not run any more');
     const { result, error } = await connection.request(STOP_TASK, { sessionId, asyncTaskId: taskId });
-    if (error !== null) return { state: 'failed', reason: error.message };
+    if (error !== null) return failed(error.message);
     if (result.stopped === true) return { state: 'done' };
     return {
       state: 'failed',
@@ -431,8 +436,7 @@ export class AcpSource implements Source {
   }
 
   #notice(text: string, tone: 'info' | 'warning' = 'info'): void {
-    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } };
-    void this.#context.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+    void this.#context.emit(this.#memory.sessionId, [noticeEvent(text, tone)]);
   }
 
   #troubled(trouble: string | null): void {
@@ -460,6 +464,6 @@ export class AcpSource implements Source {
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.over();
+    if (this.#isQuiet()) this.#quiet.end();
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isSessionLost } from '../../adapters/acp/rpc';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { InFlightMessage, InFlightMessages } from '../../host/message-delivery';
+import { failed } from '../../host/source-commands';
 import { GONE, type RpcAnswer } from './acp-connection';
 import { isReplayed, type ReplayedMessage } from './prompts';
 
@@ -59,7 +60,7 @@ export class PromptQueue {
   /** Resolves once the agent's input has it. @param again it was begun by a process that was killed */
   async say(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
     const { inHand } = this.#options;
-    if (this.#closedFor !== null) return { state: 'failed', reason: this.#closedFor };
+    if (this.#closedFor !== null) return failed(this.#closedFor);
     // It was prompted, or is, as soon as the agent can be: its turn comes by itself.
     if (inHand.has(message.messageId)) return { state: 'delivered' };
     const noted = inHand.take(message);

@@ -14,6 +14,7 @@ import { withFileList } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
 import { readEventStream } from '../../wire/event-stream';
 import { noAnswerAt } from '../../wire/no-answer-at';
 import { patientRequest } from '../../wire/patient-request';
@@ -178,11 +179,10 @@ export class AgentApiSource implements Source {
     _again?: boolean,
     files: readonly AttachmentFile[] = [],
   ): Promise<CommandOutcome> {
-    const { messageId, from } = body;
+    const { messageId } = body;
     const known = this.#saying.get(messageId);
     if (known !== undefined) return known;
-    const named = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    const text = named.trim();
+    const text = messageText(body).trim();
     if (text === '') return Promise.resolve(failed('the message is empty'));
     const saying = new Promise<CommandOutcome>((settle) => {
       this.#line.push({ messageId, text, files, settle });
@@ -194,17 +194,15 @@ export class AgentApiSource implements Source {
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const running = this.#context.openWork(this.#options.sessionId).turn?.runId;
-    if (running === undefined) return failed('nothing runs now');
-    if (body.turnId !== undefined && body.turnId !== running) {
-      return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
-    }
+    if (running === undefined) return failed('nothing is running now');
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     const isSent = await this.#server.keys(KEYS.escape, { keys: 'interrupt' });
     return isSent ? { state: 'done' } : failed('AgentAPI did not take the key');
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#held.answer(command);
-    return refusal === null ? { state: 'done' } : failed(refusal);
+    return outcomeOf(await this.#held.answer(command));
   }
 
   /** A message at a question on the screen would cancel it: AgentAPI begins it with Escape. */
@@ -439,8 +437,4 @@ export class AgentApiSource implements Source {
     this.#trouble = trouble;
     this.#context.changed();
   }
-}
-
-function failed(reason: string): CommandOutcome {
-  return { state: 'failed', reason };
 }

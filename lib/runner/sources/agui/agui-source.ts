@@ -10,6 +10,7 @@ import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { InFlightMessages } from '../../host/message-delivery';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed, messageText, noticeEvent, outcomeOf, staleInterrupt } from '../../host/source-commands';
 import { retryMs } from '../../retry';
 import { isLoopback } from '../../wire/loopback';
 import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
@@ -240,11 +241,11 @@ export class AgUiSource implements Source {
   }
 
   say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
-    const { messageId, from } = body;
+    const { messageId } = body;
     const known = this.#saying.get(messageId);
     if (known !== undefined) return known;
     if (again && this.#uncertain.has(messageId)) return Promise.resolve(doubtful(UNCERTAIN));
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const text = messageText(body);
     const saying = new Promise<CommandOutcome>((settle) => {
       this.#wait({
         messageId,
@@ -261,10 +262,9 @@ export class AgUiSource implements Source {
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const running = this.#context.openWork(this.#sessionId).turn?.runId;
-    if (running === undefined) return failed('nothing runs now');
-    if (body.turnId !== undefined && body.turnId !== running) {
-      return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
-    }
+    if (running === undefined) return failed('nothing is running now');
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     const isTaken = await this.#beside.interrupt();
     const run = this.#run;
     if (run === null || run.isOver) {
@@ -286,8 +286,7 @@ export class AgUiSource implements Source {
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#answers.answer(command);
-    return refusal === null ? { state: 'done' } : failed(refusal);
+    return outcomeOf(await this.#answers.answer(command));
   }
 
   /** A message that finds a question open is its answer: the call must have a result before anything else is said. */
@@ -412,8 +411,7 @@ export class AgUiSource implements Source {
     this.#answers.forget();
     const text = `The answer did not reach the agent: ${reason}`;
     this.#context.log('error', text);
-    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'error' } };
-    void this.#context.emit(this.#sessionId, [{ occurredAt: this.#now(), event }]);
+    void this.#context.emit(this.#sessionId, [noticeEvent(text, 'error', this.#now())]);
   }
 
   /** What the server knows of its tasks: after each connection, since ends may have been missed. */
@@ -444,8 +442,4 @@ export class AgUiSource implements Source {
 /** Nobody but a person can tell whether the agent has it. */
 function doubtful(reason: string): CommandOutcome {
   return { ...failed(reason), result: { mayHaveArrived: true } };
-}
-
-function failed(reason: string): CommandOutcome {
-  return { state: 'failed', reason };
 }

@@ -7,7 +7,14 @@ import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../.
 import type { AttachmentFile } from '../../host/attachment-store';
 import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
-import { endSessionHandler, interruptNotice } from '../../host/source-commands';
+import {
+  endSessionHandler,
+  failed,
+  interruptNotice,
+  messageText,
+  outcomeOf,
+  staleInterrupt,
+} from '../../host/source-commands';
 import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
 import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
 import { InputQueue, withAttachments } from './claude-input';
@@ -149,7 +156,7 @@ export class ClaudeSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.over();
+    if (deadlineMs <= 0) this.#quiet.end();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -171,8 +178,8 @@ export class ClaudeSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const { messageId } = body;
+    const text = messageText(body);
     const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
     if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
     // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
@@ -186,11 +193,9 @@ export class ClaudeSource implements Source {
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const { open, inHand } = this.#conversation;
     const running = open.turn?.runId ?? null;
-    if (body.turnId !== undefined && body.turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
-    if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again: nothing runs' };
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
+    if (this.#query === null) return failed('the agent is being started again: nothing runs');
     const receipt = await this.#query.interrupt();
     const waiting = receipt?.still_queued?.length ?? 0;
     const going = open.tasks.map(({ description }) => description);
@@ -203,16 +208,15 @@ export class ClaudeSource implements Source {
     const task = this.#conversation.open.tasks.find(
       ({ id, runId: run }) => id === taskId && (runId === undefined || run === null || run === runId),
     );
-    if (task === undefined) return { state: 'failed', reason: 'this task does not run any more' };
-    if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again' };
+    if (task === undefined) return failed('this task does not run any more');
+    if (this.#query === null) return failed('the agent is being started again');
     await this.#query.stopTask(taskId);
     return { state: 'done' };
   }
 
   async answer({ type, body }: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
     const decision = type === 'question.answer' ? { kind: 'question', said: body } : { kind: 'permission', said: body };
-    const refusal = this.#requests.decide(body.requestId, decision as Decision);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    return outcomeOf(this.#requests.decide(body.requestId, decision as Decision));
   }
 
   /** Process after process, until the runner ends or they keep dying. */
@@ -415,6 +419,6 @@ export class ClaudeSource implements Source {
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.over();
+    if (this.#isQuiet()) this.#quiet.end();
   }
 }

@@ -4,13 +4,14 @@ import { access, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { CUSTOM, type TimedEvent } from '@interlude/protocol/ag-ui';
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
 import { IN_FLIGHT_CURSORS, type InFlightMessage, withLocalFiles } from '../../host/message-delivery';
 import { answeredMessageIds, ReplyAnnotator } from '../../host/pending-replies';
 import type { SourceContext } from '../../host/source';
+import { noticeEvent } from '../../host/source-commands';
 import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
 
@@ -90,7 +91,7 @@ export class Conversation {
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
-    this.#say([{ occurredAt: this.#now(), event: { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } } }]);
+    this.#say([noticeEvent(text, tone, this.#now())]);
   }
 
   remember(change: Partial<Pick<ClaudeSession, 'conversationId' | 'pid' | 'running'>>): void {

@@ -3,6 +3,7 @@ import { remember } from '../../adapters/remember';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
 import type { CommandOf } from '../../host/source';
+import { outcomeOf } from '../../host/source-commands';
 import type { AppServer } from './app-server';
 
 /** As many as `HeldRequests` holds. */
@@ -46,8 +47,7 @@ export class CodexRequests {
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#requests.answer(command);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    return outcomeOf(await this.#requests.answer(command));
   }
 }
 

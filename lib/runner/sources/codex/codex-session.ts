@@ -7,6 +7,7 @@ import type { CommandOutcome } from '../../commands/seen-commands';
 import { readAttachment, withFileList } from '../../host/attachment-store';
 import { type InFlightMessage, InFlightMessages } from '../../host/message-delivery';
 import type { SourceContext } from '../../host/source';
+import { failed, outcomeOf, staleInterrupt } from '../../host/source-commands';
 import { NO_SUCH_METHOD, type RpcResult } from './app-server';
 import type { CodexConnection } from './codex-connection';
 import type { Wake } from './task-wakes';
@@ -96,14 +97,12 @@ export class CodexSession {
   /** @param turnId the run that is meant */
   async interrupt(turnId: string | undefined): Promise<CommandOutcome> {
     const running = this.#options.context.openWork(this.sessionId).turn?.runId ?? null;
-    if (turnId !== undefined && turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'Codex has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
+    const stale = staleInterrupt(turnId, running, 'Codex');
+    if (stale !== null) return stale;
     const { connection, threadId } = await this.#options.ready();
     const turn = this.#options.adapter.thread(threadId)?.openTurn ?? null;
-    if (turn === null) return { state: 'failed', reason: 'nothing runs now' };
-    return outcomeOf(await connection.server.call('turn/interrupt', { threadId, turnId: turn }));
+    if (turn === null) return failed('nothing runs now');
+    return rpcOutcome(await connection.server.call('turn/interrupt', { threadId, turnId: turn }));
   }
 
   /** A subagent is interrupted; a command is terminated. */
@@ -112,7 +111,7 @@ export class CodexSession {
     const threads = this.#options.adapter.threads.filter(({ writer }) => writer.sessionId === this.sessionId);
     const subagent = threads.find(({ parent, openTurn }) => parent !== null && openTurn === taskId);
     if (subagent !== undefined) {
-      return outcomeOf(await connection.server.call('turn/interrupt', { threadId: subagent.id, turnId: taskId }));
+      return rpcOutcome(await connection.server.call('turn/interrupt', { threadId: subagent.id, turnId: taskId }));
     }
     for (const { id: threadId } of threads) {
       const answered = await connection.server.call('thread/backgroundTerminals/list', { threadId });
@@ -123,9 +122,9 @@ export class CodexSession {
       const processId = textOf(terminal?.processId);
       if (processId === null) continue;
       this.#wakes?.stopped(taskId);
-      return outcomeOf(await connection.server.call('thread/backgroundTerminals/terminate', { threadId, processId }));
+      return rpcOutcome(await connection.server.call('thread/backgroundTerminals/terminate', { threadId, processId }));
     }
-    return { state: 'failed', reason: 'this task does not run any more' };
+    return failed('this task does not run any more');
   }
 
   async #wake(wake: Wake): Promise<CommandOutcome> {
@@ -137,7 +136,7 @@ export class CodexSession {
       // A queued message takes no context, so it says all of it.
       const outputs = Object.entries(context).filter(([name]) => name !== 'interlude');
       const whole = [text, ...outputs.map(([, { name, value }]) => `${name}:\n${value}`)].join('\n\n');
-      return outcomeOf(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
+      return rpcOutcome(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
     }
     const answered = await connection.server.call('turn/start', {
       threadId,
@@ -146,7 +145,7 @@ export class CodexSession {
       additionalContext: context,
       input: inputOf({ text }),
     });
-    return outcomeOf(answered);
+    return rpcOutcome(answered);
   }
 
   async #give(message: InFlightMessage): Promise<CommandOutcome> {
@@ -161,7 +160,7 @@ export class CodexSession {
     // Whoever is there next asks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
     this.inHand.letGo([messageId]);
-    return { state: 'failed', reason: `Codex did not take it: ${answered.error}` };
+    return failed(`Codex did not take it: ${answered.error}`);
   }
 
   async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
@@ -201,8 +200,8 @@ function inputOf({ text, files = [] }: Pick<InFlightMessage, 'text' | 'files'>):
   ];
 }
 
-function outcomeOf(answered: RpcResult): CommandOutcome {
-  return 'result' in answered ? { state: 'done' } : { state: 'failed', reason: answered.error };
+function rpcOutcome(answered: RpcResult): CommandOutcome {
+  return outcomeOf('result' in answered ? null : answered.error);
 }
 
 /** The sessions of one source, and through which connection each can be spoken to now. */

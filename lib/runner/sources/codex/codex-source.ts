@@ -10,7 +10,7 @@ import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
 import type { AttachmentFile } from '../../host/attachment-store';
 import { inFlightMessage } from '../../host/message-delivery';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
-import { endSessionHandler } from '../../host/source-commands';
+import { endSessionHandler, failed, messageText } from '../../host/source-commands';
 import { retryMs } from '../../retry';
 import { WireFeed } from '../../wire/wire-feed';
 import type { Transport, TransportEnd, TransportListener } from './app-server';
@@ -145,7 +145,7 @@ export class CodexSource implements Source {
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.over();
+    if (deadlineMs <= 0) this.#quiet.end();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -155,13 +155,13 @@ export class CodexSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const { messageId } = body;
+    const text = messageText(body);
     return await this.#in(sessionId, (session) => session.say(inFlightMessage(messageId, text, files), again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    if (!this.#sessions.isConnected) return { state: 'failed', reason: this.#trouble ?? 'Codex is being started' };
+    if (!this.#sessions.isConnected) return failed(this.#trouble ?? 'Codex is being started');
     return await this.#in(sessionId, (session) => session.interrupt(body.turnId));
   }
 
@@ -193,7 +193,7 @@ export class CodexSource implements Source {
     try {
       return await act(session);
     } catch (error) {
-      return { state: 'failed', reason: (error as Error).message };
+      return failed((error as Error).message);
     }
   }
 
@@ -373,7 +373,7 @@ export class CodexSource implements Source {
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
       void session?.turnEnded().catch((error: Error) => this.#context.log('debug', error.message));
     }
-    if (this.#sessions.isQuiet) this.#quiet.over();
+    if (this.#sessions.isQuiet) this.#quiet.end();
   }
 
   /** A command's output goes out without secrets. */

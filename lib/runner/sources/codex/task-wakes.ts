@@ -6,6 +6,7 @@ import { clientIdOfWake, MAX_WOKEN_FOR } from '../../adapters/codex/client-id';
 import type { ToldEvent } from '../../adapters/wire';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { SourceContext } from '../../host/source';
+import { failed, noticeEvent } from '../../host/source-commands';
 
 /** Most ended tasks that are remembered; those that run, or are due, are remembered besides. */
 const MAX_ENDED = 20;
@@ -106,8 +107,8 @@ export class TaskWakes {
 
   async wake(commandId: string, taskId: string): Promise<CommandOutcome> {
     const task = this.#ended.find(({ id }) => id === taskId);
-    if (task === undefined) return { state: 'failed', reason: 'the runner does not know how this task ended' };
-    if (task.status === 'running') return { state: 'failed', reason: 'this task still runs' };
+    if (task === undefined) return failed('the runner does not know how this task ended');
+    if (task.status === 'running') return failed('this task still runs');
     this.#personSpoke();
     return await this.#send(createWake(commandId, [task]));
   }
@@ -136,8 +137,8 @@ export class TaskWakes {
 
   #arm(): void {
     if (this.#timer !== undefined) return;
-    const failed = (error: Error) => this.#context.log('warn', `the agent was not woken: ${error.message}`);
-    this.#timer = setTimeout(() => void this.#fire().catch(failed), TOGETHER_MS);
+    const onError = (error: Error) => this.#context.log('warn', `the agent was not woken: ${error.message}`);
+    this.#timer = setTimeout(() => void this.#fire().catch(onError), TOGETHER_MS);
     this.#timer.unref();
   }
 
@@ -178,8 +179,7 @@ export class TaskWakes {
     if (this.#inARow > MOST_IN_A_ROW) return;
     this.#inARow += 1;
     const text = `The rule has woken the agent ${MOST_IN_A_ROW} times, and nobody has written to it since. It is not woken by the rule again until somebody does.`;
-    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'warning' } };
-    void this.#context.emit(this.#sessionId, [{ occurredAt: Date.now(), event }], [this.#rowCursor()]);
+    void this.#context.emit(this.#sessionId, [noticeEvent(text, 'warning')], [this.#rowCursor()]);
   }
 
   #remember(task: Pick<EndedTask, 'id' | 'description' | 'status'> & Partial<EndedTask>): void {

@@ -6,6 +6,7 @@ import { type HookFailure, logHookFailure } from '../../control-port/hook-failur
 import type { HookCall, WaitCall } from '../../control-port/routes';
 import { hasExited } from '../../host/process-lookup';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed } from '../../host/source-commands';
 import type { Logger } from '../../logger/logger';
 import { claimOf, routeHook } from './hook-router';
 import { IdleDelivery, IN_TERMINAL } from './idle-delivery';
@@ -135,7 +136,7 @@ export class HooksSource implements Source {
     if (again) await mirror?.step();
     if (mirror?.wasHandedOver(messageId)) return { state: 'delivered' };
     if (mirror === undefined || mirror.hasEnded) {
-      return { state: 'failed', reason: `${IN_TERMINAL}, and it has ended there` };
+      return failed(`${IN_TERMINAL}, and it has ended there`);
     }
     if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
     if (this.#idle.isListening(mirror.sessionId)) {
@@ -157,7 +158,7 @@ export class HooksSource implements Source {
       // What was answered in the terminal by now is read first.
       await this.#mirrors.get(command.sessionId ?? '')?.step();
       const reason = await this.#permissions.answer(command);
-      return reason === null ? { state: 'done' } : { state: 'failed', reason };
+      return reason === null ? { state: 'done' } : failed(reason);
     };
   }
 

@@ -3,6 +3,7 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { remember } from '../../adapters/remember';
 import type { CommandOutcome } from '../../commands/seen-commands';
 import type { PendingReply } from '../../host/pending-replies';
+import { failed } from '../../host/source-commands';
 
 /** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */
 const MOST_REFUSED = 1_000;
@@ -57,7 +58,7 @@ export class MessageInbox {
   /** A message that can't be taken at all. */
   turnAway(messageId: string, reason: string): CommandOutcome {
     remember(this.#refused, messageId, true, MOST_REFUSED);
-    return { state: 'failed', reason };
+    return failed(reason);
   }
 
   /**

@@ -1,4 +1,3 @@
-import { CUSTOM } from '@interlude/protocol/ag-ui';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import { endsOf, isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { entryOf, idOf, type NativeEvent } from '../../adapters/opencode/native-event';
@@ -6,6 +5,7 @@ import type { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
 import type { SessionTree } from '../../adapters/opencode/session-tree';
 import type { WireFrame } from '../../adapters/wire';
 import type { SourceContext } from '../../host/source';
+import { noticeEvent } from '../../host/source-commands';
 import type { Cursor } from '../../outbox/statements';
 import type { WireFeed } from '../../wire/wire-feed';
 import type { FollowedSessions, SessionStore } from './followed-sessions';
@@ -127,8 +127,7 @@ export class CatchUp {
     const isAnew = !adapter.knows(root);
     if (isAnew && !isNothing(open)) {
       const text = 'The runner was away, and OpenCode has no history of that time: the rest of this is not shown.';
-      const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'warning' } };
-      await context.emit(sessionId, [...endsOf(open, sessionId, now()), { occurredAt: now(), event }]);
+      await context.emit(sessionId, [...endsOf(open, sessionId, now()), noticeEvent(text, 'warning', now())]);
     }
     const sessions = [...adapter.tree.all].filter(({ id }) => adapter.tree.rootOf(id) === root);
     for (const { id, directory } of sessions) {

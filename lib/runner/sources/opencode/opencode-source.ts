@@ -9,6 +9,7 @@ import type { AttachmentFile } from '../../host/attachment-store';
 import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
 import { PendingRequests } from '../../host/pending-requests';
 import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
 import { connectionMessage } from '../../server-request';
 import { isLoopback } from '../../wire/loopback';
 import { WireFeed } from '../../wire/wire-feed';
@@ -139,12 +140,12 @@ export class OpencodeSource implements Source {
   ): Promise<CommandOutcome> {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const { messageId } = body;
+    const text = messageText(body);
     const inHand = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
     const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
-    if (unreachable !== null) return { state: 'failed', reason: unreachable };
+    if (unreachable !== null) return failed(unreachable);
     const message = inFlightMessage(messageId, text, files);
     if (!inHand.has(messageId)) await inHand.take(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
@@ -153,17 +154,15 @@ export class OpencodeSource implements Source {
     const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
     inHand.letGo([messageId]);
-    return { state: 'failed', reason: refusal };
+    return failed(refusal);
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
     const running = this.#context.openWork(sessionId ?? '').turn?.runId ?? null;
-    if (body.turnId !== undefined && body.turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(root)}/abort`));
   }
 
@@ -172,7 +171,7 @@ export class OpencodeSource implements Source {
     if (typeof root !== 'string') return root;
     const { taskId } = body;
     if (!this.#context.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
-      return { state: 'failed', reason: 'this task does not run any more' };
+      return failed('this task does not run any more');
     }
     return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(taskId)}/abort`));
   }
@@ -180,16 +179,15 @@ export class OpencodeSource implements Source {
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
     const root = await this.#connected(command.sessionId);
     if (typeof root !== 'string') return root;
-    const refusal = await this.#held.answer(command);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    return outcomeOf(await this.#held.answer(command));
   }
 
   /** @returns the session of OpenCode, once everything up to now is read; else why nothing can be done */
   async #connected(sessionId: string | null): Promise<string | CommandOutcome> {
     const isReady = await this.#following.isReady(CONNECTED_WITHIN_MS);
     const root = this.#following.carried.rootOf(sessionId ?? '');
-    if (root === null) return { state: 'failed', reason: ELSEWHERE };
-    return isReady ? root : { state: 'failed', reason: this.#following.trouble ?? 'OpenCode does not answer' };
+    if (root === null) return failed(ELSEWHERE);
+    return isReady ? root : failed(this.#following.trouble ?? 'OpenCode does not answer');
   }
 
   /** @returns why it came to nothing, or null */
@@ -250,8 +248,4 @@ export class OpencodeSource implements Source {
       },
     });
   }
-}
-
-function outcomeOf(refusal: string | null): CommandOutcome {
-  return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
 }
