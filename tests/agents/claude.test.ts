@@ -468,6 +468,6 @@ describe('what breaks off', () => {
     const told = notices(await operator.turns()).join('\n');
     expect(told).toContain('ended by SIGKILL). It is started again in 0.5 s.');
     // its shell outlives it
-    expect(told).toMatch(/still runs, and nobody will be told how that ends: sleep 60 \(process \d+\)/);
+    expect(told).toMatch(/is still running, and how it ends won't be reported: sleep 60 \(process \d+\)/);
   });
 });

@@ -65,7 +65,7 @@ test.each([
     await leaveVersion(version);
     expect((await claim()).agentId).toBe('base-2');
     expect(notices).toEqual([{ level: 'warn', kind: 'passed-over', message: expect.stringMatching(reason) }]);
-    expect(notices[0]?.message).toMatch(/^the outbox of base is passed over: /);
+    expect(notices[0]?.message).toMatch(/^skipped the outbox of base: /);
   },
 );
 

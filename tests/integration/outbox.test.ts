@@ -480,7 +480,7 @@ describe('status records that wait', () => {
     await reports(1);
     await store.head(500, 1_000_000);
     await reports(2);
-    await Promise.all([store.acknowledge(1, false), reports(3), store.landed(4)]);
+    await Promise.all([store.acknowledge(1, false), reports(3), store.completed(4)]);
     expect((await store.head(500, 1_000_000)).map(({ seq, body }) => [seq, JSON.parse(body).occurredAt])).toEqual([
       [2, 3],
     ]);

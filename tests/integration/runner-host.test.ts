@@ -12,7 +12,7 @@ import type {
   TaskOutputDetail,
   TranscriptPage,
 } from '@interlude/protocol/read-models';
-import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
+import { openWorkCursor } from '@interlude/runner/host/open-work';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
 import type { Source, SourceContext } from '@interlude/runner/host/source';
 import { endSessionHandler } from '@interlude/runner/host/source-commands';
@@ -391,7 +391,7 @@ describe('a session that belongs to another agent', () => {
     const { host, agentId, over, close } = await repeater(owner.sessionId);
     await settled(() => over).toHaveLength(1);
     expect(host.failure).toBe(
-      `the session ${owner.sessionId} belongs to another agent; name another one with --session, or its agent with --agent`,
+      `session ${owner.sessionId} belongs to another agent; choose another with --session, or name its agent with --agent`,
     );
     await close();
     const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
@@ -408,8 +408,8 @@ describe('a session that belongs to another agent', () => {
     const end = await callCli(['runner', 'agui', '--agent', 'an-intruder', ...args], data);
     expect([end.exitCode, end.stdout]).toEqual([1, '']);
     expect(end.stderr.trim().split('\n')).toEqual([
-      'interlude: no answer at http://127.0.0.1:9/: ECONNREFUSED; it is tried again by itself',
-      expect.stringMatching(/^interlude: the session \S+ belongs to another agent; name another one with --session, /),
+      'interlude: no answer at http://127.0.0.1:9/: ECONNREFUSED; retrying',
+      expect.stringMatching(/^interlude: session \S+ belongs to another agent; choose another with --session, /),
     ]);
   });
 

@@ -90,13 +90,13 @@ describe('an AG-UI server that is killed', () => {
     await expectLost(sessionId, agentId, /^no answer at http:.*(?:ECONNREFUSED|it closes each connection)$/);
     expect(await tasks(sessionId)).toMatchObject([{ status: 'lost', error: expect.stringContaining('unreachable') }]);
     expect(await items(agentId)).toEqual([['lost-contact', sessionId]]);
-    expect(lines).toEqual([expect.stringMatching(/^no answer at .*; it is tried again by itself$/)]);
+    expect(lines).toEqual([expect.stringMatching(/^no answer at .*; retrying$/)]);
     await server.comeBack();
     await settled(async () => (await session(sessionId)).away).toBeNull();
     await settled(() => items(agentId)).toEqual([]);
-    expect(lines.at(-1)).toBe('the agent answers again');
+    expect(lines.at(-1)).toBe('the agent is reachable again');
     expect(notices(await new Operator(dashboard, sessionId).turns()).at(-1)).toMatch(
-      /^The agent answers again, after /,
+      /^The agent is reachable again after /,
     );
     await settled(() => server.listeners).toBe(1);
     server.between({ type: 'RUN_STARTED', threadId: sessionId, runId: 'woken' });

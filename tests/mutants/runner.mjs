@@ -28,7 +28,7 @@ export const RUNNER = [
   {
     name: 'says of the outbox’s own lines that they were rejected',
     file: 'lib/runner/outbox/delivery.ts',
-    find: 'return isOutboxLine(said) ? [] : [',
+    find: 'return isOutboxLine(origin) ? [] : [',
     replace: 'return isOutboxLine({}) ? [] : [',
     test: 'tests/unit/runner/outbox-acks.test.ts',
   },
@@ -98,7 +98,7 @@ export const RUNNER = [
   {
     name: 'gives up an attempt that did not get through',
     file: 'lib/runner/outbox/drain.ts',
-    find: "this.#callOffTimer = this.#clock.after(waitMs, () => this.#on('due'));",
+    find: "this.#cancelTimer = this.#clock.after(waitMs, () => this.#on('due'));",
     replace: '',
     test: 'tests/unit/runner/drain.test.ts',
   },

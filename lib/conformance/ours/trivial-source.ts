@@ -77,7 +77,7 @@ export class TrivialSource implements Source {
   async say({ body: { messageId, text } }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const isKnown = again && (this.#inHand?.has(messageId) ?? false);
     if (!isKnown) {
-      await this.#inHand?.take({ messageId, text });
+      await this.#inHand?.put({ messageId, text });
       this.#write({ type: 'message', id: messageId, text });
     }
     return { state: 'delivered' };
@@ -108,7 +108,7 @@ export class TrivialSource implements Source {
     while (!this.#ending.signal.aborted) {
       const startedAt = Date.now();
       const exit = await this.#runOnce();
-      this.#requests.letGoAll();
+      this.#requests.clear();
       const { exitCode, signal } = exit;
       const reason = exitText(exit);
       if (this.#ending.signal.aborted) {
@@ -151,11 +151,11 @@ export class TrivialSource implements Source {
     void this.#feed.pass({ dir: 'in', msg: told });
     if (told.type === 'log') this.#around.log(levelOf(told.level), textOf(told.text) ?? '');
     // What it has begun with is in the transcript, whatever becomes of it.
-    if (told.type === 'turn-start') this.#inHand?.letGo(textsOf(told.messages));
+    if (told.type === 'turn-start') this.#inHand?.remove(textsOf(told.messages));
     const requestId = textOf(told.request);
     if (requestId === null) return;
     const { sessionId } = this.#options;
-    if (told.type === 'answered') this.#requests.letGo(sessionId, requestId);
+    if (told.type === 'answered') this.#requests.release(sessionId, requestId);
     if (told.type !== 'ask') return;
     this.#requests.hold({
       sessionId,

@@ -7,19 +7,16 @@ import type { Cursor } from '../outbox/statements';
 import { type Activity, activityOf } from './status-report';
 
 /**
- * Reports an agent that the runner did not start as unreachable, and closes what it was doing.
+ * Reports an external agent as unreachable and closes its open work.
  *
- * Ordering: the outage is stored and reported before its source closes anything, so the server knows what was lost. Its
- * end is told in the sessions that lost something, and reported behind that.
+ * Ordering: the outage is stored and reported before the source closes anything, so the server knows what was lost.
+ * Recovery is first noted in the affected sessions, then reported.
  */
 export interface AgentWatchOptions
   extends Pick<ReachabilityProbeOptions, 'ask' | 'say' | 'everyMs' | 'limitMs' | 'now'> {
-  /** Closes what is open. */
   close: (reason: string) => Promise<void>;
-  /** By session; a session with nothing open is missing. */
   openWork: () => ReadonlyMap<string, OpenWork>;
   store: (cursor: Cursor) => Promise<void>;
-  /** Sends the status of every session. */
   report: () => Promise<void>;
   emit: (sessionId: string, events: readonly TimedEvent[]) => void;
   log: (message: string) => void;
@@ -27,7 +24,6 @@ export interface AgentWatchOptions
 
 type StoredOutage = Outage & { last: Record<string, Activity> };
 
-/** The cursor under which an outage is stored. */
 export const UNREACHABLE_CURSOR = 'unreachable';
 
 export class AgentWatch {
@@ -35,7 +31,7 @@ export class AgentWatch {
   readonly #reach: ReachabilityProbe;
   #lost: StoredOutage | null;
 
-  /** @param stored what the process before this one has left under UNREACHABLE */
+  /** @param stored value of UNREACHABLE_CURSOR */
   constructor(stored: string | null, options: AgentWatchOptions) {
     const { log, openWork, emit, close, report, ...terms } = options;
     this.#options = options;
@@ -46,11 +42,11 @@ export class AgentWatch {
       onLost: async (outage) => {
         log(`unreachable: ${outage.reason}`);
         await this.#set({ ...outage, last: lastOf(openWork()) });
-        await close(outage.reason).catch((error: Error) => log(`what was open could not be closed: ${error.message}`));
+        await close(outage.reason).catch((error: Error) => log(`closing open work failed: ${error.message}`));
       },
       onBack: async ({ since }) => {
         const now = Date.now();
-        const text = `The agent answers again, after ${formatDuration(now - since)}.`;
+        const text = `The agent is reachable again after ${formatDuration(now - since)}.`;
         log(text);
         const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'info' } };
         for (const sessionId of Object.keys(this.#lost?.last ?? {})) emit(sessionId, [{ occurredAt: now, event }]);
@@ -60,7 +56,6 @@ export class AgentWatch {
     });
   }
 
-  /** Of the agent, for its status record. */
   get unreachable(): NonNullable<AgentStatus['unreachable']> | undefined {
     const lost = this.#lost ?? this.#unsure;
     if (lost === null) return undefined;
@@ -68,12 +63,12 @@ export class AgentWatch {
     return { since, reason, wasAtWork: Object.keys(last).length > 0 };
   }
 
-  /** What a session was in the middle of when the agent was lost. */
+  /** Activity of a session when the agent was lost. */
   activities(sessionId: string): Activity | undefined {
     return (this.#lost ?? this.#unsure)?.last[sessionId];
   }
 
-  /** What the process before this one has left open, of an agent that has not answered this one. */
+  /** Work left open by the previous process while the agent has not answered yet. */
   get #unsure(): StoredOutage | null {
     const { unanswered } = this.#reach;
     const last = lastOf(this.#options.openWork());
@@ -108,21 +103,21 @@ function lastOf(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last'] {
 }
 
 /**
- * Liveness of an agent that the runner did not start: asks its source every few seconds whether the agent's address
- * answers, and counts it as unreachable once it has not for `limitMs`.
+ * Probes the address of an external agent every few seconds, and counts it as unreachable after `limitMs` without an
+ * answer.
  *
- * Ordering: one question at a time; `onLost` and `onBack` alternate, each finished before the next question.
- * Failure: a shorter outage calls nothing. The outage a previous process ended in is continued: `before` is what it
- * stored, so a restart of the runner neither hides the outage nor reports it twice.
+ * Ordering: one probe at a time. `onLost` and `onBack` alternate, and each finishes before the next probe.
+ * Failure: shorter outages are ignored. An outage of the previous process continues from `before`, so a restart neither
+ * hides nor repeats it.
  */
 interface ReachabilityProbeOptions {
-  /** Why the address does not answer, as part of a sentence; null if it does, however slowly. */
+  /** Why the address does not respond, as part of a sentence; null if it does, however slowly. */
   ask: () => Promise<string | null>;
   onLost: (outage: Outage) => Promise<void>;
   onBack: (outage: Outage) => Promise<void>;
-  /** `unanswered` has changed, and the agent neither was nor is lost. */
+  /** `unanswered` changed while the agent was not lost. */
   onUnsure?: () => Promise<void>;
-  /** For the terminal, in a line: no answer at the start, an agent lost, an agent back. */
+  /** Prints one line to the terminal: no answer at startup, agent lost, agent back. */
   say: (line: string) => void;
   before?: Outage | null;
   now?: () => number;
@@ -131,15 +126,15 @@ interface ReachabilityProbeOptions {
 }
 
 export interface Outage {
-  /** When it was first asked in vain, epoch milliseconds. */
+  /** Epoch milliseconds of the first failed probe. */
   since: number;
   reason: string;
 }
 
 const EVERY_MS = 5_000;
-/** With EVERY_MS and the wait for a connection, an agent counts as unreachable within 30 s of its death. */
+/** With EVERY_MS and the connect timeout, an agent counts as unreachable within 30 s of its death. */
 const LIMIT_MS = 18_000;
-/** After the machine has slept, a single attempt says nothing. */
+/** One failure after sleep proves nothing. */
 const LEAST_ATTEMPTS = 3;
 
 export class ReachabilityProbe {
@@ -148,10 +143,10 @@ export class ReachabilityProbe {
   readonly #stopping = new AbortController();
   #failing: (Outage & { attempts: number }) | null = null;
   #outage: Outage | null;
-  #isSaid = false;
+  #isAnnounced = false;
   #hasAnswered = false;
-  /** The `onLost` or `onBack` in progress: `stop` waits for it, and not for an unanswered question. */
-  #telling: Promise<void> = Promise.resolve();
+  /** The running callback. `stop` waits for it, but not for a pending probe. */
+  #notifying: Promise<void> = Promise.resolve();
 
   constructor(options: ReachabilityProbeOptions) {
     this.#options = options;
@@ -159,12 +154,11 @@ export class ReachabilityProbe {
     this.#outage = options.before ?? null;
   }
 
-  /** Null while the agent counts as reachable. */
   get outage(): Outage | null {
     return this.#outage;
   }
 
-  /** Set while each question since the start was asked in vain: it is not known whether the agent still lives. */
+  /** Set while every probe since startup has failed. */
   get unanswered(): Outage | null {
     return this.#hasAnswered ? null : this.#failing;
   }
@@ -175,7 +169,7 @@ export class ReachabilityProbe {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#telling;
+    await this.#notifying;
   }
 
   /** Asks once. */
@@ -190,29 +184,29 @@ export class ReachabilityProbe {
       this.#failing = null;
       this.#outage = null;
       this.#hasAnswered = true;
-      if (this.#isSaid) say('the agent answers again');
-      this.#isSaid = false;
-      if (outage !== null) await this.#tell(onBack(outage));
-      else if (wasUnsure) await this.#tell(onUnsure());
+      if (this.#isAnnounced) say('the agent is reachable again');
+      this.#isAnnounced = false;
+      if (outage !== null) await this.#notify(onBack(outage));
+      else if (wasUnsure) await this.#notify(onUnsure());
       return;
     }
     const wasUnsure = this.unanswered !== null;
     const { since, attempts } = this.#failing ?? { since: askedAt, attempts: 0 };
     this.#failing = { since, reason, attempts: attempts + 1 };
-    if (!wasUnsure && this.unanswered !== null && outage === null) await this.#tell(onUnsure());
+    if (!wasUnsure && this.unanswered !== null && outage === null) await this.#notify(onUnsure());
     const isLost = attempts + 1 >= LEAST_ATTEMPTS && this.#now() - since >= limitMs;
-    if (!this.#isSaid && (isLost || !this.#hasAnswered)) {
-      this.#isSaid = true;
-      say(`${reason}; it is tried again by itself`);
+    if (!this.#isAnnounced && (isLost || !this.#hasAnswered)) {
+      this.#isAnnounced = true;
+      say(`${reason}; retrying`);
     }
     if (!isLost || outage !== null) return;
     this.#outage = { since, reason };
-    await this.#tell(onLost(this.#outage));
+    await this.#notify(onLost(this.#outage));
   }
 
-  async #tell(telling: Promise<void>): Promise<void> {
-    this.#telling = telling;
-    await telling;
+  async #notify(notifying: Promise<void>): Promise<void> {
+    this.#notifying = notifying;
+    await notifying;
   }
 
   async #run(): Promise<void> {

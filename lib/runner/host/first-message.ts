@@ -8,13 +8,11 @@ import type { Cursor } from '../outbox/statements';
 import type { CommandOf, SourceContext } from './source';
 
 /**
- * What the person who starts a runner says to its agent with `--prompt`: a message of the operator’s like any other, said
- * by the runner itself, so that it needs no server.
+ * Delivers the `--prompt` message as an operator message. The runner sends it itself, without the server.
  *
- * Ordering: the session’s log has it before the agent does.
- * Failure: that it was told, and that the agent has it, is stored. A runner that follows a kill tells it no second time
- * and hands it over as one that was begun (`again`); one that is started again for the same session with the same text
- * does nothing.
+ * Ordering: the message is in the session log before the agent gets it.
+ * Failure: logging and delivery are both stored. After a kill, the next runner does not log it twice and delivers it
+ * with `again`. Starting the same session again with the same text does nothing.
  */
 export interface FirstMessage {
   sessionId: string;
@@ -29,15 +27,14 @@ export interface FirstMessageOptions {
 
 interface StoredMessage {
   messageId: string;
-  /** Of the text: with another one it is another message. */
+  /** Digest of the text; another text is another message. */
   digest: string;
   isTaken: boolean;
 }
 
-/** Longer than anybody waits for it. */
 const EXPIRY_MS = 7 * 24 * 60 * 60_000;
 
-/** Resolves once the agent has it, or will not take it. Never rejects. */
+/** Resolves once the message is delivered or refused. Never rejects. */
 export async function deliverFirstMessage(asked: FirstMessage, options: FirstMessageOptions): Promise<void> {
   const { context, say, now = Date.now } = options;
   const { sessionId, text } = asked;
@@ -47,7 +44,7 @@ export async function deliverFirstMessage(asked: FirstMessage, options: FirstMes
   try {
     const before = parseStored((await context.cursors(name)).get(name));
     const isAgain = before?.digest === digest;
-    if (isAgain && before.isTaken) return context.log('info', 'what --prompt says was said in this session before');
+    if (isAgain && before.isTaken) return context.log('info', 'the --prompt message was already sent to this session');
     const message = isAgain ? before : { messageId: randomUUID(), digest, isTaken: false };
     const { messageId } = message;
     const at = now();
@@ -56,17 +53,17 @@ export async function deliverFirstMessage(asked: FirstMessage, options: FirstMes
     const outcome = await say({ ...about, body: { messageId, text, from: OPERATOR } }, isAgain);
     if (mayHaveArrived(outcome)) {
       await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
-      return context.log('warn', `what --prompt says is not said again: ${outcome.reason}`);
+      return context.log('warn', `the --prompt message is not sent again: ${outcome.reason}`);
     }
-    if (outcome.state === 'failed') throw new Error(outcome.reason ?? 'it did not say why');
+    if (outcome.state === 'failed') throw new Error(outcome.reason ?? 'no reason given');
     await context.emit(sessionId, [], [cursor({ ...message, isTaken: true })]);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    context.log('warn', `the agent did not take what --prompt says: ${why}; the next run tries again`);
+    context.log('warn', `the --prompt message was not delivered: ${why}; the next run retries`);
   }
 }
 
-/** What may have arrived is not said a second time: a person has to look first. */
+/** A message that may have arrived is not repeated; a person has to check. */
 function mayHaveArrived({ state, result }: CommandOutcome): boolean {
   return state === 'failed' && fieldsOf(result).mayHaveArrived === true;
 }
@@ -86,14 +83,14 @@ function parseStored(stored: string | undefined): StoredMessage | null {
 }
 
 /**
- * What an agent has to know of the workspace that was made for it: which paths there are no files of its own, but links
- * into the main checkout. From INTERLUDE_WORKSPACE, which whoever makes the workspace sets:
+ * What an agent must know about its workspace: which paths are symbolic links into the main checkout. Read from
+ * INTERLUDE_WORKSPACE, set by the creator of the workspace:
  * `{"mode":"worktree","deps":"symlink","symlinks":["node_modules",{"path":".env"}]}`.
  */
 interface WorkspaceNote {
-  /** For the agent, before its first message. Null if there is nothing to say. */
+  /** Text for the agent before its first message; null if there is nothing to say. */
   text: string | null;
-  /** What is wrong with the variable, in a sentence. */
+  /** Why the variable is invalid, as a sentence. */
   problem: string | null;
 }
 
@@ -102,20 +99,20 @@ const MOST_PATHS = 50;
 const LONGEST_PATH = 200;
 const LONGEST_WORD = 40;
 const NOTHING: WorkspaceNote = { text: null, problem: null };
-const SHAPE = 'it is a JSON object as {"mode":"…","deps":"…","symlinks":["…"]}';
+const SHAPE = 'expected a JSON object like {"mode":"…","deps":"…","symlinks":["…"]}';
 
-/** Never throws, whatever the variable holds. */
+/** Never throws. */
 export function workspaceNote(variable: string | undefined): WorkspaceNote {
   if (variable === undefined || variable.trim() === '') return NOTHING;
   if (variable.length > MOST_LENGTH) return invalid(`longer than ${MOST_LENGTH} characters`);
-  const said = parseJson(variable);
-  if (!isObject(said)) return invalid('not a JSON object');
-  const { mode, deps, symlinks } = said;
-  if (symlinks !== undefined && !Array.isArray(symlinks)) return invalid('without a list as its "symlinks"');
+  const parsed = parseJson(variable);
+  if (!isObject(parsed)) return invalid('not a JSON object');
+  const { mode, deps, symlinks } = parsed;
+  if (symlinks !== undefined && !Array.isArray(symlinks)) return invalid('missing a list in "symlinks"');
   const links = listOf(symlinks);
   const paths = links.flatMap((link) => textOf(link) ?? textOf(fieldsOf(link).path) ?? []);
   const odd = links.length - paths.length;
-  const problem = odd === 0 ? null : `${odd} of the "symlinks" in INTERLUDE_WORKSPACE are no paths; ${SHAPE}`;
+  const problem = odd === 0 ? null : `${odd} of the "symlinks" in INTERLUDE_WORKSPACE are not paths; ${SHAPE}`;
   return { text: paths.length === 0 ? null : noteText(paths, mode, deps), problem };
 }
 
@@ -136,11 +133,11 @@ function word(name: string, value: unknown): string[] {
   return text === null ? [] : [`${name}: ${oneLine(text, LONGEST_WORD)}`];
 }
 
-/** As JSON has it: nothing in a path can pass for words of the note. */
+/** As a JSON string, so that a path can't pass for text of the note. */
 function oneLine(text: string, most: number): string {
   return JSON.stringify(text.length > most ? `${cutText(text, most)}…` : text);
 }
 
 function invalid(how: string): WorkspaceNote {
-  return { text: null, problem: `INTERLUDE_WORKSPACE is ${how}, and the agent is told nothing of it; ${SHAPE}` };
+  return { text: null, problem: `INTERLUDE_WORKSPACE is ${how}, and is ignored; ${SHAPE}` };
 }

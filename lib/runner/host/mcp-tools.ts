@@ -9,11 +9,11 @@ import type { Cursor } from '../outbox/statements';
 import type { PendingReply } from './pending-replies';
 
 /**
- * What agents say with Interlude's tools, and what follows from that for their sessions.
+ * Handles reports and replies that agents make with Interlude's tools.
  *
- * Ordering: what the agent had said before is told first (`caughtUp`), so that a reply is said in the turn it belongs to.
- * Failure: a report is stored, and stands in the records of the next runner too. That a message was replied to is
- * forgotten with this process: at worst the agent is reminded of it once more.
+ * Ordering: earlier output of the agent is emitted first (`caughtUp`), so that a reply lands in the right turn.
+ * Failure: reports are stored and survive a restart. Replies are remembered only in memory: at worst the agent is
+ * reminded once more.
  */
 export interface McpToolsOptions {
   emit: (sessionId: string, events: TimedEvent[]) => void;
@@ -21,9 +21,9 @@ export interface McpToolsOptions {
   openWork: (sessionId: string) => OpenWork;
   owed: () => readonly PendingReply[];
   caughtUp: (sessionId: string) => Promise<void>;
-  /** The agent has this message: it has replied to it. */
+  /** The agent replied to this message, so it has it. */
   replied: (sessionId: string, messageId: string) => void;
-  /** There is a new report: it is to be sent at once. */
+  /** Sends a new report immediately. */
   reported: () => void;
   now?: () => number;
 }
@@ -37,14 +37,13 @@ const MOST_REPLIES = 256;
 export class McpTools {
   readonly #options: McpToolsOptions;
   readonly #reports = new Map<string, StoredReport>();
-  /** By session and message: the turn in which it was replied to, null outside any. */
+  /** By session and message: the turn of the reply; null outside a turn. */
   readonly #replies = new Map<string, Map<string, string | null>>();
 
   constructor(options: McpToolsOptions) {
     this.#options = options;
   }
 
-  /** What the sessions last reported to the runner before this one. */
   async recall(outbox: { cursors: (prefix: string) => Promise<Map<string, string>> }): Promise<void> {
     for (const [name, value] of await outbox.cursors(CURSOR)) {
       this.#reports.set(name.slice(CURSOR.length), fieldsOf(parseJson(value)) as StoredReport);
@@ -55,28 +54,27 @@ export class McpTools {
     return this.#reports.get(sessionId);
   }
 
-  /** What is owed, without what was replied to and the server may not know yet. */
+  /** Pending replies, without those already answered here. */
   owed(): PendingReply[] {
     return this.#options
       .owed()
       .filter(({ sessionId, messageId }) => this.#replies.get(sessionId)?.has(messageId) !== true);
   }
 
-  of(sessionId: string): SessionTools {
+  toolsFor(sessionId: string): SessionTools {
     return {
       report: (report) => this.#report(sessionId, report),
-      owed: () => this.#owedIn(sessionId),
+      owed: () => this.#pendingIn(sessionId),
       reply: (messageId, text) => this.#reply(sessionId, messageId, text),
     };
   }
 
   /**
-   * Events on their way out. The end of a turn names what the agent replied to in it: by the reply alone, the server
-   * could not know that the agent had a message which came while the turn ran.
-   *
-   * @param open before the events
+   * Adds replied messages to the ends of turns: the server could not know from the reply alone that the agent had a
+   * message that arrived during the turn.
+   * @param open open work before the events
    */
-  passed(
+  annotate(
     sessionId: string,
     events: readonly TimedEvent[],
     open: OpenWork,
@@ -89,10 +87,10 @@ export class McpTools {
       if (event.type !== 'RUN_FINISHED' && event.type !== 'RUN_ERROR') return one;
       const ended = turn;
       turn = null;
-      const replied = this.#repliedIn(sessionId, ended?.runId);
+      const replied = this.#repliesIn(sessionId, ended?.runId);
       if (replied.length === 0) return one;
       if (event.type === 'RUN_ERROR' || fieldsOf(event.outcome).type === 'interrupt') {
-        // It answers nobody: the messages are owed as before.
+        // A failed turn answers nothing, so the replies stay pending.
         for (const messageId of replied) this.#replies.get(sessionId)?.delete(messageId);
         return one;
       }
@@ -109,8 +107,8 @@ export class McpTools {
   async #report(sessionId: string, { state, summary, link }: SelfReport): Promise<void> {
     await this.#options.caughtUp(sessionId);
     const turnId = this.#options.openWork(sessionId).turn?.runId ?? null;
-    const said = { state, ...(summary === null ? {} : { summary }), ...(link === null ? {} : { link }) };
-    const report: StoredReport = { ...said, turnId, at: this.#now() };
+    const optional = { state, ...(summary === null ? {} : { summary }), ...(link === null ? {} : { link }) };
+    const report: StoredReport = { ...optional, turnId, at: this.#now() };
     this.#reports.set(sessionId, report);
     this.#options.store([{ name: CURSOR + sessionId, value: JSON.stringify(report) }]);
     this.#options.reported();
@@ -120,7 +118,7 @@ export class McpTools {
     await this.#options.caughtUp(sessionId);
     const replies = this.#replies.get(sessionId) ?? new Map<string, string | null>();
     if (replies.has(messageId)) return 'You have replied to this message already.';
-    if (!this.#owedIn(sessionId).some((owed) => owed.messageId === messageId)) {
+    if (!this.#pendingIn(sessionId).some((owed) => owed.messageId === messageId)) {
       return `No message ${JSON.stringify(messageId)} waits for a reply from you in this session.`;
     }
     const turnId = this.#options.openWork(sessionId).turn?.runId ?? null;
@@ -139,13 +137,13 @@ export class McpTools {
     return null;
   }
 
-  #owedIn(sessionId: string): PendingReply[] {
+  #pendingIn(sessionId: string): PendingReply[] {
     return this.owed()
       .filter((one) => one.sessionId === sessionId)
       .sort((a, b) => a.sentAt - b.sentAt);
   }
 
-  #repliedIn(sessionId: string, turnId: string | undefined): string[] {
+  #repliesIn(sessionId: string, turnId: string | undefined): string[] {
     if (turnId === undefined) return [];
     return [...(this.#replies.get(sessionId) ?? [])].flatMap(([messageId, inTurn]) =>
       inTurn === turnId ? [messageId] : [],

@@ -5,17 +5,15 @@ import type { Cursor } from '../outbox/statements';
 import { type AttachmentFile, type AttachmentStore, StoppedError } from './attachment-store';
 import type { CommandOf, SessionFacts, SourceContext } from './source';
 
-/** A message that was handed to the agent and that no turn has answered. */
+/** A message delivered to the agent that no turn has answered. */
 export interface InFlightMessage {
   messageId: string;
   text: string;
-  /** The text before its files were named in it, where that is how its agent is given them. */
+  /** Text before file paths were appended, where that differs. */
   words?: string;
-  /** What it carries; left out if that is nothing. */
   files?: readonly AttachmentFile[];
 }
 
-/** @param files as they come with a message: most carry nothing */
 export function inFlightMessage(
   messageId: string,
   text: string,
@@ -24,10 +22,10 @@ export function inFlightMessage(
   return { messageId, text, ...(files.length === 0 ? {} : { files }) };
 }
 
-/** Where messages in hand are stored, by the beginnings of the names: in the second place those of Claude Code. */
+/** Cursor prefixes of in-flight messages; the second is for Claude Code. */
 export const IN_FLIGHT_CURSORS = ['in-hand:', 'claude-in-hand:'] as const;
 
-/** Messages that an earlier process had in hand, with their files where those are now. */
+/** Resolves the files of messages from an earlier process. */
 export async function withLocalFiles(
   context: Pick<SourceContext, 'attached'>,
   sessionId: string,
@@ -39,15 +37,14 @@ export async function withLocalFiles(
 }
 
 /**
- * The messages of one session that its agent has, by the runner's own account: stored before the word that they were
- * delivered, so that the next process knows which to ask about, or to give again.
+ * In-flight messages of one session. Stored before delivery is reported, so the next process knows which ones to look
+ * up or deliver again.
  */
 export class InFlightMessages {
   readonly #context: SourceContext;
   readonly #sessionId: string;
   #messages: readonly InFlightMessage[];
 
-  /** What the processes before this one left in hand. */
   static async recall(context: SourceContext, sessionId: string): Promise<InFlightMessages> {
     const stored = (await context.cursors(cursorName(sessionId))).get(cursorName(sessionId));
     const messages = JSON.parse(stored ?? '[]') as InFlightMessage[];
@@ -70,10 +67,10 @@ export class InFlightMessages {
   }
 
   /**
-   * Resolves once it is stored: from then on the message is not forgotten with this process. One that is in hand already
-   * keeps its place, as it is given now.
+   * Resolves once stored: from then on the message survives the process. A message that is already in flight is updated
+   * in place.
    */
-  async take(message: InFlightMessage): Promise<void> {
+  async put(message: InFlightMessage): Promise<void> {
     this.#messages = this.has(message.messageId)
       ? this.#messages.map((one) => (one.messageId === message.messageId ? message : one))
       : [...this.#messages, message];
@@ -81,8 +78,8 @@ export class InFlightMessages {
     await this.#context.emit(this.#sessionId, [], [this.#cursor()]);
   }
 
-  /** A turn has answered them, or they will never reach the agent. */
-  letGo(messageIds: readonly string[]): void {
+  /** Removes messages that were answered, or that will never reach the agent. */
+  remove(messageIds: readonly string[]): void {
     const kept = this.#messages.filter(({ messageId }) => !messageIds.includes(messageId));
     if (kept.length === this.#messages.length) return;
     this.#messages = kept;
@@ -102,35 +99,35 @@ function cursorName(sessionId: string): string {
 
 type Message = CommandOf<'message'>;
 
-/** A source that is still connecting has found its sessions by then. */
+/** A connecting source finds its sessions within this time. */
 const FOUND_WITHIN_MS = 45_000;
 
 /**
- * Messages on their way to a source, each with the files of what it carries.
+ * Delivers messages to a source together with their files.
  *
- * Ordering: a session's messages are said in the order in which they came, however long one of them waits for its bytes,
- * or for its agent to say what it takes.
- * Failure: a message whose bytes can't be had, or whose agent does not take them, is refused, and the next one passes.
- * What waits when the runner is stopped stays open, as after a kill: the next process is sent it again.
+ * Ordering: messages of a session are delivered in order, however long one waits for its files or for the agent to
+ * announce what it supports.
+ * Failure: a message whose files are unavailable or unsupported is refused, and the next one continues. Messages
+ * waiting when the runner stops stay open, as after a kill: the server sends them to the next process.
  */
 export class MessageDelivery {
   readonly #store: Pick<AttachmentStore, 'files'>;
   readonly #foundWithinMs: number;
-  /** By session: resolves once the last message that waited has been said. */
+  /** By session: resolves once the last waiting message is delivered. */
   readonly #waiting = new Map<string, Promise<void>>();
-  readonly #looking = new Set<() => void>();
+  readonly #rechecks = new Set<() => void>();
 
   constructor(store: Pick<AttachmentStore, 'files'>, foundWithinMs = FOUND_WITHIN_MS) {
     this.#store = store;
     this.#foundWithinMs = foundWithinMs;
   }
 
-  /** What is known of sessions has changed. */
-  look(): void {
-    for (const look of [...this.#looking]) look();
+  /** Session facts have changed. */
+  recheck(): void {
+    for (const look of [...this.#rechecks]) look();
   }
 
-  /** @param facts what is known of its session, asked for when its turn has come, and on each change until it is enough */
+  /** @param facts reads the session; called when its turn comes and on changes */
   async pass(
     message: Message,
     facts: () => SessionFacts | undefined,
@@ -139,8 +136,8 @@ export class MessageDelivery {
     const sessionId = message.sessionId ?? '';
     const before = this.#waiting.get(sessionId);
     if (before === undefined && message.body.attachments === undefined) return say([]);
-    // boxed: what waits behind it waits until it is said, not for what comes of that
-    const said = (before ?? Promise.resolve())
+    // boxed, because later messages wait for the delivery but not for its outcome
+    const delivered = (before ?? Promise.resolve())
       .then(() => this.#filesOf(message, facts))
       .then(
         (files) => ({ outcome: say(files) }),
@@ -149,59 +146,59 @@ export class MessageDelivery {
           return { outcome: Promise.resolve<CommandOutcome>({ state: 'failed', reason: error.message }) };
         },
       );
-    const tail = said.then(() => {
+    const tail = delivered.then(() => {
       if (this.#waiting.get(sessionId) === tail) this.#waiting.delete(sessionId);
     });
     this.#waiting.set(sessionId, tail);
-    return await (await said).outcome;
+    return await (await delivered).outcome;
   }
 
   async #filesOf(
     { sessionId, body, expiresAt }: Message,
     facts: () => SessionFacts | undefined,
   ): Promise<AttachmentFile[]> {
-    // A file is named by the hash, whoever the server is.
+    // Validates hashes, since they become file names.
     const attachments = readAttachments(body.attachments);
     const misfits = (body.attachments?.length ?? 0) - attachments.length;
     if (misfits > 0 || attachments.some(({ bytes }) => bytes > MAX_ATTACHMENT_BYTES)) {
-      throw new Error('the message carries something that is no attachment of this protocol');
+      throw new Error('the message has an invalid attachment');
     }
     if (attachments.length === 0) return [];
-    const takes = facts()?.attachments ?? null;
-    if (takes !== null) assertSupported(takes, attachments);
+    const supported = facts()?.attachments ?? null;
+    if (supported !== null) assertSupported(supported, attachments);
     const files = await this.#store.files(sessionId ?? '', attachments, expiresAt);
-    assertSupported(await this.#known(facts), attachments);
+    assertSupported(await this.#supported(facts), attachments);
     return files;
   }
 
   /**
-   * What its agent takes. An agent that has not said so yet is waited for, as a message waits until it can be given; a
-   * session that the runner does not carry, only as long as a source may take to find it.
+   * Attachment kinds the agent supports. Waits for the agent to announce them; for an unknown session only as long as a
+   * source may need to find it.
    */
-  async #known(facts: () => SessionFacts | undefined): Promise<readonly AttachmentKind[]> {
+  async #supported(facts: () => SessionFacts | undefined): Promise<readonly AttachmentKind[]> {
     const foundBy = performance.now() + this.#foundWithinMs;
     for (;;) {
       const known = facts();
       if (known !== undefined && known.attachments !== null) return known.attachments;
       const left = known === undefined ? foundBy - performance.now() : null;
-      if (left !== null && left <= 0) throw new Error('this runner does not carry the session');
+      if (left !== null && left <= 0) throw new Error('this runner does not have the session');
       await new Promise<void>((resolve) => {
         const done = () => {
           clearTimeout(timer);
-          this.#looking.delete(done);
+          this.#rechecks.delete(done);
           resolve();
         };
         const timer = left === null ? undefined : setTimeout(done, left).unref();
-        this.#looking.add(done);
+        this.#rechecks.add(done);
       });
     }
   }
 }
 
-/** @throws Error that says what its agent does not take */
-function assertSupported(takes: readonly AttachmentKind[], attachments: readonly Attachment[]): void {
-  const refused = attachments.find(({ mediaType }) => !takes.includes(attachmentKind(mediaType)));
+/** @throws Error naming what the agent does not support */
+function assertSupported(supported: readonly AttachmentKind[], attachments: readonly Attachment[]): void {
+  const refused = attachments.find(({ mediaType }) => !supported.includes(attachmentKind(mediaType)));
   if (refused === undefined) return;
   const which = attachmentKind(refused.mediaType) === 'image' ? 'images' : 'files';
-  throw new Error(`this agent takes no ${which}; send the message without them`);
+  throw new Error(`this agent supported no ${which}; send the message without them`);
 }

@@ -7,21 +7,21 @@ import { connectionMessage, type Endpoint, requestServer } from '../server-reque
 import { withDeadline } from '../with-deadline';
 
 /**
- * What the agent owes, in memory, so that the end of a turn never waits for the server.
+ * Pending replies of the agent, kept in memory so that ending a turn never waits for the server.
  *
- * Ordering: one request at a time; a call during one gets its result, except `markDirty`, which asks again after it.
- * Failure: keeps what it had, and logs that at debug. An answer that is not a list counts as an empty one.
+ * Ordering: one request at a time. Calls during a request share its result, except `markDirty`, which refreshes
+ * afterwards.
+ * Failure: keeps the last result and logs at debug. A response that is not a list counts as empty.
  */
 export type PendingReply = Pick<
   ObligationList['obligations'][number],
   'messageId' | 'sessionId' | 'from' | 'text' | 'sentAt'
 >;
 
-/** Asks the server. Rejects if that fails. */
 type FetchReplies = (signal: AbortSignal) => Promise<unknown>;
 
 const EVERY_MS = 10_000;
-/** Changes come in groups. */
+/** Delay that batches changes. */
 const DIRTY_MS = 400;
 const TIMEOUT_MS = 5_000;
 
@@ -47,19 +47,19 @@ export class PendingReplies {
     this.#onError = onError;
   }
 
-  /** Asks now, and keeps what is known fresh until `stop`. */
+  /** Refreshes now and periodically until `stop`. */
   start(): void {
     if (this.#every || this.#stopped.signal.aborted) return;
     this.#every = setInterval(() => void this.refresh(), EVERY_MS).unref();
     void this.refresh();
   }
 
-  /** A new list each time, with frozen entries. Never throws, never waits. */
+  /** A new list of frozen entries. Never throws or waits. */
   get(): PendingReply[] {
     return this.#replies.slice();
   }
 
-  /** Asks now, or joins the request that is under way. Never rejects. */
+  /** Joins a running request. Never rejects. */
   refresh(): Promise<void> {
     this.#running ??= this.#refresh().finally(() => {
       this.#running = null;
@@ -67,12 +67,12 @@ export class PendingReplies {
     return this.#running;
   }
 
-  /** Something may have changed. The first call starts the wait; those within it are one with it. */
+  /** Schedules a refresh; calls within the delay share it. */
   markDirty(): void {
     if (this.#dirty || this.#stopped.signal.aborted) return;
     this.#dirty = setTimeout(async () => {
       this.#dirty = null;
-      // The running request may have been sent before the change.
+      // The running request may predate the change.
       await this.#running;
       await this.refresh();
     }, DIRTY_MS).unref();
@@ -89,19 +89,19 @@ export class PendingReplies {
     if (signal.aborted) return;
     try {
       const answer = await withDeadline(TIMEOUT_MS, signal, this.#ask);
-      // The list itself is not frozen: copying a frozen one takes twenty times as long.
+      // The list itself is not frozen, because copying a frozen one is twenty times slower.
       this.#replies = (Array.isArray(answer) ? answer : []).flatMap((item) => {
         const { data } = pendingReply.safeParse(item);
         return data === undefined ? [] : [Object.freeze(data as PendingReply)];
       });
     } catch (error) {
       if (signal.aborted) return;
-      this.#onError(`what is owed could not be asked, the last answer stands: ${connectionMessage(error)}`);
+      this.#onError(`pending replies could not be refreshed, keeping the last result: ${connectionMessage(error)}`);
     }
   }
 }
 
-/** @throws Error when the server can't be asked or refuses */
+/** @throws Error without a successful response */
 export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, signal: AbortSignal): Promise<unknown> {
   const path = `/agents/${encodeURIComponent(agentId)}/reply-obligations`;
   const response = await requestServer(endpoint, path, { signal });
@@ -110,7 +110,7 @@ export async function fetchPendingReplies(endpoint: Endpoint, agentId: string, s
   throw new Error(`${path} answered ${response.status}`);
 }
 
-/** The newest of these messages that a person in the session waits for a reply to, or null. */
+/** The newest of these messages whose sender, a person, waits for a reply; or null. */
 export function latestPendingReply(
   owed: readonly PendingReply[],
   sessionId: string,
@@ -122,40 +122,39 @@ export function latestPendingReply(
   return ofSession.sort((a, b) => b.sentAt - a.sentAt)[0]?.messageId ?? null;
 }
 
-/** Most messages that are remembered as read: the oldest replies are waived, not answered in passing. */
+/** Most messages remembered as read. Older ones are no longer matched to a later reply. */
 const MAX_READ = 64;
 
 /**
- * Marks each text of one session's agent with the messages that it answers.
+ * Annotates each text of an agent with the messages it answers.
  *
- * A text of the main thread answers the messages of its turn. In a turn that names none, it may answer a message that the
- * agent has read before and that still waits for a reply, unless a task's end woke the turn. A message on its way gets a
- * turn of its own.
+ * A text of the main thread answers the messages of its turn. In a turn without messages that no task started, it may
+ * answer a pending message that the agent read earlier. A message still in delivery gets its own turn.
  */
 export class ReplyAnnotator {
   readonly #sessionId: string;
   readonly #owed: () => readonly PendingReply[];
-  /** Messages of turns that are over: the agent has read them, and may answer them later. */
+  /** Messages of ended turns: the agent has read them and may answer later. */
   readonly #read = new Map<string, true>();
-  #isWokenByTask = false;
+  #isTaskTurn = false;
 
   constructor(sessionId: string, owed: () => readonly PendingReply[]) {
     this.#sessionId = sessionId;
     this.#owed = owed;
   }
 
-  /** @param open the session's open work before these events */
+  /** @param open open work before the events */
   mark(events: readonly TimedEvent[], open: OpenWork): TimedEvent[] {
     const session = new OpenSession(open);
     return events.map((one) => {
       session.take(one.event);
       const { type, metadata } = one.event;
-      if (type === 'RUN_STARTED') this.#isWokenByTask = metadata?.interlude?.trigger?.kind === 'task';
+      if (type === 'RUN_STARTED') this.#isTaskTurn = metadata?.interlude?.trigger?.kind === 'task';
       return this.#marked(one, session.work);
     });
   }
 
-  /** Turns that answer these are over. */
+  /** Turns that answer these have ended. */
   answered(messageIds: readonly string[]): void {
     for (const id of messageIds) remember(this.#read, id, true, MAX_READ);
   }
@@ -166,7 +165,7 @@ export class ReplyAnnotator {
       return one;
     if (event.metadata?.interlude?.replyTo !== undefined) return one;
     const asked = open.turn?.userMessageIds ?? [];
-    const mayOwe = asked.length === 0 && open.turn !== null && !this.#isWokenByTask;
+    const mayOwe = asked.length === 0 && open.turn !== null && !this.#isTaskTurn;
     const owed = mayOwe ? latestPendingReply(this.#owed(), this.#sessionId, [...this.#read.keys()]) : null;
     const replyTo = owed === null ? asked : [owed];
     if (replyTo.length === 0) return one;
@@ -175,7 +174,7 @@ export class ReplyAnnotator {
   }
 }
 
-/** The messages that these events say were answered: those of turns that end. */
+/** Messages answered by turns that end in these events. */
 export function answeredMessageIds(events: readonly TimedEvent[]): string[] {
   return events.flatMap(({ event }) =>
     event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR'

@@ -5,32 +5,32 @@ import { remember } from '../adapters/remember';
 import type { CommandOf } from './source';
 
 /**
- * What the agents of one source wait for people to say.
+ * Permission and question requests that wait for a person.
  *
- * Failure: an answer that was meant for anything but the request that is held here, to the last byte of its input, is
- * refused, and so is a second one; the agent goes on waiting.
+ * Failure: an answer is refused unless it refers to exactly this request, to the last byte of its input. A second
+ * answer is refused too. The agent keeps waiting.
  */
 export interface PendingRequest {
   sessionId: string;
   requestId: string;
   kind: 'permission' | 'question';
-  /** As the `request:opened` told them. */
+  /** From the `request:opened` event. */
   tool: string | null;
   input: unknown;
   options?: readonly RequestOption[];
-  /** Gives the answer to the agent. @returns why it could not be given, or null */
+  /** Passes the answer to the agent. @returns why that failed, or null */
   give(answer: RequestAnswer): Promise<string | null> | string | null;
 }
 
 export type RequestAnswer =
   | { kind: 'option'; optionId: string; message?: string }
-  /** Of a request without options, or answered by somebody who saw none. */
+  /** For a request without options, or answered without seeing them. */
   | { kind: 'permission'; isAllowed: boolean; isLasting: boolean; message?: string }
   | { kind: 'question'; answers: Record<string, string | string[]> };
 
-/** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
+/** Answered requests remembered, so that a late answer gets a reason. */
 const MAX_ANSWERED = 256;
-/** Most that are held at once; an adapter tells of no more. */
+/** Adapters open no more than this. */
 const MAX_HELD = 1_000;
 
 type Answer = CommandOf<'permission.decision' | 'question.answer'>;
@@ -38,10 +38,10 @@ type Answer = CommandOf<'permission.decision' | 'question.answer'>;
 export class PendingRequests {
   readonly #held = new Map<string, PendingRequest>();
   readonly #answered = new Map<string, true>();
-  /** Openings by their digest: what is asked again in the same words is another one, which takes an answer of its own. */
+  /** Answered openings by digest. Asking again with the same content needs a new answer. */
   readonly #answeredOpenings = new Map<string, true>();
-  /** Held, and their answer is on its way. */
-  readonly #giving = new Set<PendingRequest>();
+  /** Requests whose answer is being passed on. */
+  readonly #answering = new Set<PendingRequest>();
 
   hold(request: PendingRequest): void {
     const key = keyOf(request.sessionId, request.requestId);
@@ -50,42 +50,42 @@ export class PendingRequests {
     remember(this.#held, key, request, MAX_HELD);
   }
 
-  /** The agent asks this no more, or somebody else has answered it. */
-  letGo(sessionId: string, requestId: string): void {
+  /** Withdrawn, or answered elsewhere. */
+  release(sessionId: string, requestId: string): void {
     this.#held.delete(keyOf(sessionId, requestId));
   }
 
-  /** The process that asked is gone. */
-  letGoAll(): void {
+  /** The asking process has exited. */
+  clear(): void {
     this.#held.clear();
   }
 
-  /** @returns why it was not given, or null. It is given at most once. */
+  /** @returns why the answer failed, or null. An answer is passed on at most once. */
   async answer(command: Answer): Promise<string | null> {
     const { body } = command;
     const key = keyOf(command.sessionId ?? '', body.requestId);
     const request = this.#held.get(key);
-    if (request === undefined || this.#giving.has(request)) {
+    if (request === undefined || this.#answering.has(request)) {
       return request !== undefined || this.#answered.has(key)
-        ? 'it was answered already'
-        : 'the agent does not wait for this any more';
+        ? 'it was already answered'
+        : 'the agent no longer waits for this';
     }
-    // One without is refused.
+    // An answer without a digest is refused below.
     const { digest = '' } = body;
-    if (this.#answeredOpenings.has(digest)) return 'it was answered already';
+    if (this.#answeredOpenings.has(digest)) return 'it was already answered';
     const refusal = refusalOf(request, body);
     if (refusal !== null) return refusal;
     const answer = answerOf(request, command);
     if (typeof answer === 'string') return answer;
-    const failed = await this.#give(request, answer, digest);
+    const failed = await this.#respond(request, answer, digest);
     if (failed !== null) return failed;
     remember(this.#answered, key, true, MAX_ANSWERED);
     if (this.#held.get(key) === request) this.#held.delete(key);
     return null;
   }
 
-  async #give(request: PendingRequest, answer: RequestAnswer, digest: string): Promise<string | null> {
-    this.#giving.add(request);
+  async #respond(request: PendingRequest, answer: RequestAnswer, digest: string): Promise<string | null> {
+    this.#answering.add(request);
     remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     let isGiven = false;
     try {
@@ -93,7 +93,7 @@ export class PendingRequests {
       isGiven = failed === null;
       return failed;
     } finally {
-      this.#giving.delete(request);
+      this.#answering.delete(request);
       if (!isGiven) this.#answeredOpenings.delete(digest);
     }
   }
@@ -103,18 +103,18 @@ function keyOf(sessionId: string, requestId: string): string {
   return `${sessionId}\n${requestId}`;
 }
 
-/** Whether what was answered is what is held here: computed anew, over what would run. */
+/** Recomputes the digest over what would run. */
 function refusalOf(request: PendingRequest, { digest, openedPosition }: AnsweredRequest): string | null {
   if (digest === undefined || openedPosition === undefined) {
-    return 'the server does not say what was answered; update it, or answer where the agent runs';
+    return 'the server does not say which request was answered; update it, or answer where the agent runs';
   }
   const { sessionId, requestId, kind, tool, input } = request;
   const options = kind === 'permission' ? request.options : undefined;
   if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
-  return 'the agent asks for something other than what was answered, and is still waiting';
+  return 'the agent is asking for something else than what was answered, and is still waiting';
 }
 
-/** @returns as the agent can be told it, or why it can't */
+/** @returns the answer for the agent, or why there is none */
 function answerOf({ kind, options = [] }: PendingRequest, command: Answer): RequestAnswer | string {
   if (command.type === 'question.answer') {
     if (kind !== 'question') return 'this is a permission; send "behavior" instead of "answers"';
@@ -122,18 +122,18 @@ function answerOf({ kind, options = [] }: PendingRequest, command: Answer): Requ
   }
   const { behavior, message, remember: isLasting = false, optionId, updatedInput } = command.body;
   if (kind === 'question' && behavior === 'allow') return 'this is a question; send "answers", or deny it';
-  if (updatedInput !== undefined) return 'this agent runs what it asked for, and takes no other input';
-  const said = message === undefined ? {} : { message };
+  if (updatedInput !== undefined) return 'this agent accepts no changed input';
+  const note = message === undefined ? {} : { message };
   const isAllowed = behavior === 'allow';
   if (optionId !== undefined) {
     const option = options.find(({ id }) => id === optionId);
     if (option === undefined) return `the agent does not offer "${optionId}"`;
-    if ((option.kind === 'allow') !== isAllowed) return `"${option.label}" is no way to ${behavior} this`;
-    return { kind: 'option', optionId, ...said };
+    if ((option.kind === 'allow') !== isAllowed) return `"${option.label}" can’t ${behavior} this`;
+    return { kind: 'option', optionId, ...note };
   }
   const fitting = options.filter((option) => (option.kind === 'allow') === isAllowed);
   const option = fitting.find((one) => (one.isLasting === true) === isLasting) ?? fitting.find((one) => !one.isLasting);
-  if (option !== undefined) return { kind: 'option', optionId: option.id, ...said };
-  if (options.length > 0 && isAllowed) return 'the agent offers no way to allow this once; choose one of its answers';
-  return { kind: 'permission', isAllowed, isLasting, ...said };
+  if (option !== undefined) return { kind: 'option', optionId: option.id, ...note };
+  if (options.length > 0 && isAllowed) return 'the agent can’t allow this once; choose one of its options';
+  return { kind: 'permission', isAllowed, isLasting, ...note };
 }

@@ -5,18 +5,17 @@ import { promisify } from 'node:util';
 import { isLoopback } from '../wire/loopback';
 
 /**
- * Finds the process behind an address of this machine: an agent's server that the runner has not started is known by
- * that. Linux says it in /proc, macOS by lsof.
+ * Finds the local process that listens on an address, which identifies an external agent server. Uses /proc on Linux
+ * and lsof on macOS.
  *
- * Failure: a server elsewhere, in a container or of another user is not found.
+ * Failure: a server on another machine, in a container or of another user is not found.
  */
 const run = promisify(execFile);
 const LSOF_MS = 3_000;
 
 /**
- * @param pids processes to look among
- * @param address an http address, or the path of a Unix socket
- * @returns the place in `pids` of the first one that listens there; null if none does, or the system does not tell
+ * @param address an http address or the path of a Unix socket
+ * @returns the index in `pids` of the first listener; null if there is none or the system does not tell
  */
 export async function findListener(pids: readonly number[], address: string): Promise<number | null> {
   const port = portOf(address);
@@ -27,7 +26,7 @@ export async function findListener(pids: readonly number[], address: string): Pr
   return at < 0 ? null : at;
 }
 
-/** @returns undefined for a path, null for an address on another machine */
+/** @returns undefined for a socket path, null for an address on another machine */
 function portOf(address: string): number | null | undefined {
   if (!/^https?:/.test(address)) return undefined;
   if (!isLoopback(address)) return null;
@@ -74,7 +73,7 @@ async function inodesAtPath(path: string): Promise<Set<string>> {
   return found;
 }
 
-/** `-F` prints one field a line: `p4711` begins a process, `n…` is a name. */
+/** `-F` prints one field per line: `p4711` starts a process, `n…` is a name. */
 export const byLsof: Find = async (pids, address, port) => {
   const what = port === undefined ? ['-U'] : ['-i', `TCP:${port}`, '-s', 'TCP:LISTEN', '-n', '-P'];
   const { stdout } = await run('lsof', ['-a', '-p', pids.join(','), ...what, '-F', 'pn'], { timeout: LSOF_MS });
@@ -82,27 +81,27 @@ export const byLsof: Find = async (pids, address, port) => {
   let pid = 0;
   for (const line of stdout.split('\n')) {
     if (line.startsWith('p')) pid = Number(line.slice(1));
-    // Linux puts the type behind the path.
+    // Linux appends the type to the path.
     else if (line.startsWith('n') && (port !== undefined || line.slice(1).split(' ')[0] === address)) found.add(pid);
   }
   return found;
 };
 
 /**
- * The process of an interactive agent, as it is known beyond the companion's own life.
+ * Identifies a process across restarts of the runner.
  *
- * Failure: a pid is given to another process sooner or later, and in a container that starts anew at once. So a process
- * is known by its birth as well, where the system tells; where it does not, one that has its pid counts as the same.
+ * Failure: PIDs are reused, in a restarted container immediately. The start mark tells processes apart; where the
+ * system provides none, the same PID counts as the same process.
  */
 export interface ProcessIdentity {
   pid: number;
-  /** When it was started, in the system's own words. Null if it does not say. */
+  /** Opaque start time of the process; null if unknown. */
   birth: string | null;
 }
 
 const execFileAsync = promisify(execFile);
 
-/** @returns null for a process that is not there, and where the system does not tell */
+/** @returns null for a missing process, and where the system provides none */
 export async function startMarkOf(pid: number): Promise<string | null> {
   try {
     if (process.platform === 'linux') {
@@ -110,9 +109,9 @@ export async function startMarkOf(pid: number): Promise<string | null> {
         readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
         readFile(`/proc/${pid}/stat`, 'utf8'),
       ]);
-      // the name in parentheses may hold anything, also parentheses
+      // the process name in parentheses may itself contain parentheses
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      // Dead, and nobody has asked what became of it: it is not the one that was born.
+      // A zombie is not the process that was started.
       return fields[0] === 'Z' ? 'dead' : `${boot.trim()}/${fields[19]}`;
     }
     if (process.platform === 'win32') return null;
@@ -125,14 +124,14 @@ export async function startMarkOf(pid: number): Promise<string | null> {
   }
 }
 
-/** Ticks per second of `starttime` in /proc: USER_HZ, which Linux keeps at 100 for programs. */
+/** Ticks per second of `starttime` in /proc (USER_HZ), 100 on Linux. */
 const TICKS_PER_SECOND = 100;
-/** Uptime and start are cut to a tick each, and the clock may have been slewed since. */
+/** Both values are truncated to a tick, and the clock may have been slewed. */
 const BIRTH_ERROR_MS = 100;
 
 /**
- * @param birth as `birthOf` gave it on this machine, since it was started last
- * @returns epoch milliseconds, early rather than late; null where the system does not say
+ * @param birth from `startMarkOf` during the current boot
+ * @returns epoch milliseconds, rather too early than too late; null if unknown
  */
 export function startTimeOf(birth: string | null): number | null {
   if (birth === null || birth === 'dead') return null;
@@ -140,7 +139,7 @@ export function startTimeOf(birth: string | null): number | null {
   const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
   if (!Number.isFinite(ticks)) return null;
   const at = Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - BIRTH_ERROR_MS;
-  // Some containers count their uptime from their own start, and the ticks from the machine's.
+  // In some containers uptime starts with the container but ticks with the machine.
   return at > Date.now() ? null : at;
 }
 
@@ -159,32 +158,32 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const LOOK_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 
 /**
- * Processes that an agent has started and whose ends it does not tell: looked at every second until they are gone.
+ * Watches processes whose ends the agent does not report.
  *
- * Failure: one that is not there at the first look has ended already, or its number is that of another machine.
+ * Failure: a process missing at the first check has already ended, or its PID belongs to another machine.
  */
 export class ProcessExitWatcher {
   readonly #onEnded: (pid: number, wasSeen: boolean) => void;
-  readonly #lookEveryMs: number;
-  readonly #followed = new Map<number, ProcessIdentity | null>();
+  readonly #pollMs: number;
+  readonly #watched = new Map<number, ProcessIdentity | null>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(onEnded: (pid: number, wasSeen: boolean) => void, lookEveryMs = LOOK_EVERY_MS) {
+  constructor(onEnded: (pid: number, wasSeen: boolean) => void, pollMs = POLL_MS) {
     this.#onEnded = onEnded;
-    this.#lookEveryMs = lookEveryMs;
+    this.#pollMs = pollMs;
   }
 
-  /** Follows these and no others. */
-  follow(pids: readonly number[]): void {
-    for (const pid of this.#followed.keys()) if (!pids.includes(pid)) this.#followed.delete(pid);
-    const fresh = pids.filter((pid) => !this.#followed.has(pid));
-    for (const pid of fresh) this.#followed.set(pid, null);
-    if (this.#followed.size === 0) this.close();
-    else this.#timer ??= setInterval(() => void this.#look(), this.#lookEveryMs).unref();
-    if (fresh.length > 0) void this.#look();
+  /** Replaces the watched PIDs. */
+  watch(pids: readonly number[]): void {
+    for (const pid of this.#watched.keys()) if (!pids.includes(pid)) this.#watched.delete(pid);
+    const fresh = pids.filter((pid) => !this.#watched.has(pid));
+    for (const pid of fresh) this.#watched.set(pid, null);
+    if (this.#watched.size === 0) this.close();
+    else this.#timer ??= setInterval(() => void this.#poll(), this.#pollMs).unref();
+    if (fresh.length > 0) void this.#poll();
   }
 
   close(): void {
@@ -192,14 +191,14 @@ export class ProcessExitWatcher {
     this.#timer = undefined;
   }
 
-  async #look(): Promise<void> {
-    for (const [pid, known] of [...this.#followed]) {
+  async #poll(): Promise<void> {
+    for (const [pid, known] of [...this.#watched]) {
       const seen = known ?? { pid, birth: await startMarkOf(pid) };
       const isEnded = seen.birth === 'dead' || (await hasExited(seen));
-      if (!this.#followed.has(pid)) continue;
-      this.#followed.set(pid, seen);
+      if (!this.#watched.has(pid)) continue;
+      this.#watched.set(pid, seen);
       if (!isEnded) continue;
-      this.#followed.delete(pid);
+      this.#watched.delete(pid);
       this.#onEnded(pid, known !== null || seen.birth !== null);
     }
   }

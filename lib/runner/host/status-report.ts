@@ -8,28 +8,27 @@ import { type CommandHandlers, HANDLER_NAMES, type SessionFacts, type Source } f
 
 export type StatusRecord = Extract<OutgoingRecord, { kind: 'status' }>;
 
-/** A session as described by a status record. */
+/** Session part of a status record. */
 export interface SessionStatus {
   facts: SessionFacts;
   open: OpenWork;
-  /** What its agent last reported. */
+  /** Last self-report of the agent. */
   report?: AgentStatus['report'];
-  /** What it was in the middle of when its agent was lost. */
+  /** Its activity when the agent became unreachable. */
   last?: Activity | undefined;
-  /** Processor seconds of its processes; null while they are not sampled. */
+  /** CPU seconds of its processes; null if not sampled. */
   cpuSeconds?: number | null;
 }
 
 export type Activity = NonNullable<NonNullable<AgentStatus['unreachable']>['last']>;
 
-/** What a session with this open is in the middle of. */
 export function activityOf({ turn, tasks, requests }: OpenWork): Activity | undefined {
   if (requests.length > 0) return 'needs-input';
   if (turn !== null) return 'working';
   return tasks.length > 0 ? 'waiting-on-background' : undefined;
 }
 
-/** @param session missing if the record is about the agent alone */
+/** @param session absent for a record about the agent alone */
 export function statusRecord(
   agentId: string,
   about: AgentStatus,
@@ -42,7 +41,7 @@ export function statusRecord(
   const { unreachable } = about;
   const open = {
     openTurnId: turn?.runId ?? null,
-    // An agent that can't be reached runs nothing that anybody could vouch for.
+    // Nothing is known about the tasks of an unreachable agent.
     tasks: unreachable === undefined ? tasks.map(({ id, description }) => ({ id, description })) : [],
     requests: [...requests],
   };
@@ -52,28 +51,28 @@ export function statusRecord(
     ...(unreachable && last !== undefined ? { unreachable: { ...unreachable, last } } : {}),
     ...(cpuSeconds === null ? {} : { cpuSeconds }),
   };
-  const taken = attachments === null ? {} : { attachments: [...attachments] };
-  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...taken, ...open, ...reported };
+  const supported = attachments === null ? {} : { attachments: [...attachments] };
+  const status: AgentStatus = { ...about, versions: versions(provider), ...facts, ...supported, ...open, ...reported };
   return { kind: 'status', agentId, sessionId, occurredAt, status };
 }
 
-/** Which commands a source acts on, as its runner reports it: all of them by name, since older runners name none. */
+/** Commands that the source supports. Listed even if all are, since older runners list none. */
 export function supportedCommands(source: Pick<Source, keyof CommandHandlers | 'refusals'>): AgentStatus {
-  const takes = COMMAND_TYPES.filter((type) => type === 'log-level.set' || source[HANDLER_NAMES[type]] !== undefined);
-  return { takes, ...(source.refusals === undefined ? {} : { takesNot: source.refusals }) };
+  const supported = COMMAND_TYPES.filter(
+    (type) => type === 'log-level.set' || source[HANDLER_NAMES[type]] !== undefined,
+  );
+  return { takes: supported, ...(source.refusals === undefined ? {} : { takesNot: source.refusals }) };
 }
 
-/** Who speaks, what, and for whom. */
 export function versions(provider: string | null = null) {
   return { runner: RUNNER_VERSION, protocol: PROTOCOL_VERSION, ...(provider === null ? {} : { provider }) };
 }
 
 /**
- * Sends the runner's status every ten seconds, and soon after a change.
+ * Reports status every ten seconds, and soon after a change.
  *
- * Ordering: one report at a time; what changes during one is in the next.
- * Failure: while the server is away it goes on; in the outbox each report takes the place of the one before it, so that
- * what gets through then is as new as it can be.
+ * Ordering: one report at a time; a change during a report is part of the next.
+ * Failure: continues while the server is away. In the outbox each report replaces the previous one.
  */
 interface StatusReporterOptions {
   report: () => Promise<void>;
@@ -81,9 +80,9 @@ interface StatusReporterOptions {
   soonMs?: number;
 }
 
-/** In each report, so that the server knows when to miss the next. */
+/** Part of each report, so that the server can detect a missing one. */
 export const REPORT_EVERY_MS = 10_000;
-/** Changes come in bursts. */
+/** Delay that batches changes. */
 const SOON_MS = 100;
 
 export class StatusReporter {
@@ -98,7 +97,6 @@ export class StatusReporter {
     this.#options = options;
   }
 
-  /** Resolves when the first report is stored. */
   async start(): Promise<void> {
     await this.now();
     this.#every = setInterval(() => void this.now(), this.#options.everyMs ?? REPORT_EVERY_MS);
@@ -112,7 +110,7 @@ export class StatusReporter {
     }, this.#options.soonMs ?? SOON_MS);
   }
 
-  /** Joins the report that waits for the one under way, if one does. */
+  /** Reports now; calls during a report share the next one. */
   now(): Promise<void> {
     this.#next ??= this.#reporting.then(() => {
       this.#next = null;
@@ -122,7 +120,7 @@ export class StatusReporter {
     return this.#next;
   }
 
-  /** Reports one last time. */
+  /** Sends a final report. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#every) clearInterval(this.#every);
@@ -131,47 +129,46 @@ export class StatusReporter {
   }
 }
 
-/** How often all sessions are reported: as often as the server tells others that an agent is unchanged. */
+/** Interval at which all sessions are reported; the server tells readers about unchanged agents as often. */
 const ALL_EVERY_MS = 60_000;
-/** If two reports are further apart than this, one is missing, and it is not known whether earlier ones arrived. */
+/** A longer gap means a lost report, so earlier ones may not have arrived. */
 const GAP_MS = 15_000;
 
 /**
- * Which of a runner's sessions a report has to include. The server keeps the newest status of an agent and does not
- * write what repeats it: two sessions at rest reported in turn would be news for ever.
+ * Selects the sessions to include in a report. The server stores the newest status of an agent and ignores repeats, so
+ * alternating between two idle sessions would look like a change each time.
  */
 export class ReportSelector {
-  #told = new Map<string | undefined, string>();
-  /** The session whose record came last: its status is the one the server has. */
+  #reported = new Map<string | undefined, string>();
+  /** The session reported last, whose status the server has. */
   #newest: string | undefined;
   #allAt = Number.NEGATIVE_INFINITY;
   #pickedAt = Number.NEGATIVE_INFINITY;
 
-  /** The next report includes all of them: the server may not have what it was told. */
+  /** Makes the next report include all sessions, because the server may have missed some. */
   forget(): void {
     this.#allAt = Number.NEGATIVE_INFINITY;
   }
 
   /**
-   * @param sessions a status record of each
-   * @param now milliseconds of a steady clock
-   * @returns those under way and those that have changed, or else the one that was told of last: each report is a sign
-   *   of life, and one in which nothing is new repeats what the server has
+   * @param sessions one status record per session
+   * @param now monotonic milliseconds
+   * @returns active and changed sessions, or else the one reported last, as a heartbeat
    */
   pick(sessions: readonly StatusRecord[], now: number): StatusRecord[] {
     const isForAll = now - this.#allAt >= ALL_EVERY_MS || now - this.#pickedAt > GAP_MS;
     this.#pickedAt = now;
     if (isForAll) this.#allAt = now;
-    const isNews = (record: StatusRecord) =>
-      isActive(record) || this.#told.get(record.sessionId) !== statusText(record);
-    const news = sessions.filter((record) => isForAll || isNews(record));
-    const picked = news.length > 0 ? news : this.#signOfLife(sessions);
-    this.#told = new Map(sessions.map((record) => [record.sessionId, statusText(record)]));
+    const isChanged = (record: StatusRecord) =>
+      isActive(record) || this.#reported.get(record.sessionId) !== statusText(record);
+    const changed = sessions.filter((record) => isForAll || isChanged(record));
+    const picked = changed.length > 0 ? changed : this.#heartbeat(sessions);
+    this.#reported = new Map(sessions.map((record) => [record.sessionId, statusText(record)]));
     this.#newest = picked.at(-1)?.sessionId;
     return picked;
   }
 
-  #signOfLife(sessions: readonly StatusRecord[]): StatusRecord[] {
+  #heartbeat(sessions: readonly StatusRecord[]): StatusRecord[] {
     const newest = sessions.find(({ sessionId }) => sessionId === this.#newest) ?? sessions.at(-1);
     return newest === undefined ? [] : [newest];
   }
@@ -181,7 +178,7 @@ function statusText({ status }: StatusRecord): string {
   return JSON.stringify(status);
 }
 
-/** The server misses a runner in these. */
+/** The server expects heartbeats for these. */
 function isActive({ status: { openTurnId, tasks, requests } }: StatusRecord): boolean {
   const isAny = (list: unknown) => Array.isArray(list) && list.length > 0;
   return typeof openTurnId === 'string' || isAny(tasks) || isAny(requests);

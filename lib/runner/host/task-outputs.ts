@@ -104,7 +104,7 @@ export class TaskOutputs {
   }
 
   /** A session's events, which have just been handed over. */
-  saw(sessionId: string, events: readonly TimedEvent[]): void {
+  observe(sessionId: string, events: readonly TimedEvent[]): void {
     for (const { event } of events) {
       if (event.name === CUSTOM.sessionEnded) {
         for (const followed of this.#followed.values()) if (followed.sessionId === sessionId) followed.hasEnded = true;
@@ -113,7 +113,7 @@ export class TaskOutputs {
       if (typeof event.name !== 'string' || !event.name.startsWith('task:')) continue;
       const value = (event.value ?? {}) as Record<string, unknown>;
       const taskId = textOf(value.task_id);
-      if (taskId !== null) this.#sawTask(sessionId, taskId, value, taskEndTold(event) !== null);
+      if (taskId !== null) this.#observeTask(sessionId, taskId, value, taskEndTold(event) !== null);
     }
   }
 
@@ -126,7 +126,7 @@ export class TaskOutputs {
     for (const [name, followed] of this.#followed) if (followed.hasEnded) await this.#tellRest(name, followed);
   }
 
-  #sawTask(sessionId: string, taskId: string, value: Record<string, unknown>, hasEnded: boolean): void {
+  #observeTask(sessionId: string, taskId: string, value: Record<string, unknown>, hasEnded: boolean): void {
     const runId = textOf(value.run_id);
     const file = textOf(value.output_file);
     const known = [...this.#followed.values()].find(

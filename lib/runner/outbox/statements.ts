@@ -1,25 +1,23 @@
 import type { InStatement, ResultSet } from '@libsql/client';
 
-/** The statements that are needed in more than one place. */
-
 export const READ_IDENTITY = 'SELECT producer_id, epoch, last_seq FROM outbox';
-/** How much waits: how many rows, their bytes, and the last one's number. */
+/** Row count, bytes and last `seq` of the queue. */
 export const READ_FILL =
   'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue';
-/** What waits longest. A status record does not tell how long the queue waits: it is of now, wherever it stands. */
+/** The oldest queued record. Status records are always current, so they come last. */
 export const READ_OLDEST = `SELECT coalesce((SELECT body FROM queue WHERE kind <> 'status' ORDER BY seq LIMIT 1),
   (SELECT body FROM queue ORDER BY seq LIMIT 1)) AS body`;
 
-/** @returns when it happened, epoch milliseconds; null if nothing waits */
+/** @returns epoch milliseconds; null if the queue is empty */
 export function oldestAt(found: ResultSet | undefined): number | null {
   const body = found?.rows[0]?.body ?? null;
   return body === null ? null : ((JSON.parse(String(body)) as { occurredAt?: number }).occurredAt ?? null);
 }
 
-/** How far a source was read, or what else must be known after a restart; committed with the records it goes with. */
+/** Restart state such as the position of a source, committed with the records it belongs to. */
 export interface Cursor {
   name: string;
-  /** null forgets it. */
+  /** null deletes it. */
   value: string | null;
 }
 
@@ -30,7 +28,7 @@ export interface NewRow {
   body: string;
 }
 
-/** More rows to a statement bring nothing, and SQLite limits the parameters. */
+/** More rows per statement are no faster, and SQLite limits parameters. */
 const ROWS_PER_INSERT = 100;
 
 export function insertStatements(rows: NewRow[]): InStatement[] {
@@ -45,7 +43,6 @@ export function insertStatements(rows: NewRow[]): InStatement[] {
   return statements;
 }
 
-/** Gives the row with this number other content. */
 export function updateStatement({ seq, kind, bytes, body }: NewRow): InStatement {
   return { sql: 'UPDATE queue SET kind = ?, bytes = ?, body = ? WHERE seq = ?', args: [kind, bytes, body, seq] };
 }
@@ -66,9 +63,9 @@ export function cursorStatement({ name, value }: Cursor): InStatement {
 }
 
 /**
- * The outbox's file. `outbox` is its one row of identity, in which `last_seq` is at least the newest number that has
- * left the queue; `queue` holds what waits, dense in `seq`; `poisoned` what the server will never take, with what a
- * person decided about it; `cursors` how far each source has been read, written with what was read.
+ * Schema of the outbox file. `outbox` holds its identity, with `last_seq` at least the newest number that left the
+ * queue; `queue` unacknowledged records, dense in `seq`; `poisoned` permanently rejected records and decisions about
+ * them; `cursors` restart state.
  */
 export const OUTBOX_SCHEMA = [
   `CREATE TABLE outbox (
@@ -77,7 +74,7 @@ export const OUTBOX_SCHEMA = [
     epoch INTEGER NOT NULL,
     last_seq INTEGER NOT NULL
   ) STRICT`,
-  // `body` last: reading the sizes of the rows must not touch the overflow pages of large bodies
+  // `body` last: reading sizes must not touch the overflow pages of large bodies
   `CREATE TABLE queue (
     seq INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -101,8 +98,8 @@ export const OUTBOX_SCHEMA = [
 export const OUTBOX_VERSION = 2;
 
 /**
- * `synchronous = FULL` although the process's own death would not need it: after a power cut a commit that came back
- * undone would give its `seq` to another record, and the server would take that one for a duplicate.
+ * `synchronous = FULL` guards against power loss: a rolled-back commit would assign its `seq` to another record, which
+ * the server would drop as a duplicate.
  */
 export const OUTBOX_PRAGMAS = [
   'PRAGMA journal_mode = WAL',

@@ -96,7 +96,7 @@ function desk(owed: PendingReply[], stored = new Map<string, string>()) {
   const replied: string[] = [];
   let open: OpenWork = NOTHING_OPEN;
   const emit = (events: TimedEvent[]) => {
-    const { events: out, cursors } = own.passed('s', events, open);
+    const { events: out, cursors } = own.annotate('s', events, open);
     open = workAfter(open, events);
     said.push(...out);
     store(cursors);
@@ -116,7 +116,7 @@ function desk(owed: PendingReply[], stored = new Map<string, string>()) {
   });
   const tell = (type: string, more: object = {}) =>
     emit([{ occurredAt: 1, event: { type, threadId: 's', runId: 'r1', ...more } }]);
-  return { own, tools: own.of('s'), said, replied, stored, tell };
+  return { own, tools: own.toolsFor('s'), said, replied, stored, tell };
 }
 
 const success = { outcome: { type: 'success' } };

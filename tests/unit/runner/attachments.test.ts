@@ -147,9 +147,9 @@ describe('the bytes of an attachment', () => {
     const { open, asked, dir } = await stored((_, response) => void response.end(PNG));
     const before = { ...image, path: `/another/folder/${image.hash}.png` };
     const there = { ...image, path: join(dir, `${image.hash}.png`) };
-    expect(await open().again('s', [before])).toEqual([there]);
+    expect(await open().restore('s', [before])).toEqual([there]);
     expect(asked).toHaveLength(1);
-    expect(await open().again('s', [before])).toEqual([there]);
+    expect(await open().restore('s', [before])).toEqual([there]);
     expect(asked).toHaveLength(1);
     expect(hashOf(readAttachment(there) ?? bytesOf(''))).toBe(image.hash);
   });
@@ -157,7 +157,7 @@ describe('the bytes of an attachment', () => {
   test('that an earlier process had and nobody has any more keep nobody waiting, and are known to be lost', async () => {
     const gone = '{"error":{"code":"not_found","message":"It is gone."}}';
     const { store, said, dir } = await stored((_, response) => void response.writeHead(404).end(gone));
-    const [file] = await store.again('s', [{ ...image, path: '/another/folder/x.png' }]);
+    const [file] = await store.restore('s', [{ ...image, path: '/another/folder/x.png' }]);
     expect(file?.path).toBe(join(dir, `${image.hash}.png`));
     expect(said).toEqual(['the attachment "a.png" can’t be had: It is gone.']);
     expect(file && readAttachment(file)).toBeNull();
@@ -175,7 +175,7 @@ describe('the bytes of an attachment', () => {
     };
     await old('old.txt');
     await old(`${image.hash}.png`);
-    store.keepTidy(20);
+    store.startCleanup(20);
     await expect.poll(() => readdir(dir)).toEqual([`${image.hash}.png`]);
     expect((await stat(join(dir, `${image.hash}.png`))).mtimeMs).toBeGreaterThan(Date.now() - 60_000);
     await old('older.txt');
@@ -190,7 +190,7 @@ describe('the bytes of an attachment', () => {
       const then = new Date(Date.now() - days * DAY_MS);
       await utimes(join(dir, name), then, then);
     }
-    store.keepTidy();
+    store.startCleanup();
     await expect.poll(async () => (await readdir(dir)).toSorted()).toEqual(['now', 'yesterday']);
   });
 });
@@ -276,18 +276,18 @@ describe('a message that carries something', () => {
         },
       );
     const first = pass('m1');
-    carried.look();
+    carried.recheck();
     await new Promise(setImmediate);
     expect(said).toEqual([]);
     known = { sessionId: 's', attachments: ['image'] };
-    carried.look();
+    carried.recheck();
     expect(await first).toEqual({ state: 'delivered' });
     expect(said).toEqual([1]);
     known = { sessionId: 's', attachments: null };
     const second = pass('m2');
     await new Promise(setImmediate);
     known = { sessionId: 's', attachments: ['file'] };
-    carried.look();
+    carried.recheck();
     expect(await second).toEqual({
       state: 'failed',
       reason: 'this agent takes no images; send the message without them',

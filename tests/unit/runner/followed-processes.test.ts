@@ -28,8 +28,8 @@ async function started() {
 test('a followed process is told of once, when it has ended', async () => {
   const { processes, ended } = followed();
   const { pid, end } = await started();
-  processes.follow([pid]);
-  processes.follow([pid]);
+  processes.watch([pid]);
+  processes.watch([pid]);
   await end();
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, true]]);
 });
@@ -38,15 +38,15 @@ test('one that is not there was never seen', async () => {
   const { processes, ended } = followed();
   const { pid, end } = await started();
   await end();
-  processes.follow([pid]);
+  processes.watch([pid]);
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, false]]);
 });
 
 test('one that is followed no more is not told of', async () => {
   const { processes, ended } = followed();
   const [first, second] = [await started(), await started()];
-  processes.follow([first.pid, second.pid]);
-  processes.follow([second.pid]);
+  processes.watch([first.pid, second.pid]);
+  processes.watch([second.pid]);
   await first.end();
   await second.end();
   await expect.poll(() => ended, { interval: 5 }).toEqual([[second.pid, true]]);

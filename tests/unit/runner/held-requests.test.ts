@@ -172,7 +172,7 @@ test('what is let go while its answer is on its way is not held again, however t
   });
   const { requests, decide } = held({ give: () => onItsWay });
   const first = decide({});
-  requests.letGoAll();
+  requests.clear();
   fail('the agent has gone');
   expect(await first).toBe('the agent has gone');
   expect(await decide({})).toBe('the agent does not wait for this any more');

@@ -31,7 +31,7 @@ test('an agent that does not answer is lost within 25 s, since the first attempt
   await pass(20_000, 'no answer');
   expect([reach.outage, told]).toEqual([null, []]);
   await pass(5_000, 'no answer');
-  expect(told).toEqual(['said: no answer; it is tried again by itself', 'lost since 60000: no answer']);
+  expect(told).toEqual(['said: no answer; retrying', 'lost since 60000: no answer']);
   await pass(10 * 60_000, 'no answer');
   expect(told).toHaveLength(2);
   expect(reach.outage).toEqual({ since: AT + 60_000, reason: 'no answer' });
@@ -43,9 +43,9 @@ test('an agent that answers again is back, and its next outage is another one', 
   await pass(25_000, 'no answer');
   await pass(5_000, null);
   expect(reach.outage).toBeNull();
-  expect(told.slice(2)).toEqual(['said: the agent answers again', 'back, lost since 5000']);
+  expect(told.slice(2)).toEqual(['said: the agent is reachable again', 'back, lost since 5000']);
   await pass(25_000, 'still none');
-  expect(told.slice(4)).toEqual(['said: still none; it is tried again by itself', 'lost since 35000: still none']);
+  expect(told.slice(4)).toEqual(['said: still none; retrying', 'lost since 35000: still none']);
 });
 
 test('a short outage leaves no trace', async () => {
@@ -61,7 +61,7 @@ test('a short outage leaves no trace', async () => {
 test('an address that is dead from the start is told to the terminal at once, and counts as lost in time', async () => {
   const { told, pass } = watched();
   await pass(5_000, 'ECONNREFUSED');
-  expect(told).toEqual(['said: ECONNREFUSED; it is tried again by itself']);
+  expect(told).toEqual(['said: ECONNREFUSED; retrying']);
   await pass(20_000, 'ECONNREFUSED');
   expect(told.slice(1)).toEqual(['lost since 0: ECONNREFUSED']);
 });
@@ -90,8 +90,8 @@ test('the outage that the runner was stopped in goes on with the next one, told 
   await pass(60_000, 'no answer');
   await pass(5_000, null);
   expect(told).toEqual([
-    'said: no answer; it is tried again by itself',
-    'said: the agent answers again',
+    'said: no answer; retrying',
+    'said: the agent is reachable again',
     'back, lost since -60000',
   ]);
 });

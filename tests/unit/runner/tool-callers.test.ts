@@ -40,7 +40,7 @@ function callers(
   return {
     own,
     say: (sessionId: string, ...events: AgUiEvent[]) =>
-      calls.saw(
+      calls.record(
         sessionId,
         events.map((event) => ({ occurredAt: 1, event })),
       ),

@@ -139,7 +139,7 @@ export class AcpSource implements Source {
       record,
       onTold: (events) => {
         this.#saysEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
-        this.#processes.follow(this.#adapter.processes(this.#memory.nativeId ?? ''));
+        this.#processes.watch(this.#adapter.processes(this.#memory.nativeId ?? ''));
         this.#context.changed();
         this.#checkQuiet();
       },

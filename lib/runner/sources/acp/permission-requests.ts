@@ -33,7 +33,7 @@ export class PermissionRequests {
     const { request_id: requestId, tool_name: tool = null, input, options } = value;
     const sessionId = this.#sessionId;
     const expire = () => {
-      this.#requests.letGo(sessionId, requestId);
+      this.#requests.release(sessionId, requestId);
       this.#reply(id, { kind: 'expired' }, options);
     };
     this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
@@ -55,13 +55,13 @@ export class PermissionRequests {
 
   /** The turn is interrupted. @see ACP v1, Cancellation: who cancels answers what the agent asks */
   cancelAll(): void {
-    this.#requests.letGoAll();
+    this.#requests.clear();
     for (const { id } of [...this.#open.values()]) this.#reply(id, { kind: 'cancelled' });
   }
 
   /** The process that asked is gone. */
   letGoAll(): void {
-    this.#requests.letGoAll();
+    this.#requests.clear();
     for (const { timer } of this.#open.values()) clearTimeout(timer);
     this.#open.clear();
   }

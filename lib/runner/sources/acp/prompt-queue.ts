@@ -63,7 +63,7 @@ export class PromptQueue {
     if (this.#closedFor !== null) return failed(this.#closedFor);
     // It was prompted, or is, as soon as the agent can be: its turn comes by itself.
     if (inHand.has(message.messageId)) return { state: 'delivered' };
-    const noted = inHand.take(message);
+    const noted = inHand.put(message);
     const taken = new Promise<CommandOutcome>((resolve) => {
       this.#waiting.push({ message, again, taken: resolve });
     });
@@ -98,13 +98,13 @@ export class PromptQueue {
   /** What the agent did not take, though a turn that names it has failed, goes first. */
   giveAgain(messages: readonly InFlightMessage[]): void {
     const left = messages.filter(({ messageId }) => !this.#options.inHand.has(messageId));
-    for (const message of left) void this.#options.inHand.take(message);
+    for (const message of left) void this.#options.inHand.put(message);
     this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
   }
 
   /** A turn that names them has ended. */
   answered(messageIds: readonly string[]): void {
-    this.#options.inHand.letGo(messageIds);
+    this.#options.inHand.remove(messageIds);
     this.#waiting = this.#waiting.filter(({ message }) => !messageIds.includes(message.messageId));
   }
 

@@ -122,7 +122,7 @@ export class AgentApiSource implements Source {
     this.#inHand = inHand;
     const place = (await this.#context.cursors(PLACE)).get(PLACE + sessionId) ?? null;
     if (place !== null) this.#note = null;
-    inHand.letGo(open.turn?.userMessageIds ?? []);
+    inHand.remove(open.turn?.userMessageIds ?? []);
     for (const { messageId, text, words = text, files = [] } of inHand.all) {
       const saying = new Promise<CommandOutcome>((settle) => {
         this.#uncertain.set(messageId, { messageId, text: words, files, settle });
@@ -140,7 +140,7 @@ export class AgentApiSource implements Source {
       around: this.#context,
       record,
       onTold: (told) => this.#told(told),
-      onAnswered: (_, messageIds) => inHand.letGo(messageIds),
+      onAnswered: (_, messageIds) => inHand.remove(messageIds),
       ...(now ? { now } : {}),
     });
     const ends = endsOf(open, sessionId, (now ?? Date.now)());
@@ -232,7 +232,7 @@ export class AgentApiSource implements Source {
       return;
     }
     if (this.#ending.signal.aborted) return;
-    this.#inHand?.letGo([messageId]);
+    this.#inHand?.remove([messageId]);
     if (verdict.kind === 'refused') {
       settle(failed(verdict.reason));
       return;
@@ -250,7 +250,7 @@ export class AgentApiSource implements Source {
     if ('kind' in uploaded) return uploaded;
     const content = withFileList(words, uploaded.files);
     const carried = files.length === 0 ? {} : { words };
-    await this.#inHand?.take({ ...inFlightMessage(messageId, content, files), ...carried });
+    await this.#inHand?.put({ ...inFlightMessage(messageId, content, files), ...carried });
     // It may have begun to ask while the message was stored.
     if (await this.#asks()) return { kind: 'later', reason: 'the terminal asks something' };
     return await this.#server.say(content, messageId);
@@ -285,7 +285,7 @@ export class AgentApiSource implements Source {
       const value = fieldsOf(event.value);
       const requestId = textOf(value.request_id);
       if (requestId === null) continue;
-      if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, requestId);
+      if (event.name === CUSTOM.requestResolved) this.#held.release(sessionId, requestId);
       if (event.name !== CUSTOM.requestOpened) continue;
       const options = listOf(value.options) as RequestOption[];
       const shown = textOf(fieldsOf(value.input).screen);

@@ -122,7 +122,7 @@ export class AgUiSource implements Source {
       around: context,
       record,
       onTold: (told) => this.#told(told),
-      onAnswered: (_, messageIds) => this.#inHand?.letGo(messageIds),
+      onAnswered: (_, messageIds) => this.#inHand?.remove(messageIds),
       ...(now ? { now } : {}),
     });
     this.#answers = new InterruptAnswers(sessionId, ({ messages, ...answer }) =>
@@ -193,7 +193,7 @@ export class AgUiSource implements Source {
     else await this.#context.opened(this.#sessionId);
     const answered = new Set(open.turn?.userMessageIds);
     for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
-    inHand.letGo(inHand.all.map(({ messageId }) => messageId));
+    inHand.remove(inHand.all.map(({ messageId }) => messageId));
     this.#listening = this.#between.listen(!this.#history.isEmpty || runs.length > 0);
   }
 
@@ -349,7 +349,7 @@ export class AgUiSource implements Source {
       isHeard: () => this.#between.isOpen,
     });
     this.#run = run;
-    if (messageId !== null) await this.#inHand?.take({ messageId, text });
+    if (messageId !== null) await this.#inHand?.put({ messageId, text });
     const resumed = [...this.#abandoned, ...resume];
     const answering = [
       ...resumed.map(({ interruptId }) => interruptId),
@@ -368,7 +368,7 @@ export class AgUiSource implements Source {
     clearTimeout(slow);
     if (verdict.kind !== 'accepted') {
       this.#run = null;
-      if (messageId !== null) this.#inHand?.letGo([messageId]);
+      if (messageId !== null) this.#inHand?.remove([messageId]);
       if (verdict.kind === 'later') return verdict.reason;
       settle(verdict.kind === 'refused' ? failed(verdict.reason) : doubtful(`${verdict.reason}. ${CHECK}`));
       return null;

@@ -57,7 +57,7 @@ export class InterruptAnswers {
       if (id === null) continue;
       if (event.name === CUSTOM.requestOpened) this.#hold(id, value);
       else if (event.name === CUSTOM.requestResolved) {
-        this.#held.letGo(this.#sessionId, id);
+        this.#held.release(this.#sessionId, id);
         this.#interrupts.delete(id);
       }
     }
@@ -66,7 +66,7 @@ export class InterruptAnswers {
   /** The agent did not take them, and nothing waits any more. */
   forget(): void {
     this.#interrupts.clear();
-    this.#held.letGoAll();
+    this.#held.clear();
   }
 
   #hold(requestId: string, { kind, tool_name: tool, tool_use_id: call, input }: Fields): void {

@@ -37,12 +37,12 @@ export class CodexRequests {
   letGo(rpcId: string | number): void {
     const held = this.#byRpcId.get(rpcId);
     this.#byRpcId.delete(rpcId);
-    if (held !== undefined) this.#requests.letGo(held.sessionId, held.requestId);
+    if (held !== undefined) this.#requests.release(held.sessionId, held.requestId);
   }
 
   /** The connection is gone: the next one is asked anew. */
   letGoAll(): void {
-    this.#requests.letGoAll();
+    this.#requests.clear();
     this.#byRpcId.clear();
   }
 

@@ -60,7 +60,7 @@ export class CodexSession {
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(message.messageId);
     if (isAgain && (await connection.hasTaken(threadId, clientId))) return { state: 'delivered' };
-    await this.inHand.take(message);
+    await this.inHand.put(message);
     return await this.#give(message);
   }
 
@@ -159,7 +159,7 @@ export class CodexSession {
       : await this.#begin(connection, threadId, clientId, input);
     // Whoever is there next asks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
-    this.inHand.letGo([messageId]);
+    this.inHand.remove([messageId]);
     return failed(`Codex did not take it: ${answered.error}`);
   }
 

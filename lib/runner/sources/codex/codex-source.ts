@@ -104,7 +104,7 @@ export class CodexSource implements Source {
       record: options.record,
       now: this.#now,
       onTold: (events) => this.#told(events),
-      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.letGo(ids),
+      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.remove(ids),
     });
     if (options.own === null) {
       this.refusals = { 'session.end': IN_TERMINAL };

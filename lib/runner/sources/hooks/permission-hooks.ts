@@ -124,7 +124,7 @@ export class PermissionHooks {
 
   #end(held: WaitingHook, output: string): void {
     if (!this.#held.delete(held)) return;
-    if (held.requestId !== null) this.#requests.letGo(held.sessionId, held.requestId);
+    if (held.requestId !== null) this.#requests.release(held.sessionId, held.requestId);
     held.print(output);
     this.#options.onChange();
   }

@@ -87,7 +87,7 @@ export class OpencodeSource implements Source {
     this.#feed = new WireFeed({
       ...{ adapter: this.#adapter, around: context, record, now },
       onTold: (events) => this.#told(events),
-      onAnswered: (sessionId, messageIds) => this.#inHand.get(sessionId)?.letGo(messageIds),
+      onAnswered: (sessionId, messageIds) => this.#inHand.get(sessionId)?.remove(messageIds),
     });
     this.#following = new EventFollower({
       ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, context },
@@ -147,13 +147,13 @@ export class OpencodeSource implements Source {
     const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
     if (unreachable !== null) return failed(unreachable);
     const message = inFlightMessage(messageId, text, files);
-    if (!inHand.has(messageId)) await inHand.take(message);
+    if (!inHand.has(messageId)) await inHand.put(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
     const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
     const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
-    inHand.letGo([messageId]);
+    inHand.remove([messageId]);
     return failed(refusal);
   }
 
@@ -231,7 +231,7 @@ export class OpencodeSource implements Source {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestOpened) this.#hold(sessionId, event.value as RequestOpenedValue);
-      else if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, String(value.request_id));
+      else if (event.name === CUSTOM.requestResolved) this.#held.release(sessionId, String(value.request_id));
     }
   }
 
