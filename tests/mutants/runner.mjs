@@ -120,7 +120,7 @@ export const RUNNER = [
   {
     name: 'gives the agent a second answer',
     file: 'lib/runner/host/pending-requests.ts',
-    find: "if (this.#answeredOpenings.has(digest)) return 'it was answered already';",
+    find: "if (this.#answeredOpenings.has(digest)) return 'it was already answered';",
     replace: '',
     test: 'tests/unit/runner/held-requests.test.ts',
   },

@@ -72,7 +72,7 @@ class World {
     void this.#pending.wait(id, request, NEVER_MS, (decision) => {
       if (this.#held.get(id) === input) this.#held.delete(id);
       if (decision.kind !== 'permission') return;
-      const { behavior, digest } = decision.said;
+      const { behavior, digest } = decision.body;
       this.taken.push({ id, input, digest, behavior });
       this.#tell('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
     });
@@ -179,9 +179,9 @@ class World {
 
   async #take(command: Command): Promise<void> {
     if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
-    const said = command.body;
+    const decision = command.body;
     if (!this.#outcomes.has(command.id)) {
-      const refusal = this.#pending.decide(said.requestId, { kind: 'permission', said });
+      const refusal = this.#pending.decide(decision.requestId, { kind: 'permission', body: decision });
       this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');
     }
     if (this.losesAcks) return;

@@ -5,8 +5,8 @@ import { cutText } from '@interlude/protocol/cut-text';
 import { CliError, EXIT } from '../cli/exit';
 
 /**
- * The agent that a folder is worked on by, where none was named: two machines, or two folders of one name, are two.
- * @param program which agent it is, where a folder may have several
+ * Default agent id of a folder. Includes the machine name, since folders on two machines may share a name.
+ * @param program the agent program, where a folder may have several
  */
 export function agentIdOf(cwd: string, program?: string): string {
   const folder = nameOf(cwd.split(/[/\\]/).at(-1) ?? '') || 'root';
@@ -14,7 +14,7 @@ export function agentIdOf(cwd: string, program?: string): string {
   return `${before}${cutText(folder, 80)}@${hostname().split('.')[0]}`;
 }
 
-/** @throws CliError if there is no such folder */
+/** @throws CliError if the folder does not exist */
 export async function folderOf(path: string): Promise<string> {
   const folder = resolve(path);
   const isFolder = await stat(folder).then(

@@ -202,11 +202,11 @@ describe('an ACP agent', () => {
   const messageOf = (id: string, words: string) => message('s', id, words);
   const isGivenAgain = (past: object[][], inHand: InFlightMessage) => {
     const agents = new ReplayRecorder();
-    agents.heard({ dir: 'out', msg: { method: 'session/load', params: { sessionId: SESSION } } });
+    agents.record({ dir: 'out', msg: { method: 'session/load', params: { sessionId: SESSION } } });
     for (const update of replayOf(past)) {
-      agents.heard({ dir: 'in', msg: { method: 'session/update', params: { sessionId: SESSION, update } } });
+      agents.record({ dir: 'in', msg: { method: 'session/update', params: { sessionId: SESSION, update } } });
     }
-    return !agents.over().some((one) => isReplayed(inHand, one));
+    return !agents.finish().some((one) => isReplayed(inHand, one));
   };
   const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
 

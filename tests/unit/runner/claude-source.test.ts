@@ -151,7 +151,7 @@ describe('an answer', () => {
     expect(await allowed).toEqual({ behavior: 'allow', updatedInput: input });
     expect(await agent.deliver('permission.decision', answer)).toEqual({
       state: 'failed',
-      reason: 'it was answered already',
+      reason: 'it was already answered',
     });
     expect(agent.requests().map(({ name }) => name)).toEqual(['request:opened', 'request:resolved']);
   });

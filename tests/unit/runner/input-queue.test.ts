@@ -50,7 +50,7 @@ describe('the input of a CLI', () => {
     first.die();
     await first.done;
     expect(queue.waiting).toEqual(['2']);
-    queue.pushAgain([message('1')]);
+    queue.requeue([message('1')]);
     const next = reader(queue);
     await tick();
     queue.confirmed('1');

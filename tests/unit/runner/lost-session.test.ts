@@ -14,7 +14,7 @@ function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptio
       done.push(`give ${messageId}`);
       return answers.shift() ?? LOST;
     },
-    isUntaken: () => true,
+    isUnprocessed: () => true,
     reload: async () => {
       done.push('reload');
       return null;
@@ -34,7 +34,7 @@ test('messages that are refused together are given again in their order, after o
 });
 
 test('a message that a turn had taken up is not given again', async () => {
-  const { session, done } = lostSession([LOST], { isUntaken: () => false });
+  const { session, done } = lostSession([LOST], { isUnprocessed: () => false });
   expect(await session.prompt(message('a'))).toEqual(LOST);
   expect(done).toEqual(['give a', 'reload']);
 });

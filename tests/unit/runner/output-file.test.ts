@@ -18,7 +18,7 @@ async function follow() {
     /** What is new by now. */
     async read(reach: ReadMode = 'live') {
       const read = await readOutput(file, place, reach, redactor);
-      place = read.place;
+      place = read.position;
       return read.pieces;
     },
   };

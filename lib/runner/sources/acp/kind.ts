@@ -126,7 +126,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The session named, where this agent has carried it; else a new one, or one of the agent's own. */
+/** The named session if this agent has run it; else a new one, or an existing one of the agent. */
 async function sessionToCarry(
   outbox: Outbox,
   { session, resume }: { session: string | undefined; resume: string | undefined },
@@ -145,7 +145,7 @@ async function sessionToCarry(
   return { memory, mustLoad: resume !== undefined };
 }
 
-/** @throws CliError before anything is told of an agent that can't be started */
+/** @throws CliError before an agent that can't be started appears anywhere */
 async function mustBeThere(program: string, cwd: string, env: Record<string, string | undefined>): Promise<void> {
   const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
   for (const folder of folders) {
@@ -163,7 +163,7 @@ async function mustBeThere(program: string, cwd: string, env: Record<string, str
   );
 }
 
-/** What people would call the command: of `node …/claude-agent-acp/dist/index.js`, `claude-agent-acp`. */
+/** Display name of a command: `claude-agent-acp` for `node …/claude-agent-acp/dist/index.js`. */
 export function programName(command: readonly string[]): string {
   const [program = '', ...rest] = command;
   const isInterpreter = /^(node|npx|bun|bunx|deno|python3?|uvx|tsx)(\.exe)?$/.test(basename(program));

@@ -5,17 +5,17 @@ import type { CommandOf } from '../../host/source';
 import type { AcpConnection } from './acp-connection';
 
 /**
- * What an agent waits for people to allow, with the time it waits.
+ * Permission requests of an ACP agent, each with a time limit.
  *
- * Failure: each is answered once: by a person, by an interrupt, or, when the time is over, with the agent's own “reject
- * once”. What a process asked that is gone can't be answered any more.
+ * Failure: each is answered once: by a person, by an interrupt, or on timeout with the agent's own “reject once”.
+ * Requests of an exited process can't be answered.
  * @see ACP v1, `session/request_permission`
  */
 export class PermissionRequests {
   readonly #sessionId: string;
   readonly #answerWithinMs: number;
   readonly #requests = new PendingRequests();
-  /** By the ids of the agent's requests, as JSON: who answers them, and until when. */
+  /** By JSON-RPC id: the connection to respond on and the timeout. */
   readonly #open = new Map<string, { connection: AcpConnection; id: unknown; timer: NodeJS.Timeout }>();
 
   constructor(sessionId: string, answerWithinMs: number) {
@@ -23,7 +23,7 @@ export class PermissionRequests {
     this.#answerWithinMs = answerWithinMs;
   }
 
-  /** @param value as it was told; null: it was not, and nobody can answer it */
+  /** @param value the emitted request; null if it was not emitted and can't be answered */
   hold(connection: AcpConnection, id: unknown, value: RequestOpenedValue | null): void {
     if (this.#open.has(JSON.stringify(id))) return;
     if (value === null) {
@@ -39,28 +39,28 @@ export class PermissionRequests {
     this.#open.set(JSON.stringify(id), { connection, id, timer: setTimeout(expire, this.#answerWithinMs) });
     const give = (answer: RequestAnswer): string | null => {
       if (answer.kind === 'question' || (answer.kind === 'permission' && answer.isAllowed)) {
-        return 'the agent offers no way to allow this';
+        return 'the agent can’t allow this';
       }
       const isGiven = this.#reply(id, answer.kind === 'option' ? answer : { kind: 'cancelled' });
-      return isGiven ? null : 'the agent has gone';
+      return isGiven ? null : 'the agent has exited';
     };
     const offered = options === undefined ? {} : { options };
     this.#requests.hold({ sessionId, requestId, kind: 'permission', tool, input, give, ...offered });
   }
 
-  /** @returns why it was not given, or null */
+  /** @returns why the answer failed, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
     return this.#requests.answer(command);
   }
 
-  /** The turn is interrupted. @see ACP v1, Cancellation: who cancels answers what the agent asks */
+  /** Answers all requests of an interrupted turn as cancelled. @see ACP v1, Cancellation */
   cancelAll(): void {
     this.#requests.clear();
     for (const { id } of [...this.#open.values()]) this.#reply(id, { kind: 'cancelled' });
   }
 
-  /** The process that asked is gone. */
-  letGoAll(): void {
+  /** The asking process has exited. */
+  clear(): void {
     this.#requests.clear();
     for (const { timer } of this.#open.values()) clearTimeout(timer);
     this.#open.clear();

@@ -7,36 +7,35 @@ import { GONE, type RpcAnswer } from './acp-connection';
 import { isReplayed, type ReplayedMessage } from './prompts';
 
 /**
- * The messages of people on their way to the agent. ACP knows one prompt at a time; an agent that says otherwise is given
- * each at once.
+ * Queues messages for the agent. ACP allows one prompt at a time; agents that support more get each message at once.
  *
- * Ordering: prompted in the order in which they were said.
- * Failure: a message is stored before it is prompted, and let go when a turn that names it has ended. One that an agent
- * had when it died, and that no turn has named, is prompted again, unless the agent's own past has it.
+ * Ordering: prompted in the order received.
+ * Failure: a message is stored before it is prompted, and removed when a turn that names it has ended. A message the
+ * agent had when it died is prompted again, unless a turn or the replay has it.
  */
 export interface PromptQueueOptions {
   inHand: InFlightMessages;
-  /** Written at once; resolves with the answer. */
+  /** Writes immediately; resolves with the response. */
   prompt(message: InFlightMessage): Promise<RpcAnswer>;
-  /** Said to have been delivered, it will never be answered. */
-  gaveBack(messageId: string, reason: string): void;
+  /** A delivered message that will never be answered. */
+  failedAfterDelivery(messageId: string, reason: string): void;
 }
 
 interface Waiting {
   message: InFlightMessage;
-  /** It was prompted before, or may have been. */
+  /** It may have been prompted before. */
   again: boolean;
-  /** Who waits to hear that it was prompted. */
+  /** Resolves the delivery command. */
   taken: ((outcome: CommandOutcome) => void) | null;
 }
 
 export class PromptQueue {
   readonly #options: PromptQueueOptions;
   #waiting: Waiting[];
-  /** Prompted, and not answered. */
+  /** Prompted and unanswered. */
   readonly #prompted = new Set<string>();
-  #takesAtOnce = false;
-  /** What was cancelled unread is given again once nothing runs: before that it would be cancelled again. */
+  #acceptsParallel = false;
+  /** Messages cancelled unread are prompted again when idle; earlier they would be cancelled again. */
   #untilIdle = false;
   #isReady = false;
   #replayed: readonly ReplayedMessage[] = [];
@@ -47,45 +46,45 @@ export class PromptQueue {
     this.#waiting = options.inHand.all.map((message) => ({ message, again: true, taken: null }));
   }
 
-  /** Messages that no turn has answered. */
+  /** Unanswered messages. */
   get pending(): number {
     return this.#options.inHand.all.length;
   }
 
-  /** Messages that the agent has not been given. */
+  /** Messages not yet prompted. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves once the agent's input has it. @param again it was begun by a process that was killed */
+  /** Resolves once prompted. @param again an earlier attempt was interrupted */
   async say(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
     const { inHand } = this.#options;
     if (this.#closedFor !== null) return failed(this.#closedFor);
-    // It was prompted, or is, as soon as the agent can be: its turn comes by itself.
+    // It is in the queue or already prompted.
     if (inHand.has(message.messageId)) return { state: 'delivered' };
     const noted = inHand.put(message);
     const taken = new Promise<CommandOutcome>((resolve) => {
       this.#waiting.push({ message, again, taken: resolve });
     });
     await noted;
-    if (again) this.#letGoKnown();
+    if (again) this.#removeReplayed();
     this.#pump();
     return await taken;
   }
 
   /**
-   * The agent can be prompted.
-   * @param replayed what people wrote, by the agent's own account; empty where it gives none
+   * The agent is ready for prompts.
+   * @param replayed user messages from the replay; empty without one
    */
-  ready(takesAtOnce: boolean, replayed: readonly ReplayedMessage[]): void {
-    this.#takesAtOnce = takesAtOnce;
+  ready(acceptsParallel: boolean, replayed: readonly ReplayedMessage[]): void {
+    this.#acceptsParallel = acceptsParallel;
     this.#replayed = replayed;
     this.#isReady = true;
-    this.#letGoKnown();
+    this.#removeReplayed();
     this.#pump();
   }
 
-  /** The process is gone: what it had been given and no turn has named waits again, before what had not been given. */
+  /** The process exited: requeues its unanswered messages before the ones not yet prompted. */
   stopped(): void {
     this.#isReady = false;
     this.#untilIdle = false;
@@ -95,34 +94,33 @@ export class PromptQueue {
     this.#waiting.unshift(...given.map((message) => ({ message, again: true, taken: null })));
   }
 
-  /** What the agent did not take, though a turn that names it has failed, goes first. */
-  giveAgain(messages: readonly InFlightMessage[]): void {
+  /** Requeues messages first that the agent did not process, although a turn naming them failed. */
+  requeueFirst(messages: readonly InFlightMessage[]): void {
     const left = messages.filter(({ messageId }) => !this.#options.inHand.has(messageId));
     for (const message of left) void this.#options.inHand.put(message);
     this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
   }
 
-  /** A turn that names them has ended. */
   answered(messageIds: readonly string[]): void {
     this.#options.inHand.remove(messageIds);
     this.#waiting = this.#waiting.filter(({ message }) => !messageIds.includes(message.messageId));
   }
 
-  /** Nothing is prompted any more: what was not given never will be. */
+  /** Fails all messages not yet prompted. */
   close(reason: string): void {
     this.#closedFor = reason;
     const left = this.#waiting;
     this.answered(this.#options.inHand.all.map(({ messageId }) => messageId));
     for (const { message, taken } of left) {
-      if (taken === null) this.#options.gaveBack(message.messageId, reason);
+      if (taken === null) this.#options.failedAfterDelivery(message.messageId, reason);
       else taken({ state: 'failed', reason });
     }
   }
 
   #pump(): void {
     if (this.#prompted.size === 0) this.#untilIdle = false;
-    const takesMore = () => this.#prompted.size === 0 || (this.#takesAtOnce && !this.#untilIdle);
-    while (this.#isReady && takesMore()) {
+    const canPrompt = () => this.#prompted.size === 0 || (this.#acceptsParallel && !this.#untilIdle);
+    while (this.#isReady && canPrompt()) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
       const { message, taken } = next;
@@ -137,9 +135,9 @@ export class PromptQueue {
     this.#prompted.delete(message.messageId);
     if (error !== null && this.#options.inHand.has(message.messageId)) {
       this.answered([message.messageId]);
-      this.#options.gaveBack(message.messageId, `the agent did not take it: ${error.message}`);
+      this.#options.failedAfterDelivery(message.messageId, `the agent refused it: ${error.message}`);
     }
-    // Cancelled unread with the turn before it: the interrupt was meant for that turn.
+    // Cancelled unread along with the previous turn, which the interrupt was meant for.
     if (error === null && result.stopReason === 'cancelled' && this.#options.inHand.has(message.messageId)) {
       this.#untilIdle = true;
       this.#waiting.push({ message, again: false, taken: null });
@@ -149,8 +147,8 @@ export class PromptQueue {
     this.#pump();
   }
 
-  /** Of what may have been given before, that which the agent has: the newest that people wrote, each for one message. */
-  #letGoKnown(): void {
+  /** Removes possibly repeated messages that the replay has; each replayed message matches one. */
+  #removeReplayed(): void {
     const doubtful = this.#waiting.filter(({ again }) => again);
     const newest = this.#replayed.slice(-doubtful.length || undefined);
     const known = doubtful.filter(({ message }) => {
@@ -164,34 +162,29 @@ export class PromptQueue {
 }
 
 export interface SessionRecoveryOptions {
-  /** The agent's own id of the session. */
   nativeId(): string | null;
-  /** Prompts the agent with a message. */
   give(message: InFlightMessage): Promise<RpcAnswer>;
-  /** Whether no turn has taken the message up. */
-  isUntaken(message: InFlightMessage): boolean;
-  /** Has the agent load the session again. @returns why that failed, or null */
+  /** Whether no turn has processed the message. */
+  isUnprocessed(message: InFlightMessage): boolean;
+  /** Makes the agent load the session again. @returns the error, or null */
   reload(): Promise<RpcAnswer['error']>;
-  /** Ends the agent's process, which is started again. */
   restart(): Promise<void>;
-  /** How long the agent may take to load it. */
   patienceMs: number;
 }
 
 /**
- * A session that its agent has lost while its process lives, as when an adapter's inner agent has died: every prompt is
- * refused. It is loaded again; where that fails or does not help, the agent is restarted; where that does not help either,
- * the agent is given up.
+ * Recovers a session that its agent lost while the process lives, for example because an inner agent died: every prompt
+ * is refused. Reloads it, then restarts the agent, then gives up.
  *
- * Ordering: what is given meanwhile waits until it is loaded, and goes in its order.
- * Failure: a message that no turn has taken up is given again.
+ * Ordering: messages wait for the reload and keep their order.
+ * Failure: a message that no turn has processed is prompted again.
  */
 export class SessionRecovery {
   readonly #options: SessionRecoveryOptions;
   #loading: Promise<RpcAnswer['error']> | null = null;
-  /** Set while the process is being ended for it. */
-  #ended: { cause: string; untaken: InFlightMessage[] } | null = null;
-  /** The agent was restarted for it, and has taken no prompt since. */
+  /** Set while the process is being restarted to recover. */
+  #ended: { cause: string; unprocessed: InFlightMessage[] } | null = null;
+  /** The agent was restarted to recover and has accepted no prompt since. */
   #isLastTry = false;
 
   constructor(options: SessionRecoveryOptions) {
@@ -199,9 +192,9 @@ export class SessionRecovery {
   }
 
   async prompt(message: InFlightMessage): Promise<RpcAnswer> {
-    const { give, isUntaken, restart, nativeId } = this.#options;
+    const { give, isUnprocessed, restart, nativeId } = this.#options;
     for (let hasLoaded = false; ; hasLoaded = true) {
-      // Else it is written at once.
+      // Without a reload, the prompt is written at once.
       if (this.#loading !== null) await this.#loading;
       const answer = await give(message);
       const { error } = answer;
@@ -210,35 +203,34 @@ export class SessionRecovery {
       const failed = hasLoaded ? error : await this.#load();
       if (failed?.isGone === true) return GONE;
       if (failed !== null) {
-        this.#ended ??= { cause: failed.message, untaken: [] };
-        if (isUntaken(message)) this.#ended.untaken.push(message);
+        this.#ended ??= { cause: failed.message, unprocessed: [] };
+        if (isUnprocessed(message)) this.#ended.unprocessed.push(message);
         await restart();
         return GONE;
       }
-      if (!isUntaken(message)) return answer;
+      if (!isUnprocessed(message)) return answer;
     }
   }
 
   /**
-   * The process has gone.
-   *
-   * @returns for a process that was ended for a lost session: why, what it was given in vain, and `hopeless`, why there is
-   *   no use in another; null if it went by itself
+   * The process exited.
+   * @returns the cause, unprocessed messages and, if a restart is pointless, `hopeless`; null if the exit was not a
+   *   recovery
    */
-  exited(): { why: string; untaken: readonly InFlightMessage[]; hopeless: string | null } | null {
+  exited(): { why: string; unprocessed: readonly InFlightMessage[]; hopeless: string | null } | null {
     const ended = this.#ended;
     this.#ended = null;
     if (ended === null) return null;
-    const { cause, untaken } = ended;
-    const hopeless = `the agent has lost its session, and neither loading it again nor a restart helped: ${cause}`;
+    const { cause, unprocessed } = ended;
+    const hopeless = `the agent lost its session, and neither a reload nor a restart helped: ${cause}`;
     const isLastTry = this.#isLastTry;
     this.#isLastTry = true;
-    return { why: `it had lost its session: ${cause}`, untaken, hopeless: isLastTry ? hopeless : null };
+    return { why: `it lost its session: ${cause}`, unprocessed, hopeless: isLastTry ? hopeless : null };
   }
 
   #load(): Promise<RpcAnswer['error']> {
     const { reload, patienceMs } = this.#options;
-    const tooLate = { code: null, message: `it was not loaded again within ${patienceMs / 1000} s` };
+    const tooLate = { code: null, message: `the session was not reloaded within ${patienceMs / 1000} s` };
     const late = () => pause(patienceMs, tooLate, { ref: false });
     this.#loading ??= Promise.race([reload(), late()]).finally(() => {
       this.#loading = null;

@@ -13,7 +13,7 @@ import {
 } from '../../host/attachment-store';
 import type { InFlightMessage } from '../../host/message-delivery';
 
-/** What an agent takes in a prompt beside text and links to files, which all of them take. */
+/** Prompt contents the agent supports besides text and file links, which all support. */
 export interface PromptCapabilities {
   image: boolean;
   embeddedContext: boolean;
@@ -25,17 +25,16 @@ export function promptCapabilities(agentCapabilities: Fields): PromptCapabilitie
 }
 
 /**
- * A message as the blocks of a prompt. Its files are read in this step: what is said behind it must not overtake it.
- *
+ * Converts a message to prompt blocks. Reads files synchronously, so that later messages can't overtake it.
  * @see ACP v1, ContentBlock
  */
-export function promptBlocks({ text, files = [] }: InFlightMessage, takes: PromptCapabilities): object[] {
+export function promptBlocks({ text, files = [] }: InFlightMessage, supported: PromptCapabilities): object[] {
   const blocks: object[] = [{ type: 'text', text }];
   const lost: AttachmentFile[] = [];
   for (const file of files) {
     const bytes = readAttachment(file);
     if (bytes === null) lost.push(file);
-    else blocks.push(blockOf(file, bytes, takes));
+    else blocks.push(blockOf(file, bytes, supported));
   }
   return lost.length === 0 ? blocks : [...blocks, { type: 'text', text: missingFilesText(lost) }];
 }
@@ -43,30 +42,30 @@ export function promptBlocks({ text, files = [] }: InFlightMessage, takes: Promp
 function blockOf(
   { path, name, mediaType: mimeType, bytes: size }: AttachmentFile,
   bytes: Buffer,
-  takes: PromptCapabilities,
+  supported: PromptCapabilities,
 ): object {
   const uri = pathToFileURL(path).href;
-  if (takes.image && isImageType(mimeType)) return { type: 'image', mimeType, data: bytes.toString('base64') };
-  if (takes.embeddedContext && isTextType(mimeType) && size <= MAX_TEXT_BYTES) {
+  if (supported.image && isImageType(mimeType)) return { type: 'image', mimeType, data: bytes.toString('base64') };
+  if (supported.embeddedContext && isTextType(mimeType) && size <= MAX_TEXT_BYTES) {
     return { type: 'resource', resource: { uri, mimeType, text: bytes.toString('utf8') } };
   }
   return { type: 'resource_link', uri, name, mimeType, size };
 }
 
-/** A message in an agent's past, block by block: text as it is, of all else a line that has its address or its hash. */
+/** A replayed user message, block by block: text verbatim, anything else as a line with its URI or hash. */
 export type ReplayedMessage = readonly string[];
 
 const BETWEEN_BLOCKS = '\0';
 
 /**
- * What people wrote by the account of an agent that loads a session: enough of it to tell two messages apart that say the
- * same and carry something else.
+ * Collects user messages from the replay of a loaded session, with enough detail to tell messages with equal text and
+ * different attachments apart.
  */
 export class ReplayRecorder {
   #replay: Replay | null = null;
   #nativeId: string | null = null;
 
-  heard({ dir, msg }: WireFrame): void {
+  record({ dir, msg }: WireFrame): void {
     const { method, params } = fieldsOf(msg);
     const { sessionId, update } = fieldsOf(params);
     if (dir === 'out' && method === 'session/load') {
@@ -74,12 +73,12 @@ export class ReplayRecorder {
       this.#nativeId = textOf(sessionId);
     }
     if (dir === 'out' || method !== 'session/update' || textOf(sessionId) !== this.#nativeId) return;
-    const { content, ...told } = fieldsOf(update);
-    this.#replay?.takes({ ...told, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
+    const { content, ...rest } = fieldsOf(update);
+    this.#replay?.takes({ ...rest, content: { type: 'text', text: blockLine(content) + BETWEEN_BLOCKS } }, 0);
   }
 
-  /** Oldest first. From here on, what is heard is no past any more. */
-  over(): ReplayedMessage[] {
+  /** Ends the replay. @returns the messages, oldest first */
+  finish(): ReplayedMessage[] {
     const texts = this.#replay?.texts ?? [];
     this.#replay = null;
     return texts.map((text) => text.split(BETWEEN_BLOCKS));
@@ -95,32 +94,32 @@ function blockLine(block: unknown): string {
 }
 
 /**
- * The words a message begins with. One that has none is sent with the names of its files instead, which the next picture
- * may have as well: those are told apart.
+ * The text of a message. A message without text is sent with the names of its files, plus a suffix that makes it
+ * unique.
  */
 export function promptText({ messageId, text, files = [] }: InFlightMessage): string {
   return isTextless({ text, files }) ? `${text} (${hashOf(Buffer.from(messageId)).slice(0, 8)})` : text;
 }
 
 /**
- * Whether an agent's past has this message. What it carries stands behind its words there: all of it, and nothing else, by
- * hash or word for word. Where that can't be seen, it is another message: given twice is better than lost.
+ * Whether the replay has this message with exactly its attachments, compared by hash or text. If that can't be seen, it
+ * counts as another message: a duplicate is better than a loss.
  */
 export function isReplayed(message: InFlightMessage, past: ReplayedMessage): boolean {
   const { text, files = [] } = message;
   const words = promptText(message).trim();
   if (files.length === 0) return past.join('').trim() === words;
-  const carried = blocksAfter(words, past)?.filter((block) => block.trim() !== '') ?? null;
-  if (carried === null || isTextless({ text, files })) return carried !== null;
-  const isEach = files.every((file) => carried.some((block) => matchesFile(file, block)));
-  return isEach && carried.every((block) => files.some((file) => matchesFile(file, block)));
+  const attached = blocksAfter(words, past)?.filter((block) => block.trim() !== '') ?? null;
+  if (attached === null || isTextless({ text, files })) return attached !== null;
+  const isEach = files.every((file) => attached.some((block) => matchesFile(file, block)));
+  return isEach && attached.every((block) => files.some((file) => matchesFile(file, block)));
 }
 
 function isTextless({ text, files }: { text: string; files: readonly AttachmentFile[] }): boolean {
   return files.length > 0 && text === textInstead(files);
 }
 
-/** @returns the blocks behind these words; null if it begins with others */
+/** @returns the blocks after this text; null if the message starts differently */
 function blocksAfter(words: string, past: ReplayedMessage): ReplayedMessage | null {
   let said = '';
   for (const [at, block] of past.entries()) {

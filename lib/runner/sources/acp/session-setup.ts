@@ -11,40 +11,39 @@ import { type AcpConnection, GONE, type RpcAnswer } from './acp-connection';
 import { type PromptCapabilities, promptCapabilities } from './prompts';
 
 /**
- * From a process that was just started to a session that can be prompted: `initialize`, signing in where that is asked
- * for, the session as it was or a new one, its mode and its model.
- *
+ * Sets up a session in a new process: `initialize`, authentication if required, loading or creating the session, mode
+ * and model.
  * @see ACP v1, Initialization, Authentication, Session setup
  */
 export interface SessionRequest {
-  /** To go on with; null: a new one. */
+  /** Session to continue; null for a new one. */
   nativeId: string | null;
-  /** A new one will not do. */
+  /** Fails instead of creating a new session. */
   mustLoad: boolean;
   cwd: string;
   mode?: string | undefined;
   model?: string | undefined;
-  /** By which method to sign in. */
+  /** Authentication method. */
   auth?: string | undefined;
   env: Record<string, string | undefined>;
-  /** With Interlude's tools. */
+  /** MCP server with Interlude's tools. */
   toolServer?: ToolServer | null;
 }
 
 export interface OpenedSession {
   nativeId: string;
   takes: PromptCapabilities;
-  /** Further prompts may be sent while one is unanswered. */
-  takesPromptsAtOnce: boolean;
-  /** `loaded` has told its past once more, `resumed` has not; `new` knows nothing of what was before. */
+  /** Accepts prompts while one is unanswered. */
+  acceptsParallelPrompts: boolean;
+  /** `loaded` replayed its history, `resumed` did not, `new` has none. */
   how: 'new' | 'loaded' | 'resumed';
-  /** Why it could not go on with the one that was wanted. */
+  /** Why the wanted session was not continued. */
   notLoaded: string | null;
-  /** Takes it up again in the same process, which has lost it. @returns why that failed, or null */
+  /** Reloads a lost session in the same process. @returns the error, or null */
   reload(): Promise<RpcAnswer['error']>;
 }
 
-/** The agent can't be used as it was asked for: to start it again helps nobody. */
+/** The agent can't be set up as requested; a restart would not help. */
 export class SetupError extends Error {}
 
 const PROTOCOL_VERSION = 1;
@@ -55,24 +54,24 @@ export async function openSession(
   adapter: Pick<AcpAdapter, 'settings' | 'replayEndsAt'>,
   wanted: SessionRequest,
 ): Promise<OpenedSession | null> {
-  const said = await connection.request('initialize', {
+  const response = await connection.request('initialize', {
     protocolVersion: PROTOCOL_VERSION,
     clientInfo: { name: 'interlude', title: 'Interlude', version: RUNNER_VERSION },
     clientCapabilities: {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
-      // Else some agents put both into the text of the agent.
+      // Otherwise some agents write both into their text.
       session: { notices: {}, compaction: {} },
-      // codex-acp tells what commands print to no other client that it tells of tasks.
+      // codex-acp reports command output only to such clients.
       _meta: { ...AIR_CAPABILITIES, terminal_output_delta: true },
     },
   });
-  if (isGone(said)) return null;
-  if (said.error !== null) throw new SetupError(`the agent refused to begin: ${said.error.message}`);
-  const { agentCapabilities, authMethods, protocolVersion = PROTOCOL_VERSION } = said.result;
+  if (isGone(response)) return null;
+  if (response.error !== null) throw new SetupError(`the agent refused to initialize: ${response.error.message}`);
+  const { agentCapabilities, authMethods, protocolVersion = PROTOCOL_VERSION } = response.result;
   if (protocolVersion !== PROTOCOL_VERSION) {
     throw new SetupError(
-      `the agent speaks version ${JSON.stringify(protocolVersion)} of ACP, and this runner version ${PROTOCOL_VERSION}: install a version of the agent that speaks ${PROTOCOL_VERSION}`,
+      `the agent speaks ACP version ${JSON.stringify(protocolVersion)}; install a version of the agent that speaks ${PROTOCOL_VERSION}`,
     );
   }
   const capabilities = fieldsOf(agentCapabilities);
@@ -100,11 +99,11 @@ export async function openSession(
       throw error;
     }
   };
-  const takesPromptsAtOnce = fieldsOf(fieldsOf(capabilities._meta).claudeCode).promptQueueing === true;
-  return { ...opened, takes: promptCapabilities(capabilities), takesPromptsAtOnce, reload };
+  const acceptsParallelPrompts = fieldsOf(fieldsOf(capabilities._meta).claudeCode).promptQueueing === true;
+  return { ...opened, takes: promptCapabilities(capabilities), acceptsParallelPrompts, reload };
 }
 
-/** The replay of some agents goes on behind their answer, and a prompt in the middle of it would be taken for part of it. */
+/** Some agents keep replaying after their response; a prompt during that would look like part of the replay. */
 async function waitForReplay(adapter: Pick<AcpAdapter, 'replayEndsAt'>, nativeId: string): Promise<void> {
   for (;;) {
     const wait = (adapter.replayEndsAt(nativeId) ?? 0) - Date.now();
@@ -113,7 +112,7 @@ async function waitForReplay(adapter: Pick<AcpAdapter, 'replayEndsAt'>, nativeId
   }
 }
 
-/** With claude-agent-acp it also tells of its tasks; others overlook that. */
+/** Makes claude-agent-acp report its tasks; others ignore it. */
 const EXTRAS = { claudeCode: { emitRawSDKMessages: RAW_MESSAGES } };
 
 async function createOrLoadSession(
@@ -131,24 +130,24 @@ async function createOrLoadSession(
         : isObject(fieldsOf(capabilities.sessionCapabilities).resume)
           ? (['session/resume', 'resumed'] as const)
           : [null, null];
-    if (method === null) notLoaded = 'it can’t go on with a session of before';
+    if (method === null) notLoaded = 'it can’t load sessions';
     else {
-      const answer = await signIn.first(() => connection.request(method, { sessionId: nativeId, ...about }));
+      const answer = await signIn.withSignIn(() => connection.request(method, { sessionId: nativeId, ...about }));
       if (isGone(answer)) return null;
       if (answer.error === null) return { nativeId, how, notLoaded };
       notLoaded = answer.error.message;
     }
-    if (mustLoad) throw new SetupError(`the agent did not take up session ${nativeId}: ${notLoaded}`);
+    if (mustLoad) throw new SetupError(`the agent did not load session ${nativeId}: ${notLoaded}`);
   }
-  const answer = await signIn.first(() => connection.request('session/new', about));
+  const answer = await signIn.withSignIn(() => connection.request('session/new', about));
   if (isGone(answer)) return null;
   const created = textOf(answer.result.sessionId);
   if (answer.error !== null) throw new SetupError(`the agent opened no session: ${answer.error.message}`);
-  if (created === null) throw new SetupError('the agent opened a session without saying which');
+  if (created === null) throw new SetupError('the agent opened a session without an id');
   return { nativeId: created, how: 'new', notLoaded };
 }
 
-/** @see ACP v1, McpServer: each agent has to take one on stdio */
+/** @see ACP v1, McpServer: every agent supports stdio */
 function mcpServers(server: ToolServer | null | undefined) {
   if (!server) return [];
   return [{ ...server, env: Object.entries(server.env).map(([name, value]) => ({ name, value })) }];
@@ -157,11 +156,11 @@ function mcpServers(server: ToolServer | null | undefined) {
 interface AuthMethod {
   id: string;
   name: string;
-  /** It takes what is in the environment, and asks nobody. */
+  /** Uses an API key from the environment without prompting. */
   isKey: boolean;
 }
 
-/** How the agent is signed in: as it was asked for, or, where it insists, with the one key that is there for it. */
+/** Authenticates as requested or, if the agent insists, with the only available API key. */
 class SignIn {
   readonly #connection: AcpConnection;
   readonly #methods: AuthMethod[];
@@ -171,33 +170,33 @@ class SignIn {
     this.#connection = connection;
     this.#methods = methods.flatMap((method) => {
       const { id, name, type, vars } = fieldsOf(method);
-      const said = textOf(id);
-      if (said === null) return [];
+      const response = textOf(id);
+      if (response === null) return [];
       const isSet = type !== 'env_var' || listOf(vars).every((one) => Boolean(env[textOf(fieldsOf(one).name) ?? '']));
-      const isKey = isSet && /api[-_ ]?key/i.test(`${said} ${textOf(name) ?? ''}`);
-      return [{ id: said, name: textOf(name) ?? said, isKey }];
+      const isKey = isSet && /api[-_ ]?key/i.test(`${response} ${textOf(name) ?? ''}`);
+      return [{ id: response, name: textOf(name) ?? response, isKey }];
     });
   }
 
-  /** @throws SetupError if it does not sign in with it */
+  /** @throws SetupError if authentication fails */
   async with(id: string): Promise<void> {
     if (this.#methods.length > 0 && !this.#methods.some((one) => one.id === id)) {
-      throw new SetupError(`the agent has no way "${id}" to sign in; ${this.#choices()}`);
+      throw new SetupError(`the agent has no authentication method "${id}"; ${this.#choices()}`);
     }
     const answer = await this.#connection.request('authenticate', { methodId: id });
     if (answer.error !== null && answer.error.isGone !== true) {
-      throw new SetupError(`the agent was not signed in with "${id}": ${answer.error.message}`);
+      throw new SetupError(`signing in with "${id}" failed: ${answer.error.message}`);
     }
     this.#isDone = true;
   }
 
-  /** Asks; where the agent wants to be signed in first, does that and asks again. */
-  async first(ask: () => Promise<RpcAnswer>): Promise<RpcAnswer> {
+  /** Sends a request; authenticates and repeats it if the agent requires that. */
+  async withSignIn(ask: () => Promise<RpcAnswer>): Promise<RpcAnswer> {
     const answer = await ask();
     if (answer.error?.code !== AUTH_REQUIRED || this.#isDone) return answer;
     const [only, ...others] = this.#methods.filter(({ isKey }) => isKey);
     if (only === undefined || others.length > 0) {
-      throw new SetupError(`the agent wants to be signed in first (${answer.error.message}); ${this.#choices()}`);
+      throw new SetupError(`the agent requires signing in (${answer.error.message}); ${this.#choices()}`);
     }
     await this.with(only.id);
     return await ask();
@@ -205,11 +204,11 @@ class SignIn {
 
   #choices(): string {
     const list = this.#methods.map(({ id, name }) => `${id} (${name})`).join(', ');
-    return list === '' ? 'it names no way to do that' : `choose one with --auth: ${list}`;
+    return list === '' ? 'it names no method' : `choose one with --auth: ${list}`;
   }
 }
 
-/** @throws SetupError if the agent does not offer it, or refuses it */
+/** @throws SetupError if the agent does not offer or accept it */
 async function selectOption(
   connection: AcpConnection,
   sessionId: string,
@@ -230,7 +229,7 @@ async function selectOption(
       ? await connection.request(`session/set_${what}`, { sessionId, [`${what}Id`]: chosen.id })
       : await connection.request('session/set_config_option', { sessionId, configId, value: chosen.id });
   if (answer.error !== null && answer.error.isGone !== true) {
-    throw new SetupError(`the agent did not take the ${what} "${wanted}": ${answer.error.message}`);
+    throw new SetupError(`the agent refused the ${what} "${wanted}": ${answer.error.message}`);
   }
 }
 
@@ -238,17 +237,17 @@ function isGone(answer: RpcAnswer): boolean {
   return answer.error?.isGone === true;
 }
 
-/** What a runner must know of a session that an earlier one ran, in the outbox's file. */
+/** Stored state of a session, for the next runner. */
 export interface AcpSession {
   sessionId: string;
-  /** The agent's own name for it; null until it has one. */
+  /** Session id of the agent; null until it has one. */
   nativeId: string | null;
-  /** What goes, or went, before the first message to that; null: nothing. */
+  /** Note prepended to the first message; null without one. */
   note: string | null;
   cwd: string;
-  /** The agent's process, while it runs. */
+  /** PID of the running agent. */
   pid: number | null;
-  /** The runner is at it. Still set at a start: the one before was killed. */
+  /** True while the runner runs. Still true at startup after a kill. */
   running: boolean;
 }
 
@@ -258,7 +257,7 @@ export function sessionCursor(memory: AcpSession): Cursor {
   return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
 }
 
-/** All sessions this outbox has carried. */
+/** All sessions of this outbox. */
 export async function readSessions(outbox: Pick<Outbox, 'cursors'>): Promise<AcpSession[]> {
   return [...(await outbox.cursors(SESSION)).values()].flatMap((value) => {
     const { sessionId, nativeId, note, cwd, pid, running } = fieldsOf(parseJson(value));
@@ -275,7 +274,7 @@ export async function readSessions(outbox: Pick<Outbox, 'cursors'>): Promise<Acp
   });
 }
 
-/** The session that a name means: the dashboard's, or the agent's own. */
+/** Finds a session by the id of the dashboard, else by that of the agent. */
 export function findSession(memories: readonly AcpSession[], name: string): AcpSession | undefined {
   return memories.find(({ sessionId }) => sessionId === name) ?? memories.find(({ nativeId }) => nativeId === name);
 }

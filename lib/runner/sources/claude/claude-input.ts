@@ -3,11 +3,11 @@ import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } fro
 import type { ContentBlock, UserMessage } from './claude-sdk';
 
 /**
- * Messages on their way into the CLI, over the lives of several of its processes.
+ * Input of the CLI across several processes.
  *
- * Ordering: first in, first out. The next one is handed over when the CLI has said that it queued or began the one
- * before, so that at most one is between us and its queue.
- * Failure: a message that no process has pulled waits for the next process.
+ * Ordering: first in, first out. The next message is passed on once the CLI has confirmed the previous one, so at most
+ * one is between the runner and the queue of the CLI.
+ * Failure: a message that no process pulled waits for the next process.
  */
 interface Waiting {
   message: UserMessage;
@@ -17,7 +17,7 @@ interface Waiting {
 
 type WithContent = (message: UserMessage) => UserMessage;
 
-/** A CLI that says nothing about its queue does not hold up the next message for longer. */
+/** A CLI that does not confirm messages delays the next one by this much. */
 const UNCONFIRMED_MS = 5_000;
 
 export class InputQueue {
@@ -28,13 +28,13 @@ export class InputQueue {
   #closed: Error | null = null;
   #wake = () => {};
 
-  /** @param wholeOf the message with what it carries, read when its turn has come; by default there is nothing */
+  /** @param wholeOf adds attachments, read when the turn of the message comes */
   constructor(onHanded: (message: UserMessage) => void, wholeOf: WithContent = (message) => message) {
     this.#onHanded = onHanded;
     this.#wholeOf = wholeOf;
   }
 
-  /** Resolves when the CLI's input has it. */
+  /** Resolves once the message is in the input of the CLI. */
   push(message: UserMessage): Promise<void> {
     if (this.#closed !== null) return Promise.reject(this.#closed);
     return new Promise((handed, failed) => {
@@ -43,33 +43,33 @@ export class InputQueue {
     });
   }
 
-  /** A message that went down with a process: before what no process has had. */
-  pushAgain(messages: readonly UserMessage[]): void {
+  /** Requeues messages lost with a process, before those that no process had. */
+  requeue(messages: readonly UserMessage[]): void {
     const ignore = () => {};
     this.#waiting.unshift(...messages.map((message) => ({ message, handed: ignore, failed: ignore })));
     this.#wake();
   }
 
-  /** The uuids of those that no process has pulled. */
+  /** UUIDs of messages that no process has pulled. */
   get waiting(): string[] {
     return this.#waiting.map(({ message }) => message.uuid);
   }
 
-  /** The CLI said something about the message: it has it. */
+  /** The CLI reported on the message, so it has it. */
   confirmed(uuid: string): void {
     if (this.#unconfirmed !== uuid) return;
     this.#unconfirmed = null;
     this.#wake();
   }
 
-  /** There will be no process to hand anything to. */
+  /** No further process will start. */
   close(reason: string): void {
     this.#closed = new Error(reason);
     for (const { failed } of this.#waiting.splice(0)) failed(this.#closed);
     this.#wake();
   }
 
-  /** What one process reads, until the signal fires. */
+  /** Input of one process, until the signal aborts. */
   async *messages(signal: AbortSignal): AsyncGenerator<UserMessage> {
     this.#unconfirmed = null;
     const wake = () => this.#wake();
@@ -93,14 +93,14 @@ export class InputQueue {
     }
   }
 
-  /** @param withinMs after it, what is unconfirmed is let go */
+  /** @param withinMs after which an unconfirmed message counts as confirmed */
   #woken(withinMs: number | null): Promise<void> {
     return new Promise((resolve) => {
-      const letGo = () => {
+      const giveUpWaiting = () => {
         this.#unconfirmed = null;
         this.#wake();
       };
-      const timer = withinMs === null ? null : setTimeout(letGo, withinMs);
+      const timer = withinMs === null ? null : setTimeout(giveUpWaiting, withinMs);
       this.#wake = () => {
         if (timer !== null) clearTimeout(timer);
         this.#wake = () => {};
@@ -110,12 +110,11 @@ export class InputQueue {
   }
 }
 
-/** Anthropic's API takes images of 5 MB in base64; Claude Code makes larger ones smaller when it reads them itself. */
+/** The API accepts 5 MB of base64. Claude Code shrinks larger images when it reads them from disk. */
 const MAX_IMAGE_BYTES = 3_750_000;
 /**
- * A message with what it carries: images, PDFs and short texts in the message itself, anything else by the path of its
- * file. Of what is lost it is said that it is, so that the message gets through.
- *
+ * Adds attachments to a message: images, PDFs and short texts inline, others by path. Missing files are named, so that
+ * the message still gets through.
  * @see Messages API, content blocks of a user message: `text`, `image`, `document`
  */
 export function withAttachments(message: UserMessage, files: readonly AttachmentFile[]): UserMessage {
@@ -133,7 +132,7 @@ export function withAttachments(message: UserMessage, files: readonly Attachment
   return { ...message, message: { role: 'user', content: [...blocks, ...said] } };
 }
 
-/** @returns null for what is only named */
+/** @returns null for files passed by path */
 function blockOf({ name, mediaType }: AttachmentFile, bytes: Buffer): ContentBlock | null {
   if (isImageType(mediaType)) {
     if (bytes.byteLength > MAX_IMAGE_BYTES) return null;

@@ -16,17 +16,16 @@ import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
 
 /**
- * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
- * and what must be remembered of it.
+ * One session across all processes that run it: the adapter for everything the agent says, and the state to remember.
  *
- * Ordering: events leave in the order in which the agent gave them.
- * Failure: after a kill `closePast` says how what was open ended, before anything new is said.
+ * Ordering: events leave in the order in which the agent produced them.
+ * Failure: after a kill, `closePast` closes open work before anything new is emitted.
  */
 export class Conversation {
   readonly #context: SourceContext;
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
-  readonly #marks: ReplyAnnotator;
+  readonly #annotator: ReplyAnnotator;
   #memory: ClaudeSession;
   #inHand: readonly InFlightMessage[];
 
@@ -35,7 +34,7 @@ export class Conversation {
     this.#memory = memory;
     this.#inHand = inHand;
     this.#now = now;
-    this.#marks = new ReplyAnnotator(memory.sessionId, () => context.owed());
+    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.owed());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
@@ -47,51 +46,51 @@ export class Conversation {
     return this.#context.openWork(this.#memory.sessionId);
   }
 
-  /** Messages in the agent's hands that no turn has answered, oldest first. */
+  /** In-flight messages, oldest first. */
   get inHand(): readonly InFlightMessage[] {
     return this.#inHand;
   }
 
-  /** An earlier runner was killed: says how ended what it left open. */
+  /** Closes what a killed runner left open. */
   closePast(): void {
     this.#memory = { ...this.#memory, pid: null };
     void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), sessionCursor(this.#memory));
   }
 
-  /** Finds what an earlier runner had on its disk. */
+  /** Resolves the files of messages from an earlier runner. */
   async findFiles(): Promise<void> {
     this.#inHand = await withLocalFiles(this.#context, this.#memory.sessionId, this.#inHand);
   }
 
-  /** One message of the SDK's stream. */
-  heard(message: unknown): void {
+  /** Handles a message of the SDK. */
+  received(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
-    this.#say(events);
+    this.#emitAnnotated(events);
     const answered = answeredMessageIds(events);
-    this.#marks.answered(answered);
-    if (answered.length > 0) this.letGo(answered);
+    this.#annotator.answered(answered);
+    if (answered.length > 0) this.remove(answered);
   }
 
-  /** A message is about to enter the agent's input. It stands in the log already. */
-  handed(messageId: string): void {
+  /** A message is about to enter the input of the agent; it is in the log already. */
+  delivering(messageId: string): void {
     this.#adapter.delivered(messageId);
   }
 
   asked(request: object): void {
-    this.#say(this.#adapter.permissionAsked(request, this.#now()));
+    this.#emitAnnotated(this.#adapter.permissionAsked(request, this.#now()));
   }
 
   answered(requestId: string, answer: object): void {
-    this.#say(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
+    this.#emitAnnotated(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
   }
 
   processEnded(exit: ProcessExit): void {
     this.#memory = { ...this.#memory, pid: null };
-    this.#say(this.#adapter.ended(this.#now(), exit));
+    this.#emitAnnotated(this.#adapter.ended(this.#now(), exit));
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
-    this.#say([noticeEvent(text, tone, this.#now())]);
+    this.#emitAnnotated([noticeEvent(text, tone, this.#now())]);
   }
 
   remember(change: Partial<Pick<ClaudeSession, 'conversationId' | 'pid' | 'running'>>): void {
@@ -99,14 +98,14 @@ export class Conversation {
     void this.#emit([], sessionCursor(this.#memory));
   }
 
-  /** Resolves once it is stored: from then on the message is not forgotten with this process. */
-  async take(message: InFlightMessage): Promise<void> {
+  /** Resolves once stored: from then on the message survives the process. */
+  async put(message: InFlightMessage): Promise<void> {
     this.#inHand = [...this.#inHand, message];
     this.#context.changed();
     await this.#emit([], this.#inHandCursor());
   }
 
-  letGo(messageIds: readonly string[]): void {
+  remove(messageIds: readonly string[]): void {
     const kept = this.#inHand.filter(({ messageId }) => !messageIds.includes(messageId));
     if (kept.length === this.#inHand.length) return;
     this.#inHand = kept;
@@ -118,8 +117,8 @@ export class Conversation {
     return inFlightCursor(this.#memory.sessionId, this.#inHand);
   }
 
-  #say(events: readonly TimedEvent[]): void {
-    if (events.length > 0) void this.#emit(this.#marks.mark(events, this.open));
+  #emitAnnotated(events: readonly TimedEvent[]): void {
+    if (events.length > 0) void this.#emit(this.#annotator.mark(events, this.open));
   }
 
   #emit(events: readonly TimedEvent[], ...cursors: Cursor[]): Promise<void> {
@@ -127,18 +126,15 @@ export class Conversation {
   }
 }
 
-/**
- * What a runner must know of a session that an earlier one ran, in the outbox's file: which conversation of Claude Code
- * it is, and which messages were in the CLI's hands.
- */
+/** Stored state of a session, for the next runner. */
 export interface ClaudeSession {
   sessionId: string;
-  /** Claude Code's own name for the session. */
+  /** Session id of Claude Code. */
   conversationId: string;
   cwd: string;
-  /** The CLI, while it runs. */
+  /** PID of the running CLI. */
   pid: number | null;
-  /** The runner is at it. Still set at a start: the one before was killed. */
+  /** True while the runner runs. Still true at startup after a kill. */
   running: boolean;
 }
 
@@ -153,7 +149,7 @@ function inFlightCursor(sessionId: string, messages: readonly InFlightMessage[])
   return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
 }
 
-/** All sessions this outbox has carried. */
+/** All sessions of this outbox. */
 export async function readSessions(outbox: Outbox): Promise<ClaudeSession[]> {
   return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeSession);
 }
@@ -162,7 +158,7 @@ export async function readInFlight(outbox: Outbox, sessionId: string): Promise<I
   return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as InFlightMessage[];
 }
 
-/** The session that a name means: the dashboard's, or Claude Code's own. */
+/** Finds a session by the id of the dashboard, else by that of Claude Code. */
 export function findSession(memories: readonly ClaudeSession[], name: string): ClaudeSession | undefined {
   return (
     memories.find(({ sessionId }) => sessionId === name) ??
@@ -171,10 +167,9 @@ export function findSession(memories: readonly ClaudeSession[], name: string): C
 }
 
 /**
- * Claude Code's own record of a conversation: JSON Lines under `<config>/projects/<folder>/<session>.jsonl`. It is what
- * a resumed process knows, so it answers whether a message has reached the agent.
- *
- * @see Claude Code 2.1.329; user entries carry the uuid we sent, those taken up in mid-turn stand in attachments
+ * Claude Code's own record of a conversation: JSON Lines in `<config>/projects/<folder>/<session>.jsonl`. A resumed
+ * process knows exactly this, so it shows whether a message reached the agent.
+ * @see Claude Code 2.1.329; user entries have the uuid we sent, messages read during a turn are attachments
  */
 export async function findConversation(
   env: Record<string, string | undefined>,
@@ -194,20 +189,20 @@ export async function findConversation(
 }
 
 interface ConversationContent {
-  /** Somebody has said something: there is something to resume. */
-  begun: boolean;
-  /** Which of the ids asked for the agent has taken up. */
+  /** The conversation has a message, so it can be resumed. */
+  hasMessages: boolean;
+  /** The given ids that the agent received. */
   taken: Set<string>;
 }
 
 export async function readConversation(file: string, ids: readonly string[]): Promise<ConversationContent> {
-  const content: ConversationContent = { begun: false, taken: new Set() };
+  const content: ConversationContent = { hasMessages: false, taken: new Set() };
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
     const entry = parseJson(line) as { type?: unknown } | null;
-    // The last line of a process that was killed may be cut short. What was only put into the queue of a process died with it.
+    // The last line of a killed process may be truncated. Queued operations died with their process.
     if (entry === null || entry.type === 'queue-operation') continue;
-    if (entry.type === 'user' || entry.type === 'assistant') content.begun = true;
+    if (entry.type === 'user' || entry.type === 'assistant') content.hasMessages = true;
     for (const id of ids) if (line.includes(id)) content.taken.add(id);
   }
   return content;

@@ -88,7 +88,7 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
-    // Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else.
+    // Relative to the working folder as a flag; in the environment, which applies everywhere, relative to Interlude.
     const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
@@ -130,7 +130,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The session named, where this agent has carried it; else a new one, or a conversation of Claude Code's own. */
+/** The named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
 async function sessionToCarry(
   outbox: Outbox,
   { session, resume }: { session: string | undefined; resume: string | undefined },

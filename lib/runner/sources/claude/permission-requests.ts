@@ -6,15 +6,15 @@ import { remember } from '../../adapters/remember';
 import type { PermissionContext, PermissionResult } from './claude-sdk';
 
 /**
- * What the agent waits for people to say, each for a limited time.
+ * Permission and question requests that wait for a person, each for a limited time.
  *
- * Failure: an answer that was meant for anything but the request that is held here, to the last byte of its input, is
- * refused, and so is a second one; the agent goes on waiting.
+ * Failure: an answer is refused unless it refers to exactly this request, to the last byte of its input. A second
+ * answer is refused too. The agent keeps waiting.
  */
 
 export type Decision =
-  | { kind: 'permission'; said: CommandBodies['permission.decision'] }
-  | { kind: 'question'; said: CommandBodies['question.answer'] }
+  | { kind: 'permission'; body: CommandBodies['permission.decision'] }
+  | { kind: 'question'; body: CommandBodies['question.answer'] }
   | { kind: 'expired' }
   | { kind: 'cancelled' };
 
@@ -28,14 +28,14 @@ interface Open extends PermissionRequest {
   resolve: (decision: Decision) => void;
 }
 
-/** Most answered requests that are remembered, so that a late answer is told why it comes to nothing. */
+/** Answered requests remembered, so that a late answer gets a reason. */
 const MAX_ANSWERED = 256;
 
 export class PermissionRequests {
   readonly #sessionId: string;
   readonly #open = new Map<string, Open>();
   readonly #answered = new Map<string, true>();
-  /** Openings by their digest: what is asked again in the same words is another one, which takes an answer of its own. */
+  /** Answered openings by digest. Asking again with the same content needs a new answer. */
   readonly #answeredOpenings = new Map<string, true>();
 
   constructor(sessionId: string) {
@@ -43,8 +43,8 @@ export class PermissionRequests {
   }
 
   /**
-   * Resolves with what a person said, or when the time is over or the agent asks no more.
-   * @param onSettled told the same before anybody else goes on
+   * Resolves with the decision of a person, on timeout, or when the agent withdraws.
+   * @param onSettled called first with the same decision
    */
   wait(
     id: string,
@@ -73,21 +73,21 @@ export class PermissionRequests {
     });
   }
 
-  /** @returns why it can't be taken, or null */
+  /** @returns why the decision is refused, or null */
   decide(id: string, decision: Decision): string | null {
     const open = this.#open.get(id);
     if (open === undefined) {
-      return this.#answered.has(id) ? 'it was answered already' : 'the agent does not wait for this any more';
+      return this.#answered.has(id) ? 'it was already answered' : 'the agent no longer waits for this';
     }
     if (decision.kind === 'question' && open.tool !== QUESTION_TOOL) {
       return 'this is a permission; send "behavior" instead of "answers"';
     }
-    if (decision.kind === 'permission' && decision.said.behavior === 'allow' && open.tool === QUESTION_TOOL) {
+    if (decision.kind === 'permission' && decision.body.behavior === 'allow' && open.tool === QUESTION_TOOL) {
       return 'this is a question; send "answers", or deny it';
     }
     if (decision.kind === 'permission' || decision.kind === 'question') {
-      const { digest = '' } = decision.said;
-      const refusal = this.#refusalOf(id, open, decision.said);
+      const { digest = '' } = decision.body;
+      const refusal = this.#refusalOf(id, open, decision.body);
       if (refusal !== null) return refusal;
       remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
     }
@@ -95,25 +95,23 @@ export class PermissionRequests {
     return null;
   }
 
-  /** The agent asks this no more, or asks anew under the same id. */
   withdraw(id: string): void {
     this.#open.get(id)?.resolve({ kind: 'cancelled' });
   }
 
-  /** The process that asked is gone. */
   cancelAll(): void {
     for (const { resolve } of [...this.#open.values()]) resolve({ kind: 'cancelled' });
   }
 
-  /** Whether what was answered is what is held here: computed anew, over what would run. */
+  /** Recomputes the digest over what would run. */
   #refusalOf(id: string, { tool, input }: Open, { digest, openedPosition }: AnsweredRequest): string | null {
     if (digest === undefined || openedPosition === undefined) {
-      return 'the server does not say what was answered; update it, or answer where the agent runs';
+      return 'the server does not say which request was answered; update it, or answer where the agent runs';
     }
     const held = { sessionId: this.#sessionId, requestId: id, tool: tool || null, input, position: openedPosition };
-    if (this.#answeredOpenings.has(digest)) return 'it was answered already';
+    if (this.#answeredOpenings.has(digest)) return 'it was already answered';
     if (requestDigest(held) === digest) return null;
-    return 'the agent asks for something other than what was answered, and is still waiting';
+    return 'the agent is asking for something else than what was answered, and is still waiting';
   }
 }
 
@@ -122,13 +120,13 @@ const REFUSALS = {
   cancelled: 'The request was withdrawn.',
 } as const;
 
-/** What `canUseTool` gives back. */
+/** Result of `canUseTool`. */
 export function resultOf(decision: Decision, { input, context }: PermissionRequest): PermissionResult {
   switch (decision.kind) {
     case 'question':
-      return { behavior: 'allow', updatedInput: answeredInput(input, decision.said.answers) };
+      return { behavior: 'allow', updatedInput: answeredInput(input, decision.body.answers) };
     case 'permission': {
-      const { behavior, message, updatedInput, remember } = decision.said;
+      const { behavior, message, updatedInput, remember } = decision.body;
       if (behavior === 'deny') return { behavior, message: message || 'A person declined this.' };
       const rules = remember === true && context.suppressAlwaysAllowRule !== true ? context.suggestions : undefined;
       return { behavior, updatedInput: updatedInput ?? input, ...(rules ? { updatedPermissions: rules } : {}) };
@@ -138,13 +136,13 @@ export function resultOf(decision: Decision, { input, context }: PermissionReque
   }
 }
 
-/** What the adapter is told of it. */
+/** Answer as the adapter records it. */
 export function answerOf(decision: Decision): { behavior: 'allow' | 'deny'; message?: string; outcome?: string } {
   switch (decision.kind) {
     case 'question':
-      return { behavior: 'allow', message: answerText(decision.said.answers) };
+      return { behavior: 'allow', message: answerText(decision.body.answers) };
     case 'permission': {
-      const { behavior, message } = decision.said;
+      const { behavior, message } = decision.body;
       return { behavior, ...(message === undefined ? {} : { message }) };
     }
     case 'expired':
