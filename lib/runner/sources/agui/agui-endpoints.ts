@@ -6,30 +6,30 @@ import { shownUrl } from '../../wire/shown-url';
 import { isStream, refusalText } from './run-request';
 
 /**
- * The addresses of an AG-UI server, from the one at which runs are posted. AG-UI itself knows only that one; the others
- * are those of the Ambient platform's runner, and of CopilotKit's runtime, which stand beside it.
+ * URLs of an AG-UI server, derived from the one for posting runs. AG-UI defines only that one; the others follow the
+ * runner of the Ambient platform and CopilotKit's runtime.
  *
- * | runs | beside it |
+ * | runs | others |
  * |---|---|
  * | `http://host/` | `http://host/events/…` |
  * | `http://host/agui` | `http://host/agui/events/…` |
  * | `http://host/api/agent/default/run` (CopilotKit) | `http://host/api/agent/default/events/…` |
  *
- * A query string stays with all of them.
+ * All keep the query string.
  */
 export interface AgUiEndpoints {
   run: string;
-  /** Where a run is interrupted, and with which body: Ambient's, CopilotKit's. */
+  /** Interrupt requests of Ambient and CopilotKit. */
   interrupts: readonly { url: string; body: object }[];
   tasks: string;
   stop(taskId: string): string;
-  /** Where events between runs may be, in the order in which they are tried. */
+  /** Candidates for events between runs, in the order they are tried. */
   events: readonly { url: string; isOwn: boolean }[];
 }
 
 /**
- * @param eventsPath where the events are, if the caller knows: from the host's root, `{threadId}` in it is replaced
- * @throws TypeError if the path makes no address
+ * @param eventsPath known path of the events, with `{threadId}` as placeholder
+ * @throws TypeError for an invalid path
  */
 export function agUiEndpoints(url: string, threadId: string, eventsPath?: string): AgUiEndpoints {
   const base = url.replace(/[?#].*$/, '').replace(/\/(run\/?)?$/, '');
@@ -59,11 +59,11 @@ export function agUiEndpoints(url: string, threadId: string, eventsPath?: string
   };
 }
 
-/** What a server may have beside its runs: a way to interrupt them, its tasks, and a way to stop those. */
+/** Optional requests of an AG-UI server besides runs: interrupting, listing and stopping tasks. */
 interface RunControlsOptions {
   addresses: AgUiEndpoints;
   headers: Record<string, string>;
-  /** What passes, for the adapter. */
+  /** Feeds traffic to the adapter. */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
   log(level: 'debug', message: string): void;
   signal: AbortSignal;
@@ -79,12 +79,12 @@ export class RunControls {
     this.#options = options;
   }
 
-  /** Whether it lists its tasks, as far as is known. */
+  /** Whether the server lists tasks, as far as known. */
   get hasTasks(): boolean {
     return this.#hasTasks;
   }
 
-  /** @returns whether the server has taken it */
+  /** @returns whether the server accepted it */
   async interrupt(): Promise<boolean> {
     const { addresses, pass } = this.#options;
     for (const { url, body } of addresses.interrupts) {
@@ -100,13 +100,13 @@ export class RunControls {
     return false;
   }
 
-  /** @returns null, or why the task goes on */
+  /** @returns why the task continues, or null */
   async stop(taskId: string): Promise<string | null> {
     const url = this.#options.addresses.stop(taskId);
     void this.#options.pass('out', { method: 'POST', path: pathOf(url) });
     try {
       const answer = await this.#ask(url, 'POST', {});
-      if (MISSING.has(answer.status)) return 'this server has no way to stop a task';
+      if (MISSING.has(answer.status)) return 'this server can’t stop tasks';
       return answer.ok ? null : await refusalText(answer, url);
     } catch (error) {
       return `the server can’t be reached: ${connectionMessage(error)}`;
@@ -114,11 +114,10 @@ export class RunControls {
   }
 
   /**
-   * Has the adapter read the list of tasks.
-   *
-   * @param about those that are open as far as is known
-   * @param isDeaf whether no events are heard either, so that nothing will ever tell their ends
-   * @returns whether the server has answered
+   * Feeds the task list to the adapter.
+   * @param about known open tasks
+   * @param isDeaf whether events are missing too, so that nothing would report their ends
+   * @returns whether the server responded
    */
   async tasks(about: readonly string[], isDeaf: () => boolean): Promise<boolean> {
     const { addresses, pass, log } = this.#options;
@@ -133,7 +132,7 @@ export class RunControls {
       await pass('in', { answer: 'tasks', status, body, ...(isLost ? { isDeaf: true } : {}) });
       return true;
     } catch (error) {
-      log('debug', `the tasks of the server are not known: ${connectionMessage(error)}`);
+      log('debug', `the tasks of the server are unknown: ${connectionMessage(error)}`);
       return false;
     }
   }
@@ -150,52 +149,50 @@ function pathOf(url: string): string {
 }
 
 /**
- * Listens to what the agent says between runs, for as long as the runner lives: one reader, so that nobody takes its
- * events from it.
+ * Reads the event stream between runs for the life of the runner, as its only reader.
  *
- * Failure: it never gives up. A server without such a stream is asked ever less often, up to every five minutes, and
- * until then `deafness` says what was tried. One that had it is asked as after any other failure.
+ * Failure: never gives up. A server without such a stream is retried ever less often, up to every five minutes, and
+ * `trouble` names what was tried.
  */
 interface BackgroundEventsOptions {
   addresses: AgUiEndpoints;
   headers: Record<string, string>;
-  /** @param unheardSince epoch milliseconds; null unless a stream that had worked was interrupted */
+  /** @param unheardSince epoch milliseconds; null unless a working stream was interrupted */
   onOpened(path: string, isOwn: boolean, unheardSince: number | null): void;
-  /** @param data as it came, where it is no JSON */
+  /** @param data raw text, if it is not JSON */
   onEvent(event: unknown, data: string | null): void;
-  /** @param isReopened it is opened again */
+  /** @param isReopened it will be reopened */
   onEnded(reason: string, isReopened: boolean): void;
   /** The server has no such stream. */
   onMissing(): void;
-  /** `deafness` has changed. */
   onChanged(): void;
   log(level: 'info' | 'warn', message: string): void;
   random?: () => number;
-  /** Of the waits that double. */
+  /** Longest retry delay. */
   longestMs?: number;
   missingMs?: number;
   now?: () => number;
   signal: AbortSignal;
 }
 
-/** Answers that say: there is no such thing here. */
+/** Statuses of a missing route. */
 const MISSING: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 const MISSING_MS = 5 * 60_000;
-/** After so many such answers in a row, a server that had a stream counts as having none. */
+/** After this many in a row, a server that had a stream counts as having none. */
 const MISSING_AFTER = 6;
-/** A shorter interruption needs no notice, unless reopening the stream has failed. */
-const UNHEARD_MS = 5_000;
-/** Servers with such a stream send a heartbeat more often. */
+/** A shorter interruption needs no notice unless reopening failed. */
+const NOTICE_MS = 5_000;
+/** Heartbeats are more frequent. */
 const SILENT_MS = 5 * 60_000;
 
 export class BackgroundEvents {
   readonly #options: BackgroundEventsOptions;
   #isOpen = false;
-  #deafness: string | null = null;
+  #trouble: string | null = null;
   #isMissing = false;
   #wasEverOpen = false;
-  /** When the last open stream broke, and whether reopening it has failed since. */
-  #unheard: { since: number; hasFailed: boolean } | null = null;
+  /** Start of the interruption, and whether reopening has failed. */
+  #interruption: { since: number; hasFailed: boolean } | null = null;
   #lastStatus: number | null = null;
 
   constructor(options: BackgroundEventsOptions) {
@@ -206,9 +203,9 @@ export class BackgroundEvents {
     return this.#isOpen;
   }
 
-  /** Why nothing is heard, in a sentence; null while something is. */
-  get deafness(): string | null {
-    return this.#deafness;
+  /** Why no events arrive, as a sentence; null while they do. */
+  get trouble(): string | null {
+    return this.#trouble;
   }
 
   /** The server has no such stream. */
@@ -216,14 +213,14 @@ export class BackgroundEvents {
     return this.#isMissing;
   }
 
-  /** Of the newest answer that was no stream. */
+  /** Status of the last response that was no stream. */
   get lastStatus(): number | null {
     return this.#lastStatus;
   }
 
-  /** Resolves once the signal has fired. @param isKnown the agent has been heard before, by a previous process */
+  /** Resolves once the signal aborts. @param isKnown a previous process received events */
   async listen(isKnown: boolean): Promise<void> {
-    if (isKnown) this.#unheard = { since: this.#now(), hasFailed: false };
+    if (isKnown) this.#interruption = { since: this.#now(), hasFailed: false };
     const { signal, random, longestMs, missingMs = MISSING_MS } = this.#options;
     await readEventStream({
       open: (until, lastEventId) => this.#open(until, lastEventId),
@@ -242,7 +239,7 @@ export class BackgroundEvents {
     this.#close('the runner was stopped', false);
   }
 
-  /** The first address that has a stream; the answer of the last one if none has. */
+  /** Opens the first URL with a stream; otherwise returns the last response. */
   async #open(signal: AbortSignal, lastEventId: string | null): Promise<Response> {
     const { addresses, headers, onOpened, onChanged, log } = this.#options;
     let answer: Response | null = null;
@@ -259,13 +256,13 @@ export class BackgroundEvents {
         answer = new Response(null, { status: 404 });
       }
       if (answer.ok) {
-        if (this.#deafness !== null) log('info', `it hears again what the agent does between turns (${shownUrl(url)})`);
+        if (this.#trouble !== null) log('info', `events between turns arrive again (${shownUrl(url)})`);
         this.#isOpen = true;
         this.#isMissing = false;
         this.#lastStatus = null;
-        this.#deafness = null;
+        this.#trouble = null;
         this.#wasEverOpen = true;
-        onOpened(new URL(url).pathname, isOwn, this.#endUnheard());
+        onOpened(new URL(url).pathname, isOwn, this.#endInterruption());
         onChanged();
         return answer;
       }
@@ -274,30 +271,32 @@ export class BackgroundEvents {
     return answer ?? new Response(null, { status: 404 });
   }
 
-  /** @returns when the interruption began, if it needs a notice */
-  #endUnheard(): number | null {
-    const unheard = this.#unheard;
-    this.#unheard = null;
-    return unheard !== null && (unheard.hasFailed || this.#now() - unheard.since >= UNHEARD_MS) ? unheard.since : null;
+  /** @returns start of the interruption, if it needs a notice */
+  #endInterruption(): number | null {
+    const interruption = this.#interruption;
+    this.#interruption = null;
+    return interruption !== null && (interruption.hasFailed || this.#now() - interruption.since >= NOTICE_MS)
+      ? interruption.since
+      : null;
   }
 
   #broken({ reason, status, failures, silentMs, againInMs }: BrokenStream): void {
-    if (this.#unheard !== null) this.#unheard.hasFailed = true;
-    else if (this.#isOpen) this.#unheard = { since: this.#now() - silentMs, hasFailed: false };
+    if (this.#interruption !== null) this.#interruption.hasFailed = true;
+    else if (this.#isOpen) this.#interruption = { since: this.#now() - silentMs, hasFailed: false };
     this.#close(reason, true);
     const { addresses, log, onChanged } = this.#options;
-    const before = this.#deafness;
+    const before = this.#trouble;
     const tried = addresses.events.map(({ url }) => shownUrl(url));
     this.#isMissing = status !== null && MISSING.has(status) && (!this.#wasEverOpen || failures > MISSING_AFTER);
     this.#lastStatus = status;
     if (this.#isMissing) {
-      this.#deafness = `What the agent does between turns is not heard: the server has no stream of events at ${tried.join(' or ')} (${status}). If it has one elsewhere, name it with --events-path.`;
+      this.#trouble = `Work between turns is not shown: the server has no event stream at ${tried.join(' or ')} (${status}). If it has one elsewhere, pass --events-path.`;
     } else if (status === 401 || status === 403) {
-      this.#deafness = `What the agent does between turns is not heard: ${tried[0]} answers ${status}. Set INTERLUDE_AGENT_AUTHORIZATION to what it asks for.`;
+      this.#trouble = `Work between turns is not shown: ${tried[0]} answers ${status}. Set INTERLUDE_AGENT_AUTHORIZATION to the required credentials.`;
     } else {
-      this.#deafness = `What the agent does between turns is not heard: the stream of events ${failureText(reason)}. It is opened again by itself.`;
+      this.#trouble = `Work between turns is not shown: the event stream ${failureText(reason)}. Reconnecting.`;
     }
-    if (before !== this.#deafness) log('warn', `${this.#deafness} (again in ${Math.round(againInMs / 1_000)} s)`);
+    if (before !== this.#trouble) log('warn', `${this.#trouble} (again in ${Math.round(againInMs / 1_000)} s)`);
     if (this.#isMissing) this.#options.onMissing();
     onChanged();
   }
@@ -313,7 +312,6 @@ export class BackgroundEvents {
   }
 }
 
-/** `ended`, `answered 502` or the code of a connection. */
 function failureText(reason: string): string {
   return /^[A-Z_]+$/.test(reason) ? `can’t be reached (${reason})` : reason;
 }

@@ -14,66 +14,66 @@ export interface ResumeEntry {
   payload?: unknown;
 }
 
-/** What the next run of the agent is given. */
+/** Input of the next run. */
 export interface GivenAnswer {
   resume: ResumeEntry[];
   messages: HistoryMessage[];
-  /** What the conversation has of it from then on: the server adds it to that run by itself. */
+  /** Messages for the history; the server adds them to the run by itself. */
   results: HistoryMessage[];
 }
 
 /**
- * What an agent has asked with the end of a run, and what people answer: by `resume` for an interrupt, by a `tool`
- * message for a call. One run answers all interrupts, because every one of them wants its answer in the next run.
+ * Requests that ended a run, and their answers: `resume` for an interrupt, a `tool` message for a call. One run answers
+ * all interrupts, because each must be answered in the next run.
  */
 export class InterruptAnswers {
   readonly #sessionId: string;
   readonly #give: (answer: GivenAnswer) => void;
-  readonly #held = new PendingRequests();
-  /** Open interrupts, with the answers that there are. */
+  readonly #requests = new PendingRequests();
+  /** Open interrupts with their answers so far. */
   readonly #interrupts = new Map<string, { callId: string | null; entry: ResumeEntry | null }>();
 
-  /** @param give posts the run that answers */
+  /** @param give posts the run with the answer */
   constructor(sessionId: string, give: (answer: GivenAnswer) => void) {
     this.#sessionId = sessionId;
     this.#give = give;
   }
 
-  /** The agent takes nothing else before it has its answers. */
+  /** The agent accepts nothing else until all are answered. */
   get isWaiting(): boolean {
     return this.#interrupts.size > 0;
   }
 
-  /** @returns why it was not given, or null */
+  /** @returns why the answer failed, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
-    return this.#held.answer(command);
+    return this.#requests.answer(command);
   }
 
-  told(told: readonly ToldEvent[]): void {
-    for (const { event } of told) {
+  observe(events: readonly ToldEvent[]): void {
+    for (const { event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);
       const id = textOf(value.request_id);
       if (id === null) continue;
       if (event.name === CUSTOM.requestOpened) this.#hold(id, value);
       else if (event.name === CUSTOM.requestResolved) {
-        this.#held.release(this.#sessionId, id);
+        this.#requests.release(this.#sessionId, id);
         this.#interrupts.delete(id);
       }
     }
   }
 
-  /** The agent did not take them, and nothing waits any more. */
-  forget(): void {
+  /** The agent refused the answers; drops all requests. */
+  clear(): void {
     this.#interrupts.clear();
-    this.#held.clear();
+    this.#requests.clear();
   }
 
   #hold(requestId: string, { kind, tool_name: tool, tool_use_id: call, input }: Fields): void {
-    // CopilotKit's interrupts have the ids of their calls, too.
+    // CopilotKit interrupts use the ids of their calls.
     const isCall = call === requestId && tool === QUESTION_TOOL;
     if (!isCall) this.#interrupts.set(requestId, { callId: textOf(call), entry: null });
-    this.#held.hold({
+    this.#requests.hold({
       sessionId: this.#sessionId,
       requestId,
       kind: kind === 'question' ? 'question' : 'permission',
@@ -109,23 +109,23 @@ function toolResult(toolCallId: string, content: string): HistoryMessage {
   return { id: answerId(toolCallId), role: 'tool', toolCallId, content };
 }
 
-/** A person's answer as the result of the call that asked. */
+/** Answer as the result of a tool call. */
 function answerText(answer: RequestAnswer): string {
   if (answer.kind === 'option') return answer.message ?? answer.optionId;
   if (answer.kind === 'permission') return answer.isAllowed ? 'yes' : (answer.message ?? 'no');
-  const answers = Object.entries(answer.answers).map(([question, said]) => ({
+  const answers = Object.entries(answer.answers).map(([question, values]) => ({
     question,
-    said: [said].flat().join(', '),
+    values: [values].flat().join(', '),
   }));
-  if (answers.length === 1) return answers[0]?.said ?? '';
-  return answers.map(({ question, said }) => `${question}: ${said}`).join('\n');
+  if (answers.length === 1) return answers[0]?.values ?? '';
+  return answers.map(({ question, values }) => `${question}: ${values}`).join('\n');
 }
 
-/** @see AG-UI 1.0.0: `approved` is what a tool approval is answered by */
+/** @see AG-UI 1.0.0: `approved` answers a tool approval */
 function interruptPayload(answer: RequestAnswer): unknown {
   if (answer.kind === 'question') {
-    const said = Object.values(answer.answers);
-    return said.length === 1 ? said[0] : answer.answers;
+    const values = Object.values(answer.answers);
+    return values.length === 1 ? values[0] : answer.answers;
   }
   const approved = answer.kind === 'permission' ? answer.isAllowed : true;
   return { approved, ...(answer.message === undefined ? {} : { message: answer.message }) };

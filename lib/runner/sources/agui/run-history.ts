@@ -6,11 +6,11 @@ import { contentText } from '../../adapters/agui/event-words';
 import type { ToldEvent } from '../../adapters/wire';
 
 /**
- * The conversation, as an AG-UI server that keeps none must be given it with each run: made of what was told, in the
- * form of `RunAgentInput.messages`, and stored so that the next process goes on with it.
+ * The conversation in the form of `RunAgentInput.messages`, for servers that keep none. Built from the emitted events
+ * and stored for the next process.
  *
- * Failure: beyond its bound the oldest messages are left out, up to one of a person. A call without a result is left
- * out as well: models refuse it.
+ * Failure: above its bound the oldest messages are dropped, up to a user message. Tool calls without a result are left
+ * out, since models refuse them.
  */
 export interface HistoryMessage {
   id: string;
@@ -20,9 +20,9 @@ export interface HistoryMessage {
   toolCallId?: string;
 }
 
-/** As JSON, in UTF-16 units. */
+/** UTF-16 units of JSON. */
 const MAX_HISTORY = 512 * 1024;
-/** What is kept of one text. */
+/** Limit per text. */
 const MAX_TEXT = 128 * 1024;
 const ROLES = new Set(['user', 'assistant', 'tool', 'system', 'developer']);
 
@@ -38,9 +38,8 @@ export class RunHistory {
   }
 
   /**
-   * What a run is given that says this: a person's message, or the answer to a call.
-   *
-   * @param answering calls that this run answers in another way
+   * Messages of a run that adds these.
+   * @param answering tool calls that this run answers in another way
    */
   with(said: readonly HistoryMessage[], answering: readonly string[] = []): HistoryMessage[] {
     const results = [...this.#messages, ...said].flatMap(({ toolCallId }) => toolCallId ?? []);
@@ -55,7 +54,7 @@ export class RunHistory {
     return [...kept, ...said];
   }
 
-  /** A question that the last run has left without a result: the next message is its answer. */
+  /** A question of the last run without a result; the next message answers it. */
   get question(): string | null {
     const last = this.#messages.at(-1);
     const answered = new Set(this.#messages.flatMap(({ toolCallId }) => toolCallId ?? []));
@@ -63,16 +62,15 @@ export class RunHistory {
     return open?.id ?? null;
   }
 
-  said(messages: readonly HistoryMessage[]): void {
+  add(messages: readonly HistoryMessage[]): void {
     for (const message of messages) this.#put(message);
   }
 
-  /** What the server was told, and what it says. */
-  told(events: readonly ToldEvent[]): void {
+  /** Folds emitted events. */
+  observe(events: readonly ToldEvent[]): void {
     for (const { event } of events) if (event.subagentRunId === undefined) this.#fold(event);
   }
 
-  /** As it is stored. */
   toString(): string {
     this.#bound();
     return JSON.stringify(this.#messages);
@@ -115,7 +113,7 @@ export class RunHistory {
     }
   }
 
-  /** Takes over the ids of the snapshot for messages that were streamed under other ids: the server knows those. */
+  /** Adopts the ids of the snapshot for messages streamed under other ids. */
   #rename(messages: readonly Fields[], isAlike: (known: HistoryMessage, said: Fields) => boolean): void {
     const named = new Set(messages.map(({ id }) => textOf(id)));
     for (const said of messages.toReversed()) {
@@ -129,10 +127,9 @@ export class RunHistory {
   }
 
   /**
-   * Of one run only, in Ambient's runner: what it names is as it says, the rest stays.
-   *
-   * @param last the message before it in the snapshot
-   * @returns its own id, if it is a message
+   * Merges a message of a snapshot; in Ambient's runner the snapshot covers one run only.
+   * @param last the preceding message of the snapshot
+   * @returns the id of the message, if it is one
    */
   #snapshot(said: Fields, last: string | null): string | null {
     const { id, role, content, toolCalls, toolCallId } = said;
@@ -149,13 +146,13 @@ export class RunHistory {
     return name;
   }
 
-  /** @param last behind which it stands if it is new; null: behind all */
+  /** @param last predecessor of a new message; null appends */
   #put(message: HistoryMessage, last: string | null = null): void {
     const isSame = (known: HistoryMessage) =>
       known.id === message.id || (message.toolCallId !== undefined && known.toolCallId === message.toolCallId);
     const at = this.#messages.findIndex(isSame);
-    const behind = last === null ? -1 : this.#messages.findLastIndex(({ id }) => id === last);
-    if (at < 0) this.#messages.splice(behind < 0 ? this.#messages.length : behind + 1, 0, message);
+    const after = last === null ? -1 : this.#messages.findLastIndex(({ id }) => id === last);
+    if (at < 0) this.#messages.splice(after < 0 ? this.#messages.length : after + 1, 0, message);
     else if (message.content !== '') this.#messages[at] = message;
   }
 

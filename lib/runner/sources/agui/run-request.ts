@@ -7,45 +7,45 @@ import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-reques
 import { shownUrl } from '../../wire/shown-url';
 
 /**
- * One run: its POST, and the stream that answers it. A server may also send the run on its stream of events, and answer
- * the POST late, with JSON, or through a proxy that gives up: the events prove that it has the run.
+ * Posts one run and reads its response stream. A server may also send the run on its event stream and answer the POST
+ * late, with JSON, or through a proxy that times out: the events then prove that it has the run.
  *
- * Failure: what was certainly not received, or not now, may be posted again as another run. A stream that ends is told,
- * whether or not its run had.
+ * Failure: a run that was certainly not received may be posted again as another run. The end of the stream is reported
+ * whether or not the run has ended.
  */
 export interface RunRequestOptions {
   url: string;
   headers: Record<string, string>;
-  /** What passes, for the adapter. @returns once it is stored */
+  /** Feeds traffic to the adapter. @returns once stored */
   pass(dir: 'in' | 'out', msg: object): Promise<void>;
   log(level: 'warn', message: string): void;
-  /** Whether the stream of events is open, on which the run may arrive. */
-  isHeard(): boolean;
-  /** Called when the run starts on the stream of events before its POST is answered. */
-  onBegun(): void;
-  /** How long a run may take to start on the stream of events after an answer that is no stream. */
+  /** Whether the event stream is open, on which the run may arrive. */
+  isStreamOpen(): boolean;
+  /** Called when the run starts on the event stream before its POST is answered. */
+  onStarted(): void;
+  /** How long the run may take to start on the event stream. */
   beginMs?: number | undefined;
 }
 
-export type PostVerdict =
+export type PostResult =
   | { kind: 'accepted' }
-  /** @param reason for people, a sentence without its end */
+  /** @param reason a sentence without its period */
   | { kind: 'later' | 'refused' | 'unknown'; reason: string };
 
-/** Answers that say: not now. */
+/** Statuses that mean: retry later. */
 const LATER: ReadonlySet<number> = new Set([409, 423, 425, 429, 502, 503]);
 const BEGIN_MS = 15_000;
 export const QUOTED = 400;
-/** What is read of a server's explanation. */
+/** Bytes read of an error response. */
 const MAX_EXPLAINED = 16 * 1024;
 
 export class RunRequest {
   readonly id = randomUUID();
-  /** Its end was told; the stream may stay open behind it. */
+  /** The run has ended; the stream may stay open. */
   isOver = false;
   readonly #options: RunRequestOptions;
   readonly #cut = new AbortController();
-  readonly #begun = new AbortController();
+  readonly #started = new AbortController();
   readonly #ended = new AbortController();
   #answer: Response | null = null;
 
@@ -53,27 +53,27 @@ export class RunRequest {
     this.#options = options;
   }
 
-  /** Nobody reads it any more. */
+  /** Stops reading. */
   cut(reason: string): void {
     this.#cut.abort(reason);
   }
 
-  /** Its turn has begun or ended, on whichever stream. */
-  told(what: 'begun' | 'ended'): void {
+  /** Its turn has started or ended, on either stream. */
+  observed(what: 'started' | 'ended'): void {
     const isAnswered = this.#answer !== null;
-    if (what === 'begun') this.#begun.abort();
+    if (what === 'started') this.#started.abort();
     else this.#ended.abort();
     if (isAnswered) return;
     if (what === 'ended') this.isOver = true;
-    else this.#options.onBegun();
+    else this.#options.onStarted();
   }
 
-  get #hasBegun(): boolean {
-    return this.#begun.signal.aborted;
+  get #hasStarted(): boolean {
+    return this.#started.signal.aborted;
   }
 
-  /** @param input `RunAgentInput` but for the id of the run */
-  async post(input: object): Promise<PostVerdict> {
+  /** @param input `RunAgentInput` without the run id */
+  async post(input: object): Promise<PostResult> {
     const { url, headers, pass } = this.#options;
     const body = { ...input, runId: this.id };
     void pass('out', { method: 'POST', path: new URL(url).pathname, body });
@@ -88,12 +88,12 @@ export class RunRequest {
       };
       answer = await patientRequest(url, request);
     } catch (error) {
-      if (this.#hasBegun) return { kind: 'accepted' };
+      if (this.#hasStarted) return { kind: 'accepted' };
       const reason = this.#reasonOf(error);
       await this.#refused(0, reason);
       if (isUnsent(error))
         return { kind: 'later', reason: `the agent can’t be reached at ${shownUrl(url)} (${reason})` };
-      return { kind: 'unknown', reason: `the connection broke before the agent had answered (${reason})` };
+      return { kind: 'unknown', reason: `the connection broke before the agent responded (${reason})` };
     }
     if (answer.ok && isStream(answer)) {
       this.#answer = answer;
@@ -101,21 +101,20 @@ export class RunRequest {
       return { kind: 'accepted' };
     }
     const reason = await refusalText(answer, url);
-    const mayBegin = answer.ok && this.#options.isHeard();
-    if (mayBegin) await this.#beginning();
-    if (this.#hasBegun) return { kind: 'accepted' };
+    const mayStart = answer.ok && this.#options.isStreamOpen();
+    if (mayStart) await this.#waitForStart();
+    if (this.#hasStarted) return { kind: 'accepted' };
     await this.#refused(answer.ok ? 415 : answer.status, reason);
-    if (mayBegin) return { kind: 'unknown', reason: `${reason}; no event of the run arrived on its stream of events` };
+    if (mayStart) return { kind: 'unknown', reason: `${reason}; no event of the run arrived on the event stream` };
     return { kind: LATER.has(answer.status) ? 'later' : 'refused', reason };
   }
 
-  /** Resolves when the run has started on the stream of events, or after `beginMs`. */
-  async #beginning(): Promise<void> {
+  async #waitForStart(): Promise<void> {
     const late = AbortSignal.timeout(this.#options.beginMs ?? BEGIN_MS);
-    await aborted(AbortSignal.any([this.#begun.signal, this.#cut.signal, late]));
+    await aborted(AbortSignal.any([this.#started.signal, this.#cut.signal, late]));
   }
 
-  /** Reads the stream to its end. @param onOver its run is over */
+  /** Reads the stream to its end. @param onOver called when the run ends */
   async follow(onOver: () => void): Promise<void> {
     const { pass, log } = this.#options;
     if (this.#answer === null) {
@@ -134,7 +133,7 @@ export class RunRequest {
         onEvent: ({ data }) => {
           const event = parseJson(data);
           const quoted = cutText(data, QUOTED);
-          if (event === null) log('warn', `the agent sent what is no JSON: ${quoted}`);
+          if (event === null) log('warn', `the agent sent invalid JSON: ${quoted}`);
           stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
           const type = textOf(fieldsOf(event).type);
           if (type === 'RUN_STARTED') this.isOver = false;
@@ -175,12 +174,12 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What a server says why it refuses: `http://… answered 422: messages: field required`. */
+/** Reason of a refusal: `http://… answered 422: messages: field required`. */
 export async function refusalText(answer: Response, url: string): Promise<string> {
   const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
   if (answer.ok)
-    return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, and not with a stream of events`;
+    return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, not with an event stream`;
   const { detail, message, error } = fieldsOf(parseJson(text));
-  const said = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
-  return `${shownUrl(url)} answered ${answer.status}${said === '' ? '' : `: ${cutText(said, QUOTED)}`}`;
+  const detailText = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
+  return `${shownUrl(url)} answered ${answer.status}${detailText === '' ? '' : `: ${cutText(detailText, QUOTED)}`}`;
 }
