@@ -17,7 +17,7 @@ async function wakes(around = new MemorySurroundings(), send?: (wake: Wake) => P
     return { state: 'done' };
   };
   const recalled = await TaskWakes.recall(around, 's', send ?? take);
-  const tell = (event: object) => recalled.told([{ sessionId: 's', occurredAt: 1, event } as ToldEvent], false);
+  const tell = (event: object) => recalled.observe([{ sessionId: 's', occurredAt: 1, event } as ToldEvent], false);
   const custom = (name: string, value: object) => tell({ type: 'CUSTOM', name, value });
   return {
     around,

@@ -240,7 +240,7 @@ export class AcpSource implements Source {
       // Its last output explains the exit, unless it was killed.
       const reason = lost?.why ?? exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
       const { exitCode, signal } = exit;
-      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
         await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
         return;
@@ -252,7 +252,7 @@ export class AcpSource implements Source {
         await this.#giveUp(unusable ?? `the agent exited ${often}; last reason: ${reason}`, exit);
         return;
       }
-      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
       const goesOn = `Restarting in ${next.waitMs / 1000} s.`;
       await this.#feed.ended({ reason, exitCode, signal, goesOn });
       this.#queue.requeueFirst(lost?.unprocessed ?? []);
@@ -302,7 +302,7 @@ export class AcpSource implements Source {
     });
     this.#connection = connection;
     await this.#remember({ pid: connection.pid });
-    this.#observe({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
+    this.#setProcess({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
     let unusable: string | null = null;
     try {
       const opened = await this.#opened(connection);
@@ -445,7 +445,7 @@ export class AcpSource implements Source {
     return this.#context.emit(this.#session.sessionId, [], [sessionCursor(this.#session)]);
   }
 
-  #observe(process: NonNullable<SessionFacts['process']>): void {
+  #setProcess(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
     this.#context.changed();
     this.#checkQuiet();

@@ -110,7 +110,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Two machines, or two agents of one server, are two agents. */
+/** Each agent of a server is an agent of its own, also per machine. */
 function agentIdOf(url: string): string {
   const { host, pathname } = new URL(agUiEndpoints(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');

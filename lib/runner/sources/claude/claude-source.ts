@@ -225,7 +225,7 @@ export class ClaudeSource implements Source {
       const reason = exitText(exit);
       this.#record(this.#ending.signal.aborted ? 'sdk.end' : 'sdk.error', reason);
       const { exitCode, signal } = exit;
-      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
         this.#conversation.processEnded({ reason: this.#endReason, isAsked: true });
         return;
@@ -241,7 +241,7 @@ export class ClaudeSource implements Source {
         this.#context.gaveUp(why);
         return;
       }
-      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
       this.#conversation.processEnded({ reason, goesOn: `Restarting in ${next.waitMs / 1000} s.` });
       await this.#reportSurvivors();
       await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
@@ -260,7 +260,7 @@ export class ClaudeSource implements Source {
         options: await this.#queryOptions(),
       });
       this.#query = query;
-      if (this.#options.isInProcess) this.#observe({ state: 'running', pid: process.pid, exitCode: null });
+      if (this.#options.isInProcess) this.#setProcess({ state: 'running', pid: process.pid, exitCode: null });
       if (this.#ending.signal.aborted) query.close();
       for await (const message of query) this.#received(message);
     } catch (error) {
@@ -310,7 +310,7 @@ export class ClaudeSource implements Source {
         const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
-        this.#observe({ state: 'running', pid: cli.pid, exitCode: null });
+        this.#setProcess({ state: 'running', pid: cli.pid, exitCode: null });
         return cli.child;
       },
     };
@@ -404,7 +404,7 @@ export class ClaudeSource implements Source {
     this.#options.record?.({ src, msg });
   }
 
-  #observe(process: NonNullable<SessionFacts['process']>): void {
+  #setProcess(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
     this.#context.changed();
     this.#checkQuiet();

@@ -6,19 +6,19 @@ import { WebSocket } from 'ws';
 import { AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
 import { JsonLines } from '../../wire/json-lines';
 
-/** What became of a request: what the server answered, or why it did not. */
+/** Result of a request: the response, or why there is none. */
 export type RpcResult = { result: Fields } | { error: string; code: number | null; isGone: boolean };
 
 /** A server that does not answer within this time will not. */
 const ANSWER_WITHIN_MS = 30_000;
-/** JSON-RPC: there is no such method, so this version has none. */
+/** JSON-RPC "method not found": this version lacks the method. */
 export const NO_SUCH_METHOD = -32_601;
 
 /**
- * The requests of one connection to an app-server.
+ * JSON-RPC client of one connection to an app-server.
  *
- * Ordering: `passed` is told of every message, both ways, before anybody acts on it.
- * Failure: a request is answered by the server, or by the end of the connection, or by the clock; never not at all.
+ * Ordering: `passed` sees every message, in both directions, before it takes effect.
+ * Failure: every request settles: response, disconnect or timeout.
  */
 export class AppServer {
   readonly #link: Transport;
@@ -39,7 +39,7 @@ export class AppServer {
     return this.#link;
   }
 
-  /** The thread that the request with this id is about. */
+  /** The thread of a pending request. */
   threadOf(id: unknown): string | null {
     return typeof id === 'number' ? (this.#waiting.get(id)?.threadId ?? null) : null;
   }
@@ -66,7 +66,7 @@ export class AppServer {
     this.#send({ method });
   }
 
-  /** Answers a request of the server. @returns false if the connection is gone, and nothing was told */
+  /** Answers a request of the server. @returns false if the connection is gone */
   answer(id: string | number, result: object): boolean {
     return this.#send({ id, result });
   }
@@ -75,7 +75,7 @@ export class AppServer {
     this.#send({ id, error: { code: NO_SUCH_METHOD, message } });
   }
 
-  /** @returns whether it was the answer to a request of this runner */
+  /** @returns whether the message is a response to this runner */
   settle(message: Fields): boolean {
     if (typeof message.method === 'string' || typeof message.id !== 'number') return false;
     const settle = this.#waiting.get(message.id)?.settle;
@@ -108,37 +108,36 @@ export class AppServer {
 
 const GONE: RpcResult = { error: 'the connection to Codex broke', code: null, isGone: true };
 
-/** The request of the server that a message is: its id, what it asks for. */
+/** Id and method, if the message is a request of the server. */
 export function requestOf(message: unknown): { id: string | number; method: string } | null {
   if (!isObject(message) || typeof message.method !== 'string') return null;
   const { id, method } = message;
   return typeof id === 'string' || typeof id === 'number' ? { id, method } : null;
 }
 
-/** How messages pass between the runner and an app-server: over its socket, or through the pipes of a child. */
+/** Transport to an app-server: its socket, or the pipes of a child process. */
 export interface Transport {
   send(message: object): void;
-  /** The server is asked to end, where it is a child; else the connection is. */
+  /** Asks a child process to exit, or closes the connection. */
   close(): void;
-  /** It is ended now. */
+  /** Kills the child or drops the connection. */
   kill(): void;
   readonly ended: Promise<TransportEnd>;
-  /** Of a child. */
+  /** PID of a child process. */
   readonly pid: number | null;
 }
 
 export interface TransportEnd {
-  /** For people: `exited with code 1: …`, `the connection broke (ECONNRESET)`. */
+  /** Readable reason: `exited with code 1: …`, `the connection broke (ECONNRESET)`. */
   reason: string;
   exitCode: number | null;
   signal: string | null;
-  /** There is no server any more, rather than no connection to it. */
+  /** The server itself is gone, not just the connection. */
   isServerGone: boolean;
 }
 
 export interface TransportListener {
   onMessage(message: unknown): void;
-  /** For the agent's log. */
   onTrouble(message: string): void;
   onStderr(text: string): void;
 }
@@ -150,10 +149,10 @@ interface CodexProgram {
 }
 
 /**
- * `codex app-server` as a child: one message a line.
+ * Starts `codex app-server` as a child process with one message per line.
  *
- * Failure: a line that is none is told and passed over. Writing to a child that is gone does nothing; its end is told by
- * `ended`.
+ * Failure: unreadable lines are reported and skipped. Writing to an exited child does nothing; `ended` reports the
+ * exit.
  */
 export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: TransportListener): Transport {
   const signal = new AbortController();
@@ -173,7 +172,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
     close: () => child.stdin.end(),
     kill: () => killGroup(child),
     ended: agent.exited.then((exit) => ({
-      // What it logs is coloured, and says nothing about a signal.
+      // Its colored log does not explain a signal.
       reason: seenText(exitText(exit.signal === null ? exit : { ...exit, lastWords: null })),
       exitCode: exit.exitCode,
       signal: exit.signal,
@@ -182,7 +181,7 @@ export function spawnAppServer({ command, cwd, env }: CodexProgram, listener: Tr
   };
 }
 
-/** The program that npm installs is a script, and the server a child of it. */
+/** npm installs a script that runs the server as a child, so the whole group is killed. */
 function killGroup(child: ChildProcess): void {
   try {
     if (child.pid !== undefined && process.platform !== 'win32') process.kill(-child.pid, 'SIGKILL');
@@ -192,15 +191,15 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** A message, images included, is far below. */
+/** Messages with images are far smaller. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const OPEN_WITHIN_MS = 10_000;
-/** A server that does not answer a ping within this time has hung, or its machine has. */
+/** A server or machine without a pong in this time hangs. */
 const PING_MS = 15_000;
-/** Nobody listens there. */
-const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
+/** Error codes of a missing server. */
+const NO_SERVER = new Set(['ENOENT', 'ECONNREFUSED']);
 
-/** @returns why no connection can be made; null if a server listens on the path */
+/** @returns why no connection is possible; null if a server listens */
 export function probeSocket(path: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect(path, () => {
@@ -212,15 +211,14 @@ export function probeSocket(path: string): Promise<string | null> {
 }
 
 function reasonOf(error: NodeJS.ErrnoException, path: string): string {
-  if (NOBODY.has(error.code ?? '')) return `no Codex listens on ${path}`;
+  if (NO_SERVER.has(error.code ?? '')) return `no Codex listens on ${path}`;
   return `the connection to Codex broke (${error.code ?? error.message})`;
 }
 
 /**
- * The app-server that the operator's terminals use, over its Unix socket: WebSocket, one message a text frame.
+ * Connects to the app-server of the operator's terminals over its Unix socket: WebSocket, one message per text frame.
  *
- * Failure: a frame that is no JSON is told and passed over; one that is too long ends the connection.
- *
+ * Failure: frames that are not JSON are reported and skipped; an oversized frame ends the connection.
  * @see `codex app-server --listen unix://`, @openai/codex 0.171.0
  */
 export function connectSocket(path: string, listener: TransportListener): Transport {
@@ -259,7 +257,7 @@ export function connectSocket(path: string, listener: TransportListener): Transp
   const ended = new Promise<TransportEnd>((resolve) => {
     socket.on('close', (code) => {
       clearInterval(ping);
-      const isServerGone = NOBODY.has(failure?.code ?? '');
+      const isServerGone = NO_SERVER.has(failure?.code ?? '');
       const reason = reasonOf(failure ?? new Error(isAlive ? String(code) : 'it does not answer'), path);
       resolve({ reason, exitCode: null, signal: null, isServerGone });
     });

@@ -12,11 +12,10 @@ import { AppServer, type RpcResult, requestOf } from './app-server';
 import type { ThreadStore } from './thread-store';
 
 /**
- * One connection to an app-server, and the threads that are followed through it.
+ * One connection to an app-server and the threads followed through it.
  *
- * Ordering: what the server says of a thread while its history is read waits until that is told.
- * Failure: what can't be read is told in the log and passed over; a thread that can't be followed is left alone until
- * it does something.
+ * Ordering: messages of a thread wait until its history is emitted.
+ * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried when it does something.
  */
 export interface CodexConnectionOptions {
   open: (listener: TransportListener) => Transport;
@@ -24,12 +23,12 @@ export interface CodexConnectionOptions {
   feed: WireFeed;
   memory: ThreadStore;
   context: SourceContext;
-  /** Other clients are connected too: their threads are followed, and what is not for us is left to them. */
+  /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
   isShared: boolean;
-  /** What Codex has of ours, by `clientUserMessageId`. */
+  /** Our messages that Codex has, by `clientUserMessageId`. */
   taken: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
-  /** All of its history is told. */
+  /** The history of the thread is emitted. */
   onFollowed(threadId: string): void;
   onAsked(request: AskedRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
@@ -37,22 +36,22 @@ export interface CodexConnectionOptions {
   answerWithinMs?: number | undefined;
 }
 
-/** Most messages of a thread that wait for its history. */
-const MAX_HELD = 50_000;
-const MAX_TAKEN = 4_000;
+/** Messages of a thread queued until its history is read. */
+const MAX_QUEUED = 50_000;
+const MAX_KNOWN_MESSAGES = 4_000;
 const PAGE = 200;
-/** Most pages of one list that are read: a server that always names another one has no end. */
+/** Page limit, in case a server never ends a list. */
 const MAX_PAGES = 10_000;
-/** What concerns no thread, and is worth a line in the log. */
+/** Notifications without a thread that are logged. */
 const LOGGED = new Set(['warning', 'configWarning', 'deprecationNotice', 'error', 'windows/worldWritableWarning']);
 
 export class CodexConnection {
   readonly server: AppServer;
   readonly #options: CodexConnectionOptions;
-  readonly #held = new Map<string, Fields[]>();
+  readonly #queued = new Map<string, Fields[]>();
   readonly #followed = new Set<string>();
   readonly #following = new Set<string>();
-  /** Threads that did something before it was known which of them go on; null from then on. */
+  /** Threads active before `followAll`; null afterwards. */
   #early: Set<string> | null = new Set();
   readonly #logged = new Map<string, true>();
 
@@ -60,7 +59,7 @@ export class CodexConnection {
     this.#options = options;
     const { context } = options;
     const link = options.open({
-      onMessage: (message) => this.#heard(message),
+      onMessage: (message) => this.#received(message),
       onTrouble: (message) => context.log('warn', message),
       onStderr: (text) => context.log('debug', `codex: ${text.trim()}`),
     });
@@ -71,7 +70,7 @@ export class CodexConnection {
     );
   }
 
-  /** @returns the server's name and version, or why it can't be talked to */
+  /** @returns name and version of the server, or the problem */
   async greet(): Promise<{ provider: string | null } | { problem: string; isGone: boolean }> {
     const answered = await this.server.call('initialize', {
       clientInfo: { name: 'interlude', title: 'Interlude', version: RUNNER_VERSION },
@@ -82,7 +81,6 @@ export class CodexConnection {
     return { provider: codexVersion(answered.result.userAgent) };
   }
 
-  /** The threads that the server has loaded. */
   async loaded(): Promise<string[]> {
     const ids: string[] = [];
     let cursor: string | null = null;
@@ -96,20 +94,20 @@ export class CodexConnection {
     return ids;
   }
 
-  /** @returns the thread, or why there is none */
+  /** @returns the new thread, or the problem */
   async begin(params: object): Promise<{ threadId: string } | { problem: string }> {
     const answered = await this.server.call('thread/start', { ...params });
     if ('error' in answered) return { problem: answered.error };
     const thread = fieldsOf(answered.result.thread);
     const threadId = textOf(thread.id);
-    if (threadId === null) return { problem: 'Codex began a thread and did not name it' };
+    if (threadId === null) return { problem: 'Codex started a thread without an id' };
     this.#followed.add(threadId);
     await this.#options.onThread(threadId, { ...thread, model: answered.result.model ?? thread.model });
     this.#options.onFollowed(threadId);
     return { threadId };
   }
 
-  /** Follows these, and from now on all that do something. */
+  /** Follows these threads, and from now on every active one. */
   async followAll(threadIds: readonly string[]): Promise<void> {
     const all = new Set([...threadIds, ...(this.#early ?? [])]);
     this.#early = null;
@@ -117,33 +115,33 @@ export class CodexConnection {
   }
 
   /**
-   * Subscribes to a thread, and tells what of it is new.
-   * @returns why it can't be followed, or null
+   * Subscribes to a thread and emits what is new.
+   * @returns the problem, or null
    */
   async follow(threadId: string, params: object = {}): Promise<string | null> {
     if (this.#followed.has(threadId) || this.#following.has(threadId)) return null;
     this.#following.add(threadId);
-    this.#held.set(threadId, []);
+    this.#queued.set(threadId, []);
     try {
       const answered = await this.server.call('thread/resume', { threadId, excludeTurns: true, ...params });
       if ('error' in answered) return answered.error;
       const thread = fieldsOf(answered.result.thread);
-      if (thread.ephemeral === true) return 'it is for Codex itself';
+      if (thread.ephemeral === true) return 'it is internal to Codex';
       this.#followed.add(threadId);
       await this.#options.onThread(threadId, { ...thread, model: answered.result.model ?? thread.model });
       await this.#catchUp(threadId);
       return null;
     } finally {
       this.#following.delete(threadId);
-      const held = this.#held.get(threadId) ?? [];
-      this.#held.delete(threadId);
-      for (const message of held) this.#pass(message, threadId);
+      const queued = this.#queued.get(threadId) ?? [];
+      this.#queued.delete(threadId);
+      for (const message of queued) this.#pass(message, threadId);
       if (this.#followed.has(threadId)) this.#options.onFollowed(threadId);
     }
   }
 
-  /** What of ours Codex has taken, or holds in a thread's queue. */
-  async hasTaken(threadId: string, clientId: string): Promise<boolean> {
+  /** Whether Codex has a message of ours, possibly queued. */
+  async hasMessage(threadId: string, clientId: string): Promise<boolean> {
     if (this.#options.taken.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });
     if ('error' in answered) return false;
@@ -165,29 +163,29 @@ export class CodexConnection {
     await this.server.call('thread/backgroundTerminals/list', { threadId });
   }
 
-  #heard(message: unknown): void {
+  #received(message: unknown): void {
     if (!isObject(message)) {
-      this.#options.context.log('warn', `Codex sent what is no message: ${beginningOf(message)}`);
+      this.#options.context.log('warn', `Codex sent an invalid message: ${beginningOf(message)}`);
       return;
     }
     const isOurs = this.server?.threadOf(message.id) ?? null;
     const isAnswer = typeof message.method !== 'string';
     const threadId = isAnswer ? isOurs : textOf(fieldsOf(message.params).threadId);
-    const held = threadId === null || isAnswer ? undefined : this.#held.get(threadId);
-    if (held !== undefined && held.length < MAX_HELD) held.push(message);
+    const queued = threadId === null || isAnswer ? undefined : this.#queued.get(threadId);
+    if (queued !== undefined && queued.length < MAX_QUEUED) queued.push(message);
     else this.#pass(message, threadId);
   }
 
   #pass(message: Fields, threadId: string | null): void {
     const { adapter, feed, memory, now } = this.#options;
-    const cursors = () => (threadId === null ? [] : memory.placeNow(adapter, threadId, now()));
+    const cursors = () => (threadId === null ? [] : memory.positionCursor(adapter, threadId, now()));
     const session = () => (threadId === null ? undefined : (adapter.sessionOf(threadId) ?? undefined));
     void feed.pass({ dir: 'in', msg: message }, cursors, session);
-    this.#noteTaken(message);
-    if (!this.server.settle(message)) this.#acted(message, threadId);
+    this.#noteReceived(message);
+    if (!this.server.settle(message)) this.#act(message, threadId);
   }
 
-  #acted(message: Fields, threadId: string | null): void {
+  #act(message: Fields, threadId: string | null): void {
     const { adapter, onAsked, onResolved, isShared, context } = this.#options;
     const params = fieldsOf(message.params);
     const request = requestOf(message);
@@ -215,15 +213,15 @@ export class CodexConnection {
     context.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
   }
 
-  /** Messages of ours that stand in a thread, now or by its history. */
-  #noteTaken(message: Fields): void {
+  /** Notes our messages that appear in a thread or its history. */
+  #noteReceived(message: Fields): void {
     const items = [
       fieldsOf(message.params).item,
       ...listOf(fieldsOf(message.result).data).map((entry) => fieldsOf(entry).item),
     ];
     for (const item of items) {
       const clientId = textOf(fieldsOf(item).clientId);
-      if (clientId !== null) remember(this.#options.taken, clientId, true, MAX_TAKEN);
+      if (clientId !== null) remember(this.#options.taken, clientId, true, MAX_KNOWN_MESSAGES);
     }
   }
 }

@@ -6,12 +6,11 @@ import type { CommandOf } from '../../host/source';
 import { outcomeOf } from '../../host/source-commands';
 import type { AppServer } from './app-server';
 
-/** As many as `HeldRequests` holds. */
 const MAX_HELD = 1_000;
 
 /**
- * What an app-server waits for people to say. It may have other clients: whoever answers first has answered, and it tells
- * the others by its own id of the request.
+ * Requests of an app-server that wait for a person. The first client to answer wins; the server notifies the others by
+ * its own request id.
  */
 export class CodexRequests {
   readonly #requests = new PendingRequests();
@@ -20,8 +19,8 @@ export class CodexRequests {
   hold(sessionId: string, request: AskedRequest, server: AppServer): void {
     const { rpcId, value } = request;
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
-    // An answer to what was asked under this id before would be one to this.
-    this.letGo(rpcId);
+    // An answer to an earlier request with this id must not apply.
+    this.release(rpcId);
     remember(this.#byRpcId, rpcId, { sessionId, requestId }, MAX_HELD);
     this.#requests.hold({
       ...{ sessionId, requestId, kind, tool, input },
@@ -34,14 +33,14 @@ export class CodexRequests {
     });
   }
 
-  letGo(rpcId: string | number): void {
+  release(rpcId: string | number): void {
     const held = this.#byRpcId.get(rpcId);
     this.#byRpcId.delete(rpcId);
     if (held !== undefined) this.#requests.release(held.sessionId, held.requestId);
   }
 
-  /** The connection is gone: the next one is asked anew. */
-  letGoAll(): void {
+  /** The connection is gone; the next one repeats its requests. */
+  clear(): void {
     this.#requests.clear();
     this.#byRpcId.clear();
   }
@@ -51,7 +50,7 @@ export class CodexRequests {
   }
 }
 
-/** @returns `result` as the app-server takes it, or why there is none */
+/** @returns `result` for the app-server, or the problem */
 function answerResult(request: AskedRequest, answer: RequestAnswer): { result: object } | { refusal: string } {
   if (answer.kind === 'question') return questionResult(request, answer.answers);
   if (request.value.kind === 'question') {
@@ -80,7 +79,7 @@ function questionResult(
   return { result: { action: 'accept', content, _meta: null } };
 }
 
-/** As the form of an MCP server wants it; what is not of its type stays a text, which that server refuses by itself. */
+/** Converts to the type of the form field. Anything else stays text, which the MCP server rejects itself. */
 function typedValue({ type }: AskedField, texts: string[]): unknown {
   const text = texts.join(', ');
   if (type === 'texts') return texts;

@@ -17,24 +17,24 @@ export interface CodexSessionOptions {
   sessionId: string;
   context: SourceContext;
   adapter: CodexAdapter;
-  /** Resolves once the session's thread is followed; rejects when the source ends. */
+  /** Resolves once the thread is followed; rejects when the source ends. */
   ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
 }
 
-/** How long Codex may take to begin the next turn with what is queued. */
+/** How long Codex may take to start a queued turn. */
 const QUEUE_MS = 300;
 
-/** What Codex is given in a session, and what is asked of it there. */
+/** Sends messages and commands to Codex in one session. */
 export class CodexSession {
   readonly sessionId: string;
   readonly inHand: InFlightMessages;
   cwd: string | null = null;
   model: string | null = null;
-  /** Codex is told it with the next message that begins a turn. */
+  /** Sent with the next message that starts a turn. */
   note: string | null = null;
   readonly #options: CodexSessionOptions;
   #wakes: TaskWakes | null = null;
-  /** Something of ours may wait in Codex's queue, also since a process before this one. */
+  /** The queue of Codex may have a message of ours, possibly from an earlier process. */
   #mayBeQueued = true;
 
   static async recall(options: CodexSessionOptions): Promise<CodexSession> {
@@ -59,26 +59,23 @@ export class CodexSession {
     if (this.inHand.has(message.messageId)) return { state: 'delivered' };
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(message.messageId);
-    if (isAgain && (await connection.hasTaken(threadId, clientId))) return { state: 'delivered' };
+    if (isAgain && (await connection.hasMessage(threadId, clientId))) return { state: 'delivered' };
     await this.inHand.put(message);
-    return await this.#give(message);
+    return await this.#send(message);
   }
 
-  /** What was given to a server that is gone, and that this one does not have. */
-  async goOn(connection: CodexConnection, threadId: string): Promise<void> {
+  /** Resends messages that a previous server had and this one lacks. */
+  async resume(connection: CodexConnection, threadId: string): Promise<void> {
     for (const message of this.inHand.all) {
-      if (await connection.hasTaken(threadId, clientIdOfMessage(message.messageId))) continue;
-      const { state, reason } = await this.#give(message);
+      if (await connection.hasMessage(threadId, clientIdOfMessage(message.messageId))) continue;
+      const { state, reason } = await this.#send(message);
       if (state === 'failed') this.#options.context.report(message.messageId, { state, ...(reason ? { reason } : {}) });
     }
-    this.#wakes?.goOn();
+    this.#wakes?.resume();
     await this.turnEnded();
   }
 
-  /**
-   * A turn has ended. Codex begins the next one with what is queued, but not behind an interrupt or a failure: then it is
-   * told to.
-   */
+  /** Starts the next queued message: Codex does so by itself, except after an interrupt or a failure. */
   async turnEnded(): Promise<void> {
     if (!this.#mayBeQueued) return;
     await pause(QUEUE_MS);
@@ -91,21 +88,21 @@ export class CodexSession {
     this.#mayBeQueued = queuedSubmissionId !== null;
     if (queuedSubmissionId === null) return;
     const started = await connection.server.call('thread/queue/start', { threadId, queuedSubmissionId });
-    if ('error' in started) this.#options.context.log('warn', `a queued message was not begun: ${started.error}`);
+    if ('error' in started) this.#options.context.log('warn', `a queued message was not started: ${started.error}`);
   }
 
-  /** @param turnId the run that is meant */
+  /** @param turnId the run to interrupt */
   async interrupt(turnId: string | undefined): Promise<CommandOutcome> {
     const running = this.#options.context.openWork(this.sessionId).turn?.runId ?? null;
     const stale = staleInterrupt(turnId, running, 'Codex');
     if (stale !== null) return stale;
     const { connection, threadId } = await this.#options.ready();
     const turn = this.#options.adapter.thread(threadId)?.openTurn ?? null;
-    if (turn === null) return failed('nothing runs now');
+    if (turn === null) return failed('nothing is running now');
     return rpcOutcome(await connection.server.call('turn/interrupt', { threadId, turnId: turn }));
   }
 
-  /** A subagent is interrupted; a command is terminated. */
+  /** Interrupts a subagent or terminates a command. */
   async stop(taskId: string): Promise<CommandOutcome> {
     const { connection } = await this.#options.ready();
     const threads = this.#options.adapter.threads.filter(({ writer }) => writer.sessionId === this.sessionId);
@@ -124,16 +121,16 @@ export class CodexSession {
       this.#wakes?.stopped(taskId);
       return rpcOutcome(await connection.server.call('thread/backgroundTerminals/terminate', { threadId, processId }));
     }
-    return failed('this task does not run any more');
+    return failed('this task is no longer running');
   }
 
   async #wake(wake: Wake): Promise<CommandOutcome> {
     const { connection, threadId } = await this.#options.ready();
-    if (await connection.hasTaken(threadId, wake.clientId)) return { state: 'done' };
+    if (await connection.hasMessage(threadId, wake.clientId)) return { state: 'done' };
     const { clientId, text, context, taskIds } = wake;
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
     if (isOpen) {
-      // A queued message takes no context, so it says all of it.
+      // Queued messages have no context, so the text includes everything.
       const outputs = Object.entries(context).filter(([name]) => name !== 'interlude');
       const whole = [text, ...outputs.map(([, { name, value }]) => `${name}:\n${value}`)].join('\n\n');
       return rpcOutcome(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
@@ -148,7 +145,7 @@ export class CodexSession {
     return rpcOutcome(answered);
   }
 
-  async #give(message: InFlightMessage): Promise<CommandOutcome> {
+  async #send(message: InFlightMessage): Promise<CommandOutcome> {
     const { messageId } = message;
     const input = inputOf(message);
     const { connection, threadId } = await this.#options.ready();
@@ -156,14 +153,19 @@ export class CodexSession {
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
     const answered = isOpen
       ? await this.#queue(connection, threadId, clientId, input)
-      : await this.#begin(connection, threadId, clientId, input);
-    // Whoever is there next asks whether it arrived.
+      : await this.#startTurn(connection, threadId, clientId, input);
+    // After a disconnect, the next connection checks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
     this.inHand.remove([messageId]);
-    return failed(`Codex did not take it: ${answered.error}`);
+    return failed(`Codex refused it: ${answered.error}`);
   }
 
-  async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
+  async #startTurn(
+    connection: CodexConnection,
+    threadId: string,
+    clientId: string,
+    input: object[],
+  ): Promise<RpcResult> {
     const { note } = this;
     const additionalContext = { interlude: { value: note, kind: 'application' } };
     this.note = null;
@@ -175,7 +177,7 @@ export class CodexSession {
     return answered;
   }
 
-  /** Behind the running turn, in a turn of its own; by a server without a queue, in the running one. */
+  /** Queues a message as its own turn; servers without a queue get it in the running turn. */
   async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
     const message = { threadId, clientUserMessageId: clientId, input };
     this.#mayBeQueued = true;
@@ -187,7 +189,7 @@ export class CodexSession {
   }
 }
 
-/** It reads images from the disk, and has no input for other files: they are named, and read by its own tools. */
+/** Codex reads images from disk and has no input for other files, which are passed by path. */
 function inputOf({ text, files = [] }: Pick<InFlightMessage, 'text' | 'files'>): object[] {
   const lost = files.filter((file) => readAttachment(file) === null);
   const here = files.filter((file) => !lost.includes(file));
@@ -204,7 +206,7 @@ function rpcOutcome(answered: RpcResult): CommandOutcome {
   return outcomeOf('result' in answered ? null : answered.error);
 }
 
-/** The sessions of one source, and through which connection each can be spoken to now. */
+/** The sessions of one source and their current connections. */
 export class CodexSessions {
   readonly #context: SourceContext;
   readonly #adapter: CodexAdapter;
@@ -226,7 +228,7 @@ export class CodexSessions {
     return this.#sessions.get(sessionId);
   }
 
-  /** The session, with what processes before this one have stored of it. */
+  /** A session with its stored state. */
   async recall(sessionId: string): Promise<CodexSession> {
     const known = this.#sessions.get(sessionId);
     if (known !== undefined) return known;
@@ -238,12 +240,11 @@ export class CodexSessions {
     return session;
   }
 
-  /** Whether anything can be asked now. */
   get isConnected(): boolean {
     return this.#ready !== null;
   }
 
-  /** All of the thread's history is told: its session can be spoken to. */
+  /** The history of a thread is emitted, so its session accepts commands. */
   isReady(connection: CodexConnection, sessionId: string, threadId: string): void {
     if (this.#ready?.connection !== connection) this.#ready = { connection, threads: new Map() };
     this.#ready.threads.set(sessionId, threadId);
@@ -254,14 +255,13 @@ export class CodexSessions {
     this.#ready = null;
   }
 
-  /** Nothing can be said any more. */
   end(): void {
     this.#isOver = true;
     this.#look();
     for (const { wakes } of this.#sessions.values()) wakes?.close();
   }
 
-  /** Nothing runs, and nothing is to be answered. */
+  /** No session has open work or unanswered messages. */
   get isQuiet(): boolean {
     return this.all.every(({ sessionId, inHand }) => {
       const { turn, tasks } = this.#context.openWork(sessionId);

@@ -46,7 +46,7 @@ it now. What has not reached the dashboard by then is kept and sent by the next 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
 const TEXTS = ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'];
-/** What is said of a thread that is started, and means nothing where the operator's own are followed. */
+/** Options of a started thread, meaningless for threads of the operator. */
 const OF_OWN = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
 export const kind: RunnerKind = {
@@ -137,7 +137,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Something was said that only a thread of its own can have. */
+/** An option needs a thread of its own. */
 function wantsOwn(flag: (name: string) => string | undefined): boolean {
   return OF_OWN.some((name) => flag(name) !== undefined);
 }
@@ -153,7 +153,7 @@ function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** A name without a slash is looked for where a shell would. */
+/** Looks up a name without a slash on the PATH. */
 async function mustStart(command: string, env: Record<string, string | undefined>): Promise<void> {
   const places = /[/\\]/.test(command) ? [command] : (env.PATH ?? '').split(':').map((folder) => join(folder, command));
   for (const place of places) if (await isThere(place)) return;

@@ -8,27 +8,25 @@ import type { CommandOutcome } from '../../commands/seen-commands';
 import type { SourceContext } from '../../host/source';
 import { failed, noticeEvent } from '../../host/source-commands';
 
-/** Most ended tasks that are remembered; those that run, or are due, are remembered besides. */
+/** Ended tasks remembered, besides running and due ones. */
 const MAX_ENDED = 20;
 const MAX_PENDING = 200;
 /**
- * How often the rule wakes an agent to which nobody writes: one that begins another command in each turn that it is woken
- * for would go on for ever.
+ * Limit of automatic wakes without a message from a person. An agent that starts a command in each woken turn would
+ * otherwise continue forever.
  */
 const MOST_IN_A_ROW = 25;
-/** UTF-16 units. */
 const MAX_OUTPUT = 4_000;
 const MAX_DESCRIPTION = 500;
-/** What ends within this time wakes the agent once. */
+/** Tasks ending within this time share a wake. */
 const TOGETHER_MS = 1_000;
 
 /**
- * Waking the agent of one session with the results of its background tasks, of which Codex never tells it: by hand, or
- * by a rule.
+ * Wakes the agent with results of background tasks, which Codex never reports to it: on request, or by a rule.
  *
- * Ordering: an end is stored with the word that it has to wake the agent; that is taken back once Codex has the message.
- * Failure: a runner that was killed in between leaves it to the next one. Codex has the name of a wake, so that is
- * asked before it is sent again. An agent that only its own commands wake is not woken for ever: see MOST_IN_A_ROW.
+ * Ordering: the end of a task is stored together with the pending wake, which is cleared once Codex has the message.
+ * Failure: after a kill the next runner sends the wake. Codex knows wakes by name, so it is asked before resending. See
+ * MOST_IN_A_ROW for loops.
  */
 export class TaskWakes {
   readonly #context: SourceContext;
@@ -38,11 +36,11 @@ export class TaskWakes {
   readonly #outputs = new Map<string, string>();
   #ended: EndedTask[];
   #when: WakeRule;
-  /** How often the rule has woken the agent since a person last said anything. */
+  /** Automatic wakes since the last message of a person. */
   #inARow: number;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param send hands it to Codex, unless Codex has it */
+  /** @param send sends a wake unless Codex has it */
   static async recall(
     context: SourceContext,
     sessionId: string,
@@ -74,33 +72,33 @@ export class TaskWakes {
     for (const { id, status } of ended) if (status === 'running') this.#outputs.set(id, '');
   }
 
-  /** What the session's adapter has told. @param isTurnOpen behind it */
-  told(events: readonly ToldEvent[], isTurnOpen: boolean): void {
+  /** @param isTurnOpen after the events */
+  observe(events: readonly ToldEvent[], isTurnOpen: boolean): void {
     for (const { event } of events) {
-      if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#personSpoke();
+      if (event.type === 'RUN_STARTED' && event.metadata?.interlude?.turn === 'user') this.#resetCount();
       const value = fieldsOf(event.value);
       const id = textOf(value.task_id);
       if (id === null) continue;
       if (event.name === CUSTOM.taskStarted && value.task_type === 'local_bash') {
         this.#outputs.set(id, '');
-        this.#remember({ id, description: textOf(value.description) ?? id, status: 'running' });
+        this.#update({ id, description: textOf(value.description) ?? id, status: 'running' });
       }
       if (event.name === CUSTOM.taskOutput && this.#outputs.has(id)) {
         const before = value.from === 0 ? '' : (this.#outputs.get(id) ?? '');
         this.#outputs.set(id, (before + (textOf(value.text) ?? '')).slice(-MAX_OUTPUT));
       }
-      if (event.name === CUSTOM.taskCompleted) this.#over(id, value, isTurnOpen);
+      if (event.name === CUSTOM.taskCompleted) this.#taskEnded(id, value, isTurnOpen);
     }
   }
 
-  /** A person has ended it: that is no news for the agent. */
+  /** A person stopped it, so the agent need not be woken. */
   stopped(taskId: string): void {
     this.#stopped.add(taskId);
   }
 
   async setRule(when: WakeRule): Promise<void> {
     this.#when = when;
-    this.#personSpoke();
+    this.#resetCount();
     if (when === 'never') this.#ended = this.#ended.map((one) => ({ ...one, isDue: false }));
     await this.#context.emit(this.#sessionId, [], [{ name: ruleCursor(this.#sessionId), value: when }, this.#cursor()]);
   }
@@ -108,13 +106,13 @@ export class TaskWakes {
   async wake(commandId: string, taskId: string): Promise<CommandOutcome> {
     const task = this.#ended.find(({ id }) => id === taskId);
     if (task === undefined) return failed('the runner does not know how this task ended');
-    if (task.status === 'running') return failed('this task still runs');
-    this.#personSpoke();
+    if (task.status === 'running') return failed('this task is still running');
+    this.#resetCount();
     return await this.#send(createWake(commandId, [task]));
   }
 
-  /** Codex is there again: what was due goes to it. */
-  goOn(): void {
+  /** Codex is connected again: sends due wakes. */
+  resume(): void {
     if (this.#ended.some(({ isDue }) => isDue)) this.#arm();
   }
 
@@ -122,16 +120,16 @@ export class TaskWakes {
     clearTimeout(this.#timer);
   }
 
-  #over(id: string, { status, exit_code: code }: Record<string, unknown>, isTurnOpen: boolean): void {
+  #taskEnded(id: string, { status, exit_code: code }: Record<string, unknown>, isTurnOpen: boolean): void {
     const task = this.#ended.find((one) => one.id === id);
     if (task === undefined || task.status !== 'running') return;
     const output = this.#outputs.get(id) ?? '';
     this.#outputs.delete(id);
-    const byPerson = this.#stopped.delete(id) || status === 'stopped' || status === 'lost';
-    const isWanted = this.#when === 'command-ended' && !byPerson && !isTurnOpen;
+    const wasStopped = this.#stopped.delete(id) || status === 'stopped' || status === 'lost';
+    const isWanted = this.#when === 'command-ended' && !wasStopped && !isTurnOpen;
     const isDue = isWanted && this.#inARow < MOST_IN_A_ROW;
-    if (isWanted && !isDue) this.#tellTooOften();
-    this.#remember({ ...task, status: textOf(status) ?? 'completed', exitCode: numberOf(code), output, isDue });
+    if (isWanted && !isDue) this.#reportLimit();
+    this.#update({ ...task, status: textOf(status) ?? 'completed', exitCode: numberOf(code), output, isDue });
     if (isDue) this.#arm();
   }
 
@@ -155,10 +153,10 @@ export class TaskWakes {
     this.#ended = this.#ended.map((one) => (done.has(one.id) ? { ...one, isDue: false, isSent: false } : one));
     this.#inARow += 1;
     await this.#context.emit(this.#sessionId, [], [this.#cursor(), this.#rowCursor()]);
-    this.goOn();
+    this.resume();
   }
 
-  /** Stored before they are sent: told again by the next process, it has to be the same wake, whatever is due by then. */
+  /** Stored before sending, so that the next process repeats exactly this wake. */
   async #dueTogether(): Promise<EndedTask[]> {
     const due = this.#ended.filter(({ isDue }) => isDue);
     const sent = due.filter(({ isSent }) => isSent === true);
@@ -169,20 +167,20 @@ export class TaskWakes {
     return this.#ended.filter(({ id }) => some.has(id));
   }
 
-  #personSpoke(): void {
+  #resetCount(): void {
     if (this.#inARow === 0) return;
     this.#inARow = 0;
     void this.#context.emit(this.#sessionId, [], [this.#rowCursor()]);
   }
 
-  #tellTooOften(): void {
+  #reportLimit(): void {
     if (this.#inARow > MOST_IN_A_ROW) return;
     this.#inARow += 1;
-    const text = `The rule has woken the agent ${MOST_IN_A_ROW} times, and nobody has written to it since. It is not woken by the rule again until somebody does.`;
+    const text = `The agent was woken automatically ${MOST_IN_A_ROW} times without a message from you. Send it a message to re-enable automatic wakes.`;
     void this.#context.emit(this.#sessionId, [noticeEvent(text, 'warning')], [this.#rowCursor()]);
   }
 
-  #remember(task: Pick<EndedTask, 'id' | 'description' | 'status'> & Partial<EndedTask>): void {
+  #update(task: Pick<EndedTask, 'id' | 'description' | 'status'> & Partial<EndedTask>): void {
     const whole = { exitCode: null, output: '', isDue: false, ...task };
     const description = cutText(task.description, MAX_DESCRIPTION);
     const all = [...this.#ended.filter(({ id }) => id !== task.id), { ...whole, description }];
@@ -217,38 +215,38 @@ function endedCursor(sessionId: string): string {
   return `codex-ended:${sessionId}`;
 }
 
-/** A background task that has ended, as far as waking its agent needs it. */
+/** A background task, running or ended. */
 interface EndedTask {
   id: string;
   description: string;
   status: string;
   exitCode: number | null;
-  /** The end of what it wrote. */
+  /** Last part of its output. */
   output: string;
-  /** The rule has to wake the agent for it, and has not yet. */
+  /** The rule must still wake the agent for it. */
   isDue: boolean;
-  /** It is part of the wake that was sent last, and nobody knows yet whether that arrived. */
+  /** Part of the last sent wake, whose delivery is unknown. */
   isSent?: boolean;
 }
 
-/** What is sent to Codex so that it begins a turn. */
+/** Input of a turn that wakes the agent. */
 export interface Wake {
   clientId: string;
   taskIds: string[];
-  /** What Codex shows as the message that began the turn. */
+  /** Text that Codex shows as the message of the turn. */
   text: string;
-  /** By whom, by name: what Interlude says, and what commands have written. */
+  /** Context by name: from Interlude, and command output. */
   context: Record<
     string,
     { kind: 'application' | 'untrusted'; value: string /** `[a-z][a-z0-9_]{0,63}` */; name?: string }
   >;
 }
 
-/** @param name the same for the same wake, told again */
+/** @param name identifies the wake when it is sent again */
 function createWake(name: string, tasks: readonly EndedTask[]): Wake {
   const taskIds = tasks.map(({ id }) => id);
-  const said = tasks.map(({ description, status, exitCode }) => {
-    const how = exitCode === null ? `has ended (${status})` : `has ended with exit code ${exitCode}`;
+  const texts = tasks.map(({ description, status, exitCode }) => {
+    const how = exitCode === null ? `ended (${status})` : `ended with exit code ${exitCode}`;
     return `The background command \`${description}\` ${how}.`;
   });
   const outputs = tasks.flatMap(({ output }, at) => {
@@ -259,11 +257,11 @@ function createWake(name: string, tasks: readonly EndedTask[]): Wake {
   return {
     clientId: clientIdOfWake(name, taskIds),
     taskIds,
-    text: said.join('\n'),
+    text: texts.join('\n'),
     context: {
       interlude: {
         kind: 'application',
-        value: `Interlude began this turn, as people asked it to.\n${said.join('\n')}`,
+        value: `Interlude started this turn on request.\n${texts.join('\n')}`,
       },
       ...Object.fromEntries(outputs),
     },

@@ -4,26 +4,25 @@ import type { ThreadPlace } from '../../adapters/codex/thread';
 import type { SourceContext } from '../../host/source';
 import type { Cursor } from '../../outbox/statements';
 
-/** A thread, as the next process has to know it. */
+/** Stored state of a thread. */
 export interface StoredThread {
   sessionId: string;
   parentThreadId: string | null;
   place: ThreadPlace | null;
-  /** When anything was last told of it, epoch milliseconds. */
+  /** Last activity, epoch milliseconds. */
   at: number;
 }
 
 const PREFIX = 'codex-thread:';
-/** Most threads that are remembered; those that were quiet longest are forgotten. */
+/** Threads kept; the least active are dropped. */
 const MAX_THREADS = 500;
 
-/** Which session each thread is, and how far it has been told. */
+/** Maps threads to sessions and stores how far each was emitted. */
 export class ThreadStore {
   readonly #threads: Map<string, StoredThread>;
-  /** As of which change of its place a thread was stored last. */
-  readonly #stored = new Map<string, number>();
+  /** Last stored revision by thread. */
+  readonly #storedRevision = new Map<string, number>();
 
-  /** What processes before this one have stored. */
   static async read(outbox: Pick<SourceContext, 'cursors'>): Promise<Map<string, StoredThread>> {
     const stored = [...(await outbox.cursors(PREFIX))];
     return new Map(stored.map(([name, value]) => [name.slice(PREFIX.length), JSON.parse(value) as StoredThread]));
@@ -42,7 +41,7 @@ export class ThreadStore {
     this.#threads = threads;
   }
 
-  /** By thread, those that were heard of last first. */
+  /** By thread, most recently active first. */
   get all(): ReadonlyMap<string, StoredThread> {
     return this.#threads;
   }
@@ -56,7 +55,6 @@ export class ThreadStore {
     return found ?? null;
   }
 
-  /** A thread is a session from now on. */
   assign(threadId: string, sessionId: string, now: number): Cursor {
     const known = this.#threads.get(threadId);
     const thread = { parentThreadId: null, place: null, ...known, sessionId, at: now };
@@ -64,11 +62,11 @@ export class ThreadStore {
     return { name: PREFIX + threadId, value: JSON.stringify(thread) };
   }
 
-  /** To be stored with what has just been told of a thread. */
-  placeNow(adapter: CodexAdapter, threadId: string, now: number): Cursor[] {
+  /** Cursor to store with emitted events of a thread. */
+  positionCursor(adapter: CodexAdapter, threadId: string, now: number): Cursor[] {
     const thread = adapter.thread(threadId);
-    if (thread === null || this.#stored.get(threadId) === thread.revision) return [];
-    this.#stored.set(threadId, thread.revision);
+    if (thread === null || this.#storedRevision.get(threadId) === thread.revision) return [];
+    this.#storedRevision.set(threadId, thread.revision);
     const { parent, place, writer } = thread;
     const remembered = { sessionId: writer.sessionId, parentThreadId: parent?.id ?? null, place, at: now };
     this.#threads.set(threadId, remembered);
@@ -77,10 +75,8 @@ export class ThreadStore {
 }
 
 /**
- * Closes what the process before this one had left open, but for threads that have gone on: those are taken up where
- * they stood.
- *
- * @param loaded the threads that the server has, if it is the same one
+ * Closes work left open by the previous process, except for threads that still run, which continue from their position.
+ * @param loaded threads of the server, if it is the same one
  */
 export async function closeStaleWork(
   { context, adapter, threads }: { context: SourceContext; adapter: CodexAdapter; threads: ThreadStore },
@@ -107,11 +103,11 @@ export async function closeStaleWork(
       openTasks: goesOn ? open.tasks : [],
       openRequests: goesOn && parentThreadId === null ? open.requests : [],
     };
-    const told = adapter.takeUp(threadId, before, now);
-    if (told.length > 0) {
+    const events = adapter.takeUp(threadId, before, now);
+    if (events.length > 0) {
       await context.emit(
         sessionId,
-        told.map(({ occurredAt, event }) => ({ occurredAt, event })),
+        events.map(({ occurredAt, event }) => ({ occurredAt, event })),
       );
     }
   }

@@ -93,7 +93,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Whether anything listens there: a file that a killed companion left behind names a port that is closed. */
+/** Whether a process listens: a killed companion leaves a file with a closed port. */
 async function answers(url: string): Promise<boolean> {
   return await fetch(url, { signal: AbortSignal.timeout(500) }).then(
     () => true,

@@ -11,12 +11,12 @@ import { FollowedSessions } from './followed-sessions';
 import { type Answer, errorText, inDirectory, type OpencodeServer } from './opencode-server';
 
 /**
- * The connection to an OpenCode server: its events, and after each connect what was missed.
+ * Follows the events of an OpenCode server, and catches up after each connect.
  *
- * Ordering: what was missed is read before the first event of a new stream; the events of a session that is not known
- * yet wait until its beginnings are read.
- * Failure: a stream that breaks is opened again for ever. If the address does not answer for a while, what was under way
- * is closed (`lost`), and goes on as another turn if it turns out to go on.
+ * Ordering: missed events are read before the first event of a new stream. Events of an unknown session wait until its
+ * history is read.
+ * Failure: a broken stream is reopened forever. If the address stays silent, open work is closed (`lost`) and continues
+ * as another turn.
  */
 export interface EventFollowerOptions {
   server: OpencodeServer;
@@ -24,7 +24,6 @@ export interface EventFollowerOptions {
   feed: WireFeed;
   memory: SessionStore;
   context: SourceContext;
-  /** The address, without a password. */
   shownUrl: string;
   directory: string | null;
   session: string | null;
@@ -38,7 +37,7 @@ const LONGEST_WAIT_MS = 10_000;
 const LIST = '/experimental/session?limit=20000&archived=true';
 
 export class EventFollower {
-  readonly carried: FollowedSessions;
+  readonly sessions: FollowedSessions;
   readonly #options: EventFollowerOptions;
   readonly #catchUp: CatchUp;
   readonly #waiting = new Set<() => void>();
@@ -51,8 +50,8 @@ export class EventFollower {
   constructor(options: EventFollowerOptions) {
     this.#options = options;
     const { tree } = options.adapter;
-    this.carried = new FollowedSessions({ ...options, tree });
-    this.#catchUp = new CatchUp({ ...options, carried: this.carried });
+    this.sessions = new FollowedSessions({ ...options, tree });
+    this.#catchUp = new CatchUp({ ...options, sessions: this.sessions });
   }
 
   get version(): string | null {
@@ -63,7 +62,7 @@ export class EventFollower {
     return this.#trouble;
   }
 
-  /** Everything up to now is read. */
+  /** Caught up with the server. */
   get isConnected(): boolean {
     return this.#isReady;
   }
@@ -75,17 +74,17 @@ export class EventFollower {
   }
 
   async lost(reason: string): Promise<void> {
-    await this.#options.feed.ended({ reason, goesOn: 'It is followed again when it is back.' });
+    await this.#options.feed.ended({ reason, goesOn: 'It will be followed again when it is back.' });
   }
 
-  /** Resolves when the signal fires. */
+  /** Resolves when the signal aborts. */
   async run(): Promise<void> {
     const { server, signal } = this.#options;
     await readEventStream({
       open: (until) => server.events(until),
       onOpen: () => this.#opened(),
       onEvent: ({ data }) => {
-        this.#tail = this.#tail.then(() => this.#heard(data)).catch((error: Error) => this.#warn(error.message));
+        this.#tail = this.#tail.then(() => this.#received(data)).catch((error: Error) => this.#warn(error.message));
       },
       onBroken: (broken) => this.#broken(broken),
       silentMs: SILENT_MS,
@@ -95,7 +94,7 @@ export class EventFollower {
     await this.#tail;
   }
 
-  /** @returns whether everything up to now is read; waits for that, but not for ever */
+  /** @returns whether the runner has caught up within the time */
   async isReady(withinMs: number): Promise<boolean> {
     if (this.#isReady) return true;
     await new Promise<void>((resolve) => {
@@ -113,30 +112,29 @@ export class EventFollower {
     return this.#isReady;
   }
 
-  /** Asks for something to happen in a session. */
+  /** Posts a request for a session. */
   async ask(path: string, root: string, body?: unknown): Promise<Answer> {
     const { server, feed } = this.#options;
-    const address = inDirectory(path, this.carried.directoryOf(root));
+    const address = inDirectory(path, this.sessions.directoryOf(root));
     const answer = await server.request('POST', address, body);
     const msg = { method: 'POST', path: address, ...(body === undefined ? {} : { body }) };
     await Promise.all([feed.pass({ dir: 'out', msg }), feed.pass({ dir: 'in', msg: answer })]);
     return answer;
   }
 
-  /** @returns the newest messages of a session, as the server has them */
   async newestMessages(root: string, most: number): Promise<unknown[]> {
-    const path = inDirectory(`/session/${encodeURIComponent(root)}/message`, this.carried.directoryOf(root));
+    const path = inDirectory(`/session/${encodeURIComponent(root)}/message`, this.sessions.directoryOf(root));
     const answer = await this.#options.server.request('GET', `${path}${path.includes('?') ? '&' : '?'}limit=${most}`);
     if (answer.status !== 200) throw new Error(errorText(answer));
     return listOf(answer.body);
   }
 
-  async #heard(data: string): Promise<void> {
+  async #received(data: string): Promise<void> {
     const { adapter, memory, feed } = this.#options;
     const msg = parseJson(data);
     const event = eventOf(msg);
     if (event === null) {
-      this.#warn(`an event can't be read and is passed over: ${data.slice(0, 200)}`);
+      this.#warn(`skipped an unreadable event: ${data.slice(0, 200)}`);
       return;
     }
     const { type, session } = event;
@@ -144,19 +142,19 @@ export class EventFollower {
     if (type.startsWith('session.')) adapter.tree.learn(event.data.info);
     if (!(await this.#lookUp(session))) return;
     const root = adapter.tree.rootOf(session);
-    if (!this.carried.has(root)) {
-      if (!this.carried.isWanted(root)) return;
+    if (!this.sessions.has(root)) {
+      if (!this.sessions.isWanted(root)) return;
       const isNew = type === 'session.created' && session === root;
-      await this.carried.add(root);
+      await this.sessions.add(root);
       if (!isNew) await this.#catchUp.read([root]);
     }
-    // Places have no gaps: what is between was missed.
+    // Positions are dense, so a gap means missed events.
     const isGap = event.seq !== null && event.seq > (memory.places.get(session) ?? -1) + 1;
     if (isGap) await this.#catchUp.read([root]);
-    await feed.pass({ dir: 'in', msg }, memory.of(event), this.carried.idOf(root));
+    await feed.pass({ dir: 'in', msg }, memory.of(event), this.sessions.idOf(root));
   }
 
-  /** Learns of a session, and of those it belongs to. @returns whether it exists */
+  /** Loads a session and its parents. @returns whether it exists */
   async #lookUp(session: string): Promise<boolean> {
     const { adapter, server } = this.#options;
     while (!adapter.tree.isKnown(session)) {
@@ -177,8 +175,8 @@ export class EventFollower {
     const list = all.status === 200 ? all : await server.request('GET', '/session');
     for (const info of listOf(list.body)) adapter.tree.learn(info);
     await this.#findSession();
-    for (const root of this.carried.toAdd()) await this.carried.add(root);
-    const roots = [...this.carried.sessionIds.keys()].filter((root) => adapter.tree.get(root) !== undefined);
+    for (const root of this.sessions.initialRoots()) await this.sessions.add(root);
+    const roots = [...this.sessions.sessionIds.keys()].filter((root) => adapter.tree.get(root) !== undefined);
     await this.#catchUp.read(roots);
     await this.#catchUp.readStates(roots);
     this.#trouble = null;
@@ -189,7 +187,7 @@ export class EventFollower {
     context.log('info', `connected to OpenCode ${this.#version ?? ''} at ${shownUrl}`);
   }
 
-  /** The one session that was asked for, if one was: it is found, or made. */
+  /** Finds or creates the session named with --session. */
   async #findSession(): Promise<void> {
     const { session, memory, server, adapter, directory, context } = this.#options;
     if (session === null || memory.rootFor(session) !== null) return;
@@ -197,7 +195,7 @@ export class EventFollower {
     const answer = await server.request('POST', inDirectory('/session', directory), {});
     const made = adapter.tree.learn(answer.body);
     if (answer.status !== 200 || made === null) throw new Error(errorText(answer));
-    await context.emit(session, [], memory.tells(made.id, session));
+    await context.emit(session, [], memory.noteSession(made.id, session));
   }
 
   #broken({ reason, status, failures, againInMs }: BrokenStream): void {
@@ -205,8 +203,8 @@ export class EventFollower {
     this.#isReady = false;
     const trouble =
       status === 401
-        ? `OpenCode at ${shownUrl} asks for a password; give it with OPENCODE_SERVER_PASSWORD or --password-file`
-        : `no connection to OpenCode at ${shownUrl} (${reason}); it is tried again`;
+        ? `OpenCode at ${shownUrl} requires a password; set OPENCODE_SERVER_PASSWORD or --password-file`
+        : `no connection to OpenCode at ${shownUrl} (${reason}); retrying`;
     if (trouble !== this.#trouble || failures % 30 === 0) context.log('warn', `${trouble} in ${againInMs} ms`);
     this.#trouble = trouble;
     this.#lastStatus = status;

@@ -9,20 +9,20 @@ export interface FollowedSessionsOptions {
   tree: SessionTree;
   memory: SessionStore;
   context: SourceContext;
-  /** Only sessions of this folder; null: of all. */
+  /** Only sessions of this folder; null for all. */
   directory: string | null;
-  /** Only this session, by the dashboard's id; null: all. */
+  /** Only this session, by its dashboard id; null for all. */
   session: string | null;
   now: () => number;
 }
 
-/** A session that was there before is told of when something happens in it, or if it is as young as this. */
+/** Existing sessions appear when something happens in them, or if they are this recent. */
 const RECENT_MS = 24 * 60 * 60_000;
-const MOST_RECENT = 50;
-/** Of those that were told of before, the newest; an older one when something happens in it. */
-const MOST_TOLD = 300;
+const MAX_RECENT = 50;
+/** Known sessions restored at startup, newest first; others when something happens in them. */
+const MAX_KNOWN = 300;
 
-/** Which root sessions of OpenCode are followed, and as which sessions of the dashboard. */
+/** Maps followed root sessions of OpenCode to sessions of the dashboard. */
 export class FollowedSessions {
   readonly #options: FollowedSessionsOptions;
   readonly #sessionIds = new Map<string, string>();
@@ -36,7 +36,6 @@ export class FollowedSessions {
     }
   }
 
-  /** By root session. */
   get sessionIds(): ReadonlyMap<string, string> {
     return this.#sessionIds;
   }
@@ -72,36 +71,36 @@ export class FollowedSessions {
     const sessionId = this.idOf(root);
     this.#sessionIds.set(root, sessionId);
     const at = Math.min(tree.get(root)?.createdAt || now(), now());
-    if (!memory.told.has(root)) await context.opened(sessionId, at, memory.tells(root, sessionId));
+    if (!memory.told.has(root)) await context.opened(sessionId, at, memory.noteSession(root, sessionId));
     context.changed();
   }
 
-  /** Those that are told of though nothing happens in them now: those told of before, and the young ones. */
-  toAdd(): string[] {
+  /** Sessions to show at startup: known and recent ones. */
+  initialRoots(): string[] {
     const { tree, memory, session, now } = this.#options;
     const roots = [...tree.all]
       .filter(({ id, parentId }) => parentId === null && this.isWanted(id))
       .toSorted((a, b) => b.updatedAt - a.updatedAt);
-    const told = roots.filter(({ id }) => session !== null || memory.told.has(id)).slice(0, MOST_TOLD);
-    const young = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MOST_RECENT);
+    const told = roots.filter(({ id }) => session !== null || memory.told.has(id)).slice(0, MAX_KNOWN);
+    const young = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MAX_RECENT);
     return [...new Set([...told, ...young].map(({ id }) => id))];
   }
 }
 
-/** What is stored with the events of OpenCode's sessions, so that the next process goes on behind them. */
-const PLACE = 'opencode-place:';
+/** Cursor prefixes of stored positions. */
+const PLACE = 'opencode-position:';
 const SAID = 'opencode-said:';
 const TOLD = 'opencode-told:';
 const BEGUN = 'opencode-begun:';
 
 export class SessionStore {
-  /** By session of OpenCode, the place in its history up to which everything is stored. */
+  /** History position up to which everything is stored, by OpenCode session. */
   readonly places: Map<string, number>;
-  /** By session of OpenCode, the part of which something was said before it was whole. */
+  /** Part that was partly emitted, by OpenCode session. */
   readonly said: Map<string, string>;
-  /** By session of OpenCode, the newest message of which anything was told. Their ids rise. */
+  /** Newest message with emitted content, by OpenCode session. Ids increase. */
   readonly begun: Map<string, string>;
-  /** Root sessions that were told of, with the dashboard's sessions. */
+  /** Known root sessions and their dashboard sessions. */
   readonly told: Map<string, string>;
 
   static async recall(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
@@ -109,7 +108,7 @@ export class SessionStore {
       new Map([...(await context.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
     const [places, said, begun, told] = [await read(PLACE), await read(SAID), await read(BEGUN), await read(TOLD)];
     return new SessionStore({
-      places: new Map([...places].map(([id, place]) => [id, Number(place)])),
+      places: new Map([...places].map(([id, position]) => [id, Number(position)])),
       ...{ said, begun, told },
     });
   }
@@ -121,47 +120,47 @@ export class SessionStore {
     this.told = told;
   }
 
-  /** What of it is to be stored with what an event says. */
+  /** Cursors to store with an event. */
   of({ type, session, seq, data }: NativeEvent): Cursor[] {
     if (session === null) return [];
-    const place = seq === null ? [] : this.#reached(session, seq);
+    const position = seq === null ? [] : this.#advance(session, seq);
     const messageId = type === 'message.updated' ? idOf(fieldsOf(data.info).id) : null;
     const partId = type === 'message.part.delta' ? idOf(data.partID) : null;
     return [
-      ...place,
-      ...(messageId === null ? [] : this.begins(session, messageId)),
-      ...(partId === null ? [] : this.#says(session, partId)),
+      ...position,
+      ...(messageId === null ? [] : this.noteMessage(session, messageId)),
+      ...(partId === null ? [] : this.#notePart(session, partId)),
     ];
   }
 
-  isTold({ session, seq }: NativeEvent): boolean {
+  wasEmitted({ session, seq }: NativeEvent): boolean {
     return session !== null && seq !== null && seq <= (this.places.get(session) ?? -1);
   }
 
-  begins(session: string, messageId: string): Cursor[] {
+  noteMessage(session: string, messageId: string): Cursor[] {
     if (messageId <= (this.begun.get(session) ?? '')) return [];
     this.begun.set(session, messageId);
     return [{ name: BEGUN + session, value: messageId }];
   }
 
-  #reached(session: string, place: number): Cursor[] {
-    if (place <= (this.places.get(session) ?? -1)) return [];
-    this.places.set(session, place);
-    return [{ name: PLACE + session, value: `${place}` }];
+  #advance(session: string, position: number): Cursor[] {
+    if (position <= (this.places.get(session) ?? -1)) return [];
+    this.places.set(session, position);
+    return [{ name: PLACE + session, value: `${position}` }];
   }
 
-  #says(session: string, partId: string): Cursor[] {
+  #notePart(session: string, partId: string): Cursor[] {
     if (this.said.get(session) === partId) return [];
     this.said.set(session, partId);
     return [{ name: SAID + session, value: partId }];
   }
 
-  tells(root: string, sessionId: string): Cursor[] {
+  noteSession(root: string, sessionId: string): Cursor[] {
     this.told.set(root, sessionId);
     return [{ name: TOLD + root, value: sessionId }];
   }
 
-  /** The session of OpenCode that was made for one of the dashboard's. */
+  /** The OpenCode session created for a dashboard session. */
   rootFor(sessionId: string): string | null {
     for (const [root, told] of this.told) if (told === sessionId) return root;
     return null;

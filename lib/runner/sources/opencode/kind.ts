@@ -103,7 +103,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** @throws CliError if the file with the password can't be read */
+/** @throws CliError if the password file can't be read */
 async function addressOf(url: string, file: string | undefined, env: Record<string, string | undefined>) {
   const shown = new URL(url);
   const named = { user: decoded(shown.username), password: decoded(shown.password) };
@@ -117,7 +117,7 @@ async function addressOf(url: string, file: string | undefined, env: Record<stri
   return { address, shownUrl };
 }
 
-/** What is written with a bare `%` is meant as it stands. */
+/** A bare `%` is taken literally. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -127,8 +127,8 @@ function decoded(text: string): string {
 }
 
 /**
- * @returns why it does not answer now, or null
- * @throws CliError if it asks for another password
+ * @returns why the server does not respond, or null
+ * @throws CliError if it requires another password
  */
 async function troubleWith(address: ServerAddress): Promise<string | null> {
   const server = new OpencodeServer(address, new AbortController().signal);
@@ -138,8 +138,8 @@ async function troubleWith(address: ServerAddress): Promise<string | null> {
   } catch (error) {
     return connectionMessage(error);
   }
-  const how = address.password === null ? 'asks for a password' : 'takes another password';
-  throw new CliError(EXIT.failed, `OpenCode ${how}; give it with OPENCODE_SERVER_PASSWORD or --password-file`);
+  const how = address.password === null ? 'requires a password' : 'rejected the password';
+  throw new CliError(EXIT.failed, `OpenCode ${how}; set OPENCODE_SERVER_PASSWORD or --password-file`);
 }
 
 async function passwordIn(file: string): Promise<string> {
@@ -149,7 +149,7 @@ async function passwordIn(file: string): Promise<string> {
   return text.trim();
 }
 
-/** Two servers on one machine are two agents. */
+/** Each server on a machine is an agent. */
 function agentIdOf(shownUrl: string): string {
   const { hostname: name, port } = new URL(shownUrl);
   const isHere = name === 'localhost' || name === '[::1]' || name.startsWith('127.');
