@@ -171,7 +171,7 @@ export class SteppedTerminal {
       onTurnEnded: () => undefined,
       log: () => undefined,
     });
-    const permissions = new PermissionHooks({ onChange() {}, onAnswered() {}, onLetGo() {} });
+    const permissions = new PermissionHooks({ onChange() {}, onAnswered() {}, onReleased() {} });
     this.#around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
   }
 

@@ -257,7 +257,7 @@ describe('a turn that the model API failed', () => {
     const input = text === null ? about : { ...about, last_assistant_message: text };
     const { mirror } = terminal;
     const nothing = () => undefined;
-    const permissions = new PermissionHooks({ onChange: nothing, onAnswered: nothing, onLetGo: nothing });
+    const permissions = new PermissionHooks({ onChange: nothing, onAnswered: nothing, onReleased: nothing });
     const inbox = new MessageInbox();
     const router = {
       mirror: () => mirror,

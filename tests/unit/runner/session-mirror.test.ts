@@ -352,7 +352,7 @@ describe('what no line says', () => {
   test('whose process it is survives the mirror', async () => {
     const { mirror, state } = follow(firstSession());
     write(prompt);
-    mirror.heard(process.pid, null);
+    mirror.hookRan(process.pid, null);
     await mirror.step();
     expect(follow(firstSession(), state()).mirror.process).toEqual({
       pid: process.pid,
@@ -1010,7 +1010,7 @@ test('a file is read on in whole lines, however long', async () => {
   const long = 'x'.repeat(9 * 1024 * 1024);
   writeFileSync(file, `a\n${long}\nb\nrest`);
   const lines: string[] = [];
-  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.place)) {
+  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.position)) {
     lines.push(...read.lines.map(({ text }) => text));
     if (!read.more) break;
   }

@@ -58,7 +58,7 @@ describe('the end of a turn', () => {
 });
 
 function heldPermissions(): PermissionHooks {
-  return new PermissionHooks({ onChange: () => {}, onAnswered: () => {}, onLetGo: () => {} });
+  return new PermissionHooks({ onChange: () => {}, onAnswered: () => {}, onReleased: () => {} });
 }
 
 describe('a permission that a terminal asks for', () => {
@@ -86,7 +86,7 @@ describe('a permission that a terminal asks for', () => {
     }
     permissions.opened('s1', remove.opened);
     expect(await permissions.answer(remove.answer)).toBeNull();
-    permissions.letGo(null);
+    permissions.release(null);
     await Promise.resolve();
     expect(printed).toEqual([expect.stringMatching(/^rm -rf \/: .*"behavior":"allow"/), 'ls: ']);
   });
@@ -97,7 +97,7 @@ describe('a permission that a terminal asks for', () => {
     const output = permissions.hold(list.asked);
     permissions.opened('s1', list.opened);
     expect(await permissions.answer(other.answer)).toMatch(/something else than what was answered/);
-    permissions.letGo(null);
+    permissions.release(null);
     expect(await output).toBe('');
   });
 });
@@ -108,7 +108,7 @@ async function printedFor(tool: string, input: object, answer: object, kind: 'pe
   const permissions = new PermissionHooks({
     onChange: () => {},
     onAnswered: (_session, _request, told) => answered.push(told),
-    onLetGo: () => {},
+    onReleased: () => {},
   });
   const about = { sessionId: 's1', tool, suggestions: [], withinMs: 60_000, signal: NEVER };
   const printed = permissions.hold({ ...about, input });
@@ -118,7 +118,7 @@ async function printedFor(tool: string, input: object, answer: object, kind: 'pe
   const body = { requestId: 'q1', openedPosition: '1', digest, ...answer };
   const command = { id: 'c1', type, sessionId: 's1', createdAt: 1, expiresAt: 2, body };
   const refusal = await permissions.answer(command as Parameters<PermissionHooks['answer']>[0]);
-  permissions.letGo(null);
+  permissions.release(null);
   return { refusal, answered, decision: JSON.parse((await printed) || 'null')?.hookSpecificOutput.decision };
 }
 

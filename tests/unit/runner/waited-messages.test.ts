@@ -63,7 +63,7 @@ describe('a message that a wait was handed', () => {
     const waited = new WaitMessages();
     waited.put('claim', ['m1'], 0);
     expect(waited.has('m1', 1_000_000)).toBe(true);
-    waited.givenBack('claim');
+    waited.returned('claim');
     expect(waited.has('m1', 0)).toBe(false);
     expect(waited.shown('claim', 0)).toEqual([]);
   });

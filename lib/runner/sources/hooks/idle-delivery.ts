@@ -7,29 +7,29 @@ import type { WaitMessage } from './message-tracker';
 import type { SessionMirror } from './session-mirror';
 
 /**
- * What becomes of messages for terminals in which no turn runs: they are for the wait of the agent, if one listens, and
- * refused otherwise. What came while a turn ran is its stop hook's, unless that has passed it by.
+ * Delivers messages to idle terminals: through a wait command of the agent if it listens, otherwise they are refused.
+ * Messages that arrive during a turn belong to its stop hook, unless that has passed.
  */
 export interface IdleDeliveryOptions {
   inbox: MessageInbox;
   mirrors: ReadonlyMap<string, SessionMirror>;
-  /** Agents are told, where they come to rest, how they can be reached while they are idle. */
+  /** Whether idle agents get a hint that they can listen. */
   offers: boolean;
   onChange: () => void;
   log: (level: 'warn', message: string) => void;
 }
 
 export const IN_TERMINAL = 'this session runs in a terminal';
-const LISTEN = `Messages from the dashboard reach you while you are idle only if you listen for them. To do that, run this with the Bash tool, in the background (run_in_background), and then end your turn; it ends when a message has come, and its output is that message:
+const LISTEN = `Messages from the dashboard reach you while you are idle only if you listen for them. To listen, run this with the Bash tool in the background (run_in_background) and end your turn. The command exits when a message arrives and prints it:
   ${agentCommand(['wait'])}
-Nobody waits for an answer to this note, and you may go without it.`;
-const AGAIN = 'To be reached while you are idle once more, run the same command in the background again.';
+This note needs no answer, and listening is optional.`;
+const AGAIN = 'To keep listening while you are idle, run the same command in the background again.';
 
 export class IdleDelivery {
   readonly #options: IdleDeliveryOptions;
   readonly #waits = new WaitRegistry({
     onChange: (sessionId) => this.#changed(sessionId),
-    onGivenBack: (handed) => void this.#givenBack(handed),
+    onReturned: (handoff) => void this.#returned(handoff),
   });
 
   constructor(options: IdleDeliveryOptions) {
@@ -40,14 +40,14 @@ export class IdleDelivery {
     return this.#waits.isListening(sessionId);
   }
 
-  /** What the companion before this one handed to waits, as it left it. */
+  /** Restores handoffs of the previous companion. */
   recall(sessionId: string, waited: readonly WaitMessage[]): void {
     for (const { claim, messageIds, isShown } of waited) {
       if (!isShown) this.#waits.expect({ claim, sessionId, messageIds });
     }
   }
 
-  /** @returns null if none of the caller's processes is that of a terminal */
+  /** @returns null if no process of the caller belongs to a terminal */
   wait(call: WaitCall): Promise<WaitAnswer> | null {
     for (const pid of call.pids) {
       const mirror = [...this.#options.mirrors.values()].findLast((one) => !one.isLeft && one.process?.pid === pid);
@@ -56,22 +56,22 @@ export class IdleDelivery {
     return null;
   }
 
-  /** A wait has shown what it was handed. @returns whether it had been */
-  async taken(claim: string): Promise<boolean> {
-    const handed = this.#waits.taken(claim);
-    const mirror = this.#options.mirrors.get(handed?.sessionId ?? '');
-    if (handed === null || mirror === undefined) return false;
+  /** A wait has shown its messages. @returns whether they were handoff to it */
+  async confirm(claim: string): Promise<boolean> {
+    const handoff = this.#waits.confirm(claim);
+    const mirror = this.#options.mirrors.get(handoff?.sessionId ?? '');
+    if (handoff === null || mirror === undefined) return false;
     await mirror.keep((messages, now) => {
       const messageIds = messages.waited.shown(claim, now);
       messages.reached(messageIds);
       this.#options.inbox.handedOver(messageIds);
     });
-    // It was of use: the agent is reminded of it, if it does not think of it itself.
+    // The wait was useful, so the agent may be reminded of it.
     mirror.offeredToListen(false);
     return true;
   }
 
-  /** All that is there for it. @returns whether it listens */
+  /** Hands all waiting messages to the agent. @returns whether it listens */
   handTo(mirror: SessionMirror): boolean {
     const { sessionId } = mirror;
     if (!this.#waits.isListening(sessionId)) return false;
@@ -79,7 +79,7 @@ export class IdleDelivery {
     if (waiting.length === 0) return true;
     const { text, messageIds } = pendingReplyPrompt(waiting);
     const store = ({ claim }: Handoff) => {
-      // At once: from here on no stop hook takes them.
+      // Immediately, so that no stop hook takes them.
       mirror.messages.waited.put(claim, messageIds, Date.now());
       return mirror.keep();
     };
@@ -87,18 +87,18 @@ export class IdleDelivery {
     return true;
   }
 
-  /** Its turn is over, and no stop hook took what waits. */
+  /** The turn ended without a stop hook taking the messages. */
   turnEnded(mirror: SessionMirror): void {
-    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be handed over');
+    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be handoff over');
   }
 
-  /** @returns what the agent is told of listening, once before it comes to rest, and again when that was missed */
+  /** @returns the hint about listening, once per idle period and again after a missed message */
   offerTo(mirror: SessionMirror): string | null {
     const isFor = this.#options.offers && mirror.isInteractive && !mirror.wasOfferedToListen;
     return isFor && !this.isListening(mirror.sessionId) ? LISTEN : null;
   }
 
-  /** Nobody is there to be woken any more. */
+  /** The session was left, so there is no agent to wake. */
   left(sessionId: string): void {
     this.#waits.end(sessionId, 'the terminal session was left');
   }
@@ -112,47 +112,47 @@ export class IdleDelivery {
     onChange();
     const mirror = mirrors.get(sessionId);
     if (mirror === undefined || mirror.isBusy || this.handTo(mirror)) return;
-    this.#refuse(mirror, 'is idle and does not listen any more');
+    this.#refuse(mirror, 'it is idle and no longer listens');
   }
 
   #refuse(mirror: SessionMirror, why: string): void {
     const { inbox } = this.#options;
     const reason = `${IN_TERMINAL}, and ${why}`;
     const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInHand(messageId));
-    // Had it listened, they would have reached it.
+    // A listening agent would have received them.
     if (refused > 0) mirror.offeredToListen(false);
   }
 
-  /** Who was to show it is gone. */
-  async #givenBack({ claim, sessionId, messageIds }: Handoff): Promise<void> {
+  /** The wait ended without showing its messages. */
+  async #returned({ claim, sessionId, messageIds }: Handoff): Promise<void> {
     const { mirrors, inbox, log } = this.#options;
     const mirror = mirrors.get(sessionId);
     if (mirror === undefined) return;
-    await mirror.keep((messages) => messages.waited.givenBack(claim));
-    // The transcript may have said in the meantime that it was shown all the same.
+    await mirror.keep((messages) => messages.waited.returned(claim));
+    // The transcript may show by now that they were displayed.
     const back = messageIds.filter((messageId) => !mirror.wasHandedOver(messageId));
-    if (back.length > 0) log('warn', `a wait of ${sessionId} did not show ${back.length} message(s) it was handed`);
-    inbox.givenBack(back);
+    if (back.length > 0) log('warn', `a wait of ${sessionId} did not show ${back.length} message(s)`);
+    inbox.returned(back);
     this.#changed(sessionId);
   }
 }
 
 /**
- * Agents that listen for a message while they are idle: each by a command of its own (`interlude wait`), whose end wakes
- * it. A wait asks, is answered in a while that there is nothing yet, and asks again.
+ * Agents that listen for messages while idle, each through a command (`interlude wait`) whose end wakes it. A wait
+ * polls: a call without a message returns after a while and is repeated.
  *
- * Ordering: what is handed to a wait is stored as handed before the wait has it.
- * Failure: a wait says that it has shown what it was handed. One that is gone, or does not say so in time, gives it back;
- * if it dies between the two, the agent is given the message a second time, which says that this may be so.
+ * Ordering: a handoff is stored before the wait gets it.
+ * Failure: a wait confirms that it has shown its messages; without confirmation they are returned. A wait that dies in
+ * between leads to a repeated message, which is marked as possibly repeated.
  */
 interface WaitRegistryOptions {
-  /** A wait can be handed something now, or none listens any more. */
+  /** Listening has started or stopped. */
   onChange: (sessionId: string) => void;
-  /** It has not shown what it was handed. */
-  onGivenBack: (handed: Handoff) => void;
+  /** A wait did not show its messages. */
+  onReturned: (handoff: Handoff) => void;
 }
 
-/** What a wait was handed and has not shown yet. */
+/** Messages handoff to a wait and not shown yet. */
 interface Handoff {
   claim: string;
   sessionId: string;
@@ -161,21 +161,21 @@ interface Handoff {
 
 interface Listener {
   waitId: string;
-  /** Between two of its calls there is none. */
+  /** Null between two calls. */
   answer: ((answer: WaitAnswer) => void) | null;
 }
 
-/** Between two calls of a wait. */
+/** Longest gap between two calls of a wait. */
 const GAP_MS = 5_000;
-/** Between what a wait is handed and its word that it has shown it. */
+/** Longest time between a handoff and its confirmation. */
 const SHOWN_MS = 5_000;
 const POLL_AGAIN: WaitAnswer = { kind: 'again' };
-const TAKEN_PLACE: WaitAnswer = { kind: 'over', reason: 'another wait listens for this session already' };
+const OTHER_WAIT: WaitAnswer = { kind: 'over', reason: 'another wait already listens for this session' };
 
 class WaitRegistry {
   readonly #options: WaitRegistryOptions;
   readonly #listeners = new Map<string, Listener>();
-  readonly #handed = new Map<string, Handoff & { timer: NodeJS.Timeout }>();
+  readonly #handoff = new Map<string, Handoff & { timer: NodeJS.Timeout }>();
   #isClosed = false;
 
   constructor(options: WaitRegistryOptions) {
@@ -186,11 +186,10 @@ class WaitRegistry {
     return this.#listeners.has(sessionId);
   }
 
-  /** One call of a wait. */
   listen(sessionId: string, { waitId, withinMs, signal }: Omit<WaitCall, 'pids'>): Promise<WaitAnswer> {
     if (this.#isClosed) return new Promise((resolve) => signal.addEventListener('abort', () => resolve(POLL_AGAIN)));
     const known = this.#listeners.get(sessionId);
-    if (known !== undefined && known.waitId !== waitId) return Promise.resolve(TAKEN_PLACE);
+    if (known !== undefined && known.waitId !== waitId) return Promise.resolve(OTHER_WAIT);
     known?.answer?.(POLL_AGAIN);
     return new Promise((resolve) => {
       const listener: Listener = { waitId, answer: null };
@@ -217,57 +216,56 @@ class WaitRegistry {
   }
 
   /**
-   * Hands messages to the wait that listens.
-   *
-   * @param store keeps what is handed, before the wait has it
-   * @returns whether one listened
+   * Hands messages to the listening wait.
+   * @param store stores the handoff before the wait gets it
+   * @returns whether an agent listened
    */
   async hand(
     sessionId: string,
     messageIds: readonly string[],
     text: string,
-    store: (handed: Handoff) => Promise<void>,
+    store: (handoff: Handoff) => Promise<void>,
   ): Promise<boolean> {
     const listener = this.#listeners.get(sessionId);
     const answer = listener?.answer;
     if (!listener || !answer) return false;
     listener.answer = null;
-    const handed: Handoff = { claim: randomUUID(), sessionId, messageIds };
-    await store(handed);
-    this.expect(handed);
-    answer({ kind: 'message', claim: handed.claim, text });
+    const handoff: Handoff = { claim: randomUUID(), sessionId, messageIds };
+    await store(handoff);
+    this.expect(handoff);
+    answer({ kind: 'message', claim: handoff.claim, text });
     return true;
   }
 
-  /** Something was handed, by this process or the one before, and the word that it was shown is to come. */
-  expect(handed: Handoff): void {
+  /** Expects the confirmation of a handoff, possibly by the previous process. */
+  expect(handoff: Handoff): void {
     const timer = setTimeout(() => {
-      if (this.taken(handed.claim) !== null) this.#options.onGivenBack(handed);
+      if (this.confirm(handoff.claim) !== null) this.#options.onReturned(handoff);
     }, SHOWN_MS);
-    this.#handed.set(handed.claim, { ...handed, timer });
+    this.#handoff.set(handoff.claim, { ...handoff, timer });
   }
 
-  /** @returns what it was; null for what was not handed, or was given back */
-  taken(claim: string): Handoff | null {
-    const handed = this.#handed.get(claim);
-    if (handed === undefined) return null;
-    clearTimeout(handed.timer);
-    this.#handed.delete(claim);
-    const { sessionId, messageIds } = handed;
+  /** @returns the handoff; null if it is unknown or was returned */
+  confirm(claim: string): Handoff | null {
+    const handoff = this.#handoff.get(claim);
+    if (handoff === undefined) return null;
+    clearTimeout(handoff.timer);
+    this.#handoff.delete(claim);
+    const { sessionId, messageIds } = handoff;
     return { claim, sessionId, messageIds };
   }
 
-  /** Nobody is there to be woken. */
+  /** The session was left, so there is no agent to wake. */
   end(sessionId: string, reason: string): void {
     const listener = this.#listeners.get(sessionId);
     if (listener?.answer) listener.answer({ kind: 'over', reason });
     else if (listener !== undefined) this.#forget(sessionId, listener);
   }
 
-  /** Who listens is cut off with the control port, and asks the next companion. */
+  /** Waits are disconnected with the control port and retry at the next companion. */
   close(): void {
     this.#isClosed = true;
-    for (const { timer } of this.#handed.values()) clearTimeout(timer);
+    for (const { timer } of this.#handoff.values()) clearTimeout(timer);
     this.#listeners.clear();
   }
 

@@ -5,30 +5,28 @@ import type { CommandOutcome } from '../../commands/seen-commands';
 import type { PendingReply } from '../../host/pending-replies';
 import { failed } from '../../host/source-commands';
 
-/** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */
+/** Refused messages remembered until the server knows about them. */
 const MOST_REFUSED = 1_000;
 
 type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
- * Messages from the dashboard for agents in a terminal. Nothing can be typed into somebody's terminal; but the
- * agent can be held when its turn ends, and be given the message then. So a message waits for the end of the running turn.
- * Where none runs it is for the agent's wait, if one listens, and is refused otherwise: an idle terminal would keep it for
- * hours without a word.
+ * Holds messages for terminal agents. Nothing can be typed into a terminal, but the stop hook can hand a message to the
+ * agent at the end of its turn, so messages wait for the running turn. Without one they go to a listening wait or are
+ * refused, instead of being kept silently for hours.
  */
 export class MessageInbox {
-  /** Reported as failed: they are no longer owed, whatever the last answer of the server still says. */
+  /** Refused, so no longer pending, even if the server still lists them. */
   readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
-  /** Given back by who was to hand them over: nobody knows whether the agent has them. */
-  readonly #doubtful = new Map<string, true>();
+  /** Returned by a wait, so the agent may or may not have them. */
+  readonly #uncertain = new Map<string, true>();
 
   /** @returns once the agent has it, or will not get it */
   put(command: MessageCommand): Promise<CommandOutcome> {
     return new Promise((settle) => this.#waiting.set(command.body.messageId, { command, settle }));
   }
 
-  /** Oldest first. */
   waitingFor(sessionId: string): WaitingMessage[] {
     return [...this.#waiting.values()]
       .filter(({ command }) => command.sessionId === sessionId)
@@ -38,13 +36,13 @@ export class MessageInbox {
         text: body.text,
         sentAt: createdAt,
         unseen: true,
-        again: this.#doubtful.has(body.messageId),
+        again: this.#uncertain.has(body.messageId),
       }));
   }
 
-  /** They were on their way, and it is not known whether they arrived. */
-  givenBack(messageIds: readonly string[]): void {
-    for (const id of messageIds) remember(this.#doubtful, id, true, MOST_REFUSED);
+  /** Their delivery is unknown. */
+  returned(messageIds: readonly string[]): void {
+    for (const id of messageIds) remember(this.#uncertain, id, true, MOST_REFUSED);
   }
 
   handedOver(messageIds: readonly string[]): void {
@@ -55,21 +53,19 @@ export class MessageInbox {
     return this.#refused.has(messageId);
   }
 
-  /** A message that can't be taken at all. */
-  turnAway(messageId: string, reason: string): CommandOutcome {
+  refuseOne(messageId: string, reason: string): CommandOutcome {
     remember(this.#refused, messageId, true, MOST_REFUSED);
     return failed(reason);
   }
 
   /**
-   * The session's turn is over and no stop hook took them.
-   *
-   * @param isInHand one took it, of a later turn
-   * @returns how many were refused
+   * Refuses the messages that no stop hook took.
+   * @param isInHand whether a later stop hook took the message
+   * @returns the number of refused messages
    */
   refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): number {
     const refused = [...this.#waiting].filter(([id, { command }]) => command.sessionId === sessionId && !isInHand(id));
-    for (const [id] of refused) this.#settle(id, this.turnAway(id, reason));
+    for (const [id] of refused) this.#settle(id, this.refuseOne(id, reason));
     return refused.length;
   }
 
@@ -81,31 +77,31 @@ export class MessageInbox {
 }
 
 /**
- * Whether the agent may end its turn. It may, unless somebody waits for a reply from it; and it is never held twice in a
- * row, so that an agent that does not answer is not kept for ever.
+ * A message for the stop hook. The agent may end its turn unless a reply is pending, and is never held twice in a row,
+ * so that an agent that does not answer is not held forever.
  */
 interface WaitingMessage extends Omit<PendingReply, 'sessionId'> {
-  /** The agent has not seen the message: it is shown whole. Else its first line reminds of it. */
+  /** Shown in full if the agent has not seen it; otherwise only its first line. */
   unseen: boolean;
-  /** It was on its way to the agent before, and may have got there. */
+  /** It may have reached the agent before. */
   again?: boolean;
 }
 
 export interface StopDecision {
-  /** What the hook prints. */
+  /** Output of the hook. */
   output: string;
-  /** What the agent is told by it. */
+  /** Text for the agent. */
   reason: string;
   messageIds: string[];
 }
 
-/** More at once would bury the agent; the others wait for its next turn's end. */
+/** Messages per hold; others wait for the next turn. */
 const MOST_AT_ONCE = 10;
 const LONGEST_LINE = 300;
 
 /**
- * @param offer what else it is told where it is held anyway, or once by itself
- * @returns null when the agent may rest
+ * @param offer hint added to a hold, or given once by itself
+ * @returns null if the agent may stop
  */
 export function stopDecision(
   owed: readonly WaitingMessage[],
@@ -119,29 +115,31 @@ export function stopDecision(
   return { output: JSON.stringify({ decision: 'block', reason }), reason, messageIds };
 }
 
-/** Not a block: the terminal shows it as something a hook says. */
+/** Context rather than a block; the terminal shows it as hook output. */
 function offerDecision(additionalContext: string): StopDecision {
   const hookSpecificOutput = { hookEventName: 'Stop', additionalContext };
   return { output: JSON.stringify({ hookSpecificOutput }), reason: additionalContext, messageIds: [] };
 }
 
-/** What an agent is told of messages that wait for it. */
+/** Prompt about pending messages. */
 export function pendingReplyPrompt(owed: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
-  const asked = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
+  const shown = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
   const text = [
-    asked.length === 1 ? 'Someone waits for a reply from you:' : `${asked.length} messages wait for a reply from you:`,
-    ...asked.map(item),
-    ...(owed.length > asked.length ? [`(${owed.length - asked.length} more follow later.)`] : []),
-    'Reply in your next message, in plain text: it is shown to them as your answer. Say so in one sentence when no answer is needed.',
+    shown.length === 1
+      ? 'A message is waiting for your reply:'
+      : `${shown.length} messages are waiting for your reply:`,
+    ...shown.map(item),
+    ...(owed.length > shown.length ? [`(${owed.length - shown.length} more will follow.)`] : []),
+    'Reply in your next message, in plain text; it is shown to the sender as your answer. If no answer is needed, say so in one sentence.',
   ].join('\n\n');
-  return { text, messageIds: asked.map(({ messageId }) => messageId) };
+  return { text, messageIds: shown.map(({ messageId }) => messageId) };
 }
 
 function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): string {
   const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
   const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
   const maybe = again ? ' (it may have reached you before)' : '';
-  if (unseen) return `A message from the dashboard, by ${who}, ${when} UTC${maybe}:\n${text}`;
+  if (unseen) return `Message from ${who} through the dashboard, ${when} UTC${maybe}:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
   return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
 }

@@ -6,21 +6,20 @@ import { textIn } from '../../adapters/claude/transcript-line';
 import { remember } from '../../adapters/remember';
 import type { MirrorState } from './mirror-state';
 
-/** Most messages that are remembered as read, or as answered. */
+/** Read or answered messages remembered. */
 const MOST_MESSAGES = 1_000;
 
 /**
- * The messages of one session on their ways to its agent: put before it by our stop hook or by a wait of its own, then in
- * its hand for as long as the turn goes on, and then answered.
+ * Tracks messages of one session: in a hold of the stop hook or in a wait, then handed to the open turn, then answered.
  */
 export class MessageTracker {
   readonly offers = new StopHookHolds();
   readonly waited = new WaitMessages();
-  /** Put before the agent in the open turn. */
+  /** Given to the agent in the open turn. */
   #handed: readonly string[];
-  /** Put before the agent since somebody looks, or in the turn that was open then. */
+  /** Given to the agent since this process started, or in the turn open then. */
   readonly #reached = new Map<string, true>();
-  /** Answered by a turn that finished: no longer owed, whatever the last answer of the server still says. */
+  /** Answered, so no longer pending, even if the server still lists them. */
   readonly #answered = new Map<string, true>();
   #handedAt = 0;
 
@@ -32,12 +31,12 @@ export class MessageTracker {
     return { offers: [...this.offers.open], waited: [...this.waited.all], handed: [...this.#handed] };
   }
 
-  /** When the agent was given something last. */
+  /** Time of the last message given to the agent. */
   get handedAt(): number {
     return this.#handedAt;
   }
 
-  /** Before the agent, or about to be, or answered. */
+  /** In delivery, given to the agent, or answered. */
   has(messageId: string, now: number): boolean {
     const isComing = this.offers.has(messageId) || this.waited.has(messageId, now);
     return isComing || this.#handed.includes(messageId) || this.#answered.has(messageId);
@@ -51,21 +50,20 @@ export class MessageTracker {
     for (const id of messageIds) remember(this.#reached, id, true, MOST_MESSAGES);
   }
 
-  /** The open turn has them. */
   handedOver(messageIds: readonly string[], now: number): void {
     this.#handed = [...this.#handed, ...messageIds];
     this.reached(messageIds);
     this.#handedAt = now;
   }
 
-  /** @param isItsOwn whether a stop hook of that moment was the turn's: what it held with is over */
+  /** @param isItsOwn whether a stop hook belongs to this turn, which ends found hold */
   turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
     if (isAnswer) for (const id of this.#handed) remember(this.#answered, id, true, MOST_MESSAGES);
     this.#handed = [];
     this.offers.drop(isItsOwn);
   }
 
-  /** As the reader before this one left them. */
+  /** Restores stored state. */
   recall({ offers, waited, handed }: Pick<MirrorState, 'offers' | 'waited' | 'handed'>, now: number): void {
     this.reached(handed);
     this.offers.recall(offers, now);
@@ -74,19 +72,19 @@ export class MessageTracker {
   }
 }
 
-/** Messages that a stop hook answered the agent with. JSON: it outlives the companion, as the hold does. */
+/** A hold: messages in the response of a stop hook. JSON, because it outlives the companion. */
 export interface StopHookHold {
   messageIds: readonly string[];
-  /** What the agent is told by it. */
+  /** Text for the agent. */
   reason: string;
   moment: HookMoment;
-  /** Since when the transcript has been searched for it. Epoch milliseconds. */
+  /** Start of the search in the transcript, epoch milliseconds. */
   since: number;
 }
 
 /**
- * What our stop hook holds the agent with, until the transcript says that it reached it. The transcript may be behind
- * by more than one such answer, and other people's hooks hold the agent too: which one a line is of, its text tells.
+ * Holds by our stop hook that the transcript does not show yet. The transcript may lag behind by several of them, and
+ * other stop hooks hold the agent too, so holds are matched by text.
  */
 class StopHookHolds {
   #open: readonly StopHookHold[] = [];
@@ -95,7 +93,7 @@ class StopHookHolds {
     return this.#open;
   }
 
-  get areOpen(): boolean {
+  get isAny(): boolean {
     return this.#open.length > 0;
   }
 
@@ -103,63 +101,60 @@ class StopHookHolds {
     return this.#open.some(({ messageIds }) => messageIds.includes(messageId));
   }
 
-  /** Since when the transcript has been searched for the newest of them; null for none. */
-  sinceOf(isIts: (moment: HookMoment) => boolean): number | null {
-    const its = this.#open.filter(({ moment }) => isIts(moment)).map(({ since }) => since);
-    return its.length === 0 ? null : Math.max(...its);
+  /** Start of the search for the newest one; null without any. */
+  sinceOf(matches: (moment: HookMoment) => boolean): number | null {
+    const found = this.#open.filter(({ moment }) => matches(moment)).map(({ since }) => since);
+    return found.length === 0 ? null : Math.max(...found);
   }
 
   put(offer: StopHookHold): void {
     this.#open = [...this.#open, offer];
   }
 
-  /** As the reader before this one left them: nobody has searched for them since. */
+  /** Restores stored holds; their search starts now. */
   recall(open: readonly StopHookHold[], now: number): void {
     this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
   }
 
-  /** @returns what the agent has by this feedback of a stop hook; empty if it is not ours */
-  take(feedback: string): string[] {
-    const said = keyOf(feedback);
-    const its = this.#open.find(({ reason }) => said.includes(keyOf(reason)));
-    this.#open = this.#open.filter((offer) => offer !== its);
-    return [...(its?.messageIds ?? [])];
+  /** @returns message ids confirmed by this stop-hook feedback; empty if it is not ours */
+  confirm(feedback: string): string[] {
+    const text = keyOf(feedback);
+    const found = this.#open.find(({ reason }) => text.includes(keyOf(reason)));
+    this.#open = this.#open.filter((offer) => offer !== found);
+    return [...(found?.messageIds ?? [])];
   }
 
-  /** The hook that ran then let the turn end after all: it had no answer in time. */
+  /** The hook timed out and let the turn end. */
   withdraw({ at, isClocked }: HookMoment): void {
     if (isClocked) this.drop((moment) => moment.isClocked && moment.at === at);
   }
 
-  /** The agent will not get them. */
-  drop(isIts = (_moment: HookMoment) => true): void {
-    this.#open = this.#open.filter(({ moment }) => !isIts(moment));
+  drop(matches = (_moment: HookMoment) => true): void {
+    this.#open = this.#open.filter(({ moment }) => !matches(moment));
   }
 }
 
-/** What a wait was handed, and whether it has shown it. JSON: it outlives the companion. */
+/** A handoff to a wait. JSON, because it outlives the companion. */
 export interface WaitMessage {
   claim: string;
   messageIds: readonly string[];
-  /** When it was handed; once it is shown, when that was. Epoch milliseconds. */
+  /** Time of the handoff, or of found confirmation. Epoch milliseconds. */
   at: number;
   isShown: boolean;
 }
 
-/** How long the agent may take to hear of the end of its wait. After it the message is owed like any other. */
-const HEARD_MS = 90_000;
-/** Most calls that are known to be waits. */
+/** How long the agent may take to notice the end of found wait; afterwards the message is pending again. */
+const NOTICE_MS = 90_000;
 const MOST_WAITS = 64;
-/** Ours, however the agent may have written the command around it. */
+/** Matches our command in whatever form the agent runs it. */
 const RUNS_WAIT = /\binterlude(?:\.mjs)?['"]?\s(?:[^|;&\n]*\s)?wait\b/;
 
 /**
- * Messages of one session that reach its agent by a wait of its own. The transcript tells when the agent hears that the
- * wait has ended: the turn in which it does answers them.
+ * Messages that reach the agent through a wait. The transcript shows when the agent notices found end; that turn answers
+ * them.
  */
 export class WaitMessages {
   #all: readonly WaitMessage[] = [];
-  /** Tool calls that run a wait. */
   readonly #waits = new Map<string, true>();
 
   get all(): readonly WaitMessage[] {
@@ -172,7 +167,7 @@ export class WaitMessages {
 
   has(messageId: string, now: number): boolean {
     return this.#all.some(
-      ({ messageIds, at, isShown }) => messageIds.includes(messageId) && (!isShown || now - at < HEARD_MS),
+      ({ messageIds, at, isShown }) => messageIds.includes(messageId) && (!isShown || now - at < NOTICE_MS),
     );
   }
 
@@ -180,19 +175,19 @@ export class WaitMessages {
     this.#all = [...this.#all, { claim, messageIds, at, isShown: false }];
   }
 
-  /** @returns what it was; empty for what was not handed */
+  /** @returns the message ids; empty if unknown */
   shown(claim: string, at: number): readonly string[] {
-    const its = this.#all.find((one) => one.claim === claim && !one.isShown);
-    if (its === undefined) return [];
-    this.#all = this.#all.map((one) => (one === its ? { ...one, at, isShown: true } : one));
-    return its.messageIds;
+    const found = this.#all.find((one) => one.claim === claim && !one.isShown);
+    if (found === undefined) return [];
+    this.#all = this.#all.map((one) => (one === found ? { ...one, at, isShown: true } : one));
+    return found.messageIds;
   }
 
-  givenBack(claim: string): void {
+  returned(claim: string): void {
     this.#all = this.#all.filter((one) => one.claim !== claim || one.isShown);
   }
 
-  /** @returns messages that the agent has, according to this line of the transcript */
+  /** @returns ids of messages that the agent has according to this transcript line */
   read(line: Fields): string[] {
     for (const block of listOf(fieldsOf(line.message).content).map(fieldsOf)) {
       const id = textOf(block.id);
@@ -201,13 +196,13 @@ export class WaitMessages {
         remember(this.#waits, id, true, MOST_WAITS);
       }
     }
-    if (this.#all.length === 0 || !this.#tellsOfWait(line)) return [];
-    const heard = this.#all.flatMap(({ messageIds }) => messageIds);
+    if (this.#all.length === 0 || !this.#endsWait(line)) return [];
+    const received = this.#all.flatMap(({ messageIds }) => messageIds);
     this.#all = [];
-    return heard;
+    return received;
   }
 
-  #tellsOfWait(line: Fields): boolean {
+  #endsWait(line: Fields): boolean {
     if ((line.type !== 'user' && line.type !== 'attachment') || textOf(line.agentId) !== null) return false;
     const { prompt } = fieldsOf(line.attachment);
     const text =
@@ -217,7 +212,7 @@ export class WaitMessages {
           .map((one) => textOf(fieldsOf(one).text))
           .join(''));
     return notificationsIn(text).some(
-      // Another end is that of a wait which had nothing to show, or was killed before it had.
+      // Other statuses mean that the wait showed nothing.
       ({ fields }) => fields.status === 'completed' && this.#waits.has(textOf(fields.tool_use_id) ?? ''),
     );
   }

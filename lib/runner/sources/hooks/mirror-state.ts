@@ -6,7 +6,7 @@ import type { ProcessIdentity } from '../../host/process-lookup';
 import type { StopHookHold, WaitMessage } from './message-tracker';
 import type { FilePosition } from './transcript-files';
 
-/** Why a session is over, and whether somebody wanted it to be. */
+/** Why a session ended, and whether on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;
@@ -17,7 +17,7 @@ const text = z.string();
 const textOrNull = z.string().min(1).nullable().catch(null);
 const flag = z.boolean().catch(false);
 const orNull = <Type extends z.ZodType>(type: Type) => type.nullable().catch(null);
-/** What of a list is whole. */
+/** Keeps the valid items of a list. */
 const list = <Type extends z.ZodType>(type: Type) =>
   z
     .array(z.unknown())
@@ -46,57 +46,56 @@ const closed: z.ZodType<ClosedTurn> = z.object({
 const ending: z.ZodType<SessionEnding> = z.object({ reason: text, isAsked: flag });
 const terminal: z.ZodType<ProcessIdentity> = z.object({ pid: z.number(), birth: textOrNull });
 
-/** How far a session has been mirrored: the cursor that is stored with the events it gave. What is not whole is absent. */
+/** Stored state of a mirror, saved with its events. Invalid fields fall back to their defaults. */
 const mirrorState = z.object({
   file: text.min(1),
   main: orNull(place),
-  /** By the subagent's id. */
   subagents: z
     .record(z.string(), orNull(place))
     .catch({})
     .transform((places) =>
       Object.fromEntries(Object.entries(places).flatMap(([id, at]) => (at === null ? [] : [[id, at]]))),
     ),
-  /** The line of the session's own file that was read last, by its name; and those of its subagents' files. */
+  /** Key of the last line read, of the session and of its subagents. */
   last: textOrNull,
   lastOf: z.record(z.string(), z.string()).catch({}),
-  /** A run is open in what was told. */
+  /** A run is open in the emitted events. */
   open: flag,
-  /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
+  /** Stop hooks ahead of the transcript, oldest first. */
   stops: list(stop),
-  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
+  /** Last texts of ended turns without a stop hook, oldest first. */
   unheard: list(list(text)),
-  /** When prompts were heard of that no line has come up to. Oldest first. */
+  /** Times of prompts ahead of the transcript, oldest first. */
   prompts: list(time),
-  /** The hook of the prompt that opened the turn was heard: the next one is of another turn. */
+  /** The prompt hook of the open turn arrived; the next one belongs to another turn. */
   isPromptHeard: flag,
-  /** The turn that a stop hook closed last: lines of it may still come. */
+  /** The last turn closed by a stop hook; it may still get lines. */
   closed: orNull(closed),
-  /** The last command that was emitted though no line followed it. */
+  /** The last command settled without a following line. */
   settled: textOrNull,
-  /** The session was left, and why; what it still writes is waited for. */
+  /** The session was left and may still write. */
   ending: orNull(ending),
-  /** When the session was begun last, or resumed: what ran before ends nothing. */
+  /** Last start of the session; earlier hooks end nothing. */
   began: time.catch(0),
-  /** The session was told to have ended. */
+  /** The end of the session was emitted. */
   ended: flag,
-  /** Requests that stood in the terminal. */
+  /** Open requests of the terminal. */
   asks: list(z.object({ tool: text, input: z.unknown(), isHeld: flag })),
-  /** What our stop hook holds the agent with and the transcript does not say yet. */
+  /** Holds of our stop hook that the transcript does not show yet. */
   offers: list(offer),
-  /** What a wait of the agent's was handed, until the transcript says that the agent has heard of its end. */
+  /** Messages handed to a wait until the transcript shows its end. */
   waited: list(waited),
   /** The agent was told that it can listen while it is idle, and nobody has missed that since. */
   wasOffered: flag,
-  /** Messages put before the agent in the open turn. */
+  /** Messages given to the agent in the open turn. */
   handed: list(text),
-  /** The process whose hooks have called. Null before the first, and where it is not known. */
+  /** Process of the last hook; null if unknown. */
   process: orNull(terminal),
-  /** When the last hook of that process ran. */
+  /** Time of its last hook. */
   heardAt: time.catch(0),
-  /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
+  /** Tasks missing from a stop hook, until nothing else reports their end. */
   unlisted: orNull(z.object({ ids: list(text), at: time })),
-  /** Tasks that were presumed lost for that reason. */
+  /** Tasks presumed lost for that reason. */
   lost: list(text),
 });
 
@@ -106,103 +105,96 @@ export function newMirrorState(file: string): MirrorState {
   return mirrorState.parse({ file });
 }
 
-/** @returns null for what no mirror has written */
+/** @returns null for an invalid value */
 export function parseMirrorState(stored: string): MirrorState | null {
   return mirrorState.safeParse(parseJson(stored)).data ?? null;
 }
 
-/** How long the transcript must be still after the last hook of a turn, before the turn is held to be over. */
-const STILL_MS = 1_500;
+/** Silence of the transcript that ends a turn after its last hook. */
+const QUIET_MS = 1_500;
 /**
- * How long a turn is held for the text that its stop hook brought and the transcript has not: past it the hook's word
- * is taken. Shorter, once the next prompt was heard of. Longer, where the hook brought none: only the transcript has
- * it.
+ * How long a turn waits for the text from its stop hook to appear in the transcript; then the text from the hook is
+ * used. Shorter after the next prompt, longer if the hook had no text.
  */
 const LAST_LINE_MS = { most: 5_000, prompted: 3_000, wordless: 12_000 };
-/**
- * How long a turn is held whose lines are behind those of a hook of a later one: the transcript has them, and brings
- * them before that. And how long such a hook waits for its turn.
- */
+/** How long a turn waits for its lines after a hook of a later turn, and such a hook for its turn. */
 const BEHIND_MS = 90_000;
-/** How long a session that has ended may still write. */
+/** How long an ended session may still write. */
 const LAST_WORDS_MS = { still: 500, most: 3_000 };
 /**
- * For this long `busy` without an open turn, or nothing behind a turn's last word: the hook that would have said idle
- * was killed, or nobody was there to hear it. Ours takes 2 s at most.
+ * After this much silence in `busy` without a turn, or after the last text of a turn, the hook was killed or missed.
+ * Ours takes 2 s at most.
  */
 const STUCK_MS = 5_000;
-/** How long what a stop hook answered may take to reach the transcript: other people's hooks run beside it. */
+/** How long the response of a stop hook may take to reach the transcript, since other hooks run beside it. */
 const HELD_MS = 70_000;
 
-/** What is known of a session at a look. Epoch milliseconds. */
+/** Times that decide about a silent session. Epoch milliseconds. */
 export interface QuietPeriods {
   now: number;
   lastLineAt: number;
-  /** When the agent said last what it does. */
+  /** Last activity report. */
   reportedAt: number;
-  /** When the session was left; null if it goes on. */
+  /** When the session was left; null if it continues. */
   leftAt: number | null;
-  /** The stop hook's word is not in the transcript; or it brought none, and nothing there ends the turn. */
+  /** The transcript lacks the text from the stop hook, or any end of the turn. */
   lacksLastWords: boolean;
-  /** A stop hook's answer is on its way to the agent. */
+  /** The response of a stop hook is on its way. */
   isHeld: boolean;
-  /** Since when such an answer to the open turn's hook has been looked for; null for none. */
+  /** Start of the search for a hold of the open turn; null without one. */
   heldSince: number | null;
-  /** When the transcript said last that one reached the agent: what follows it is behind by as much. */
+  /** Last hold that reached the agent, which delays everything after it. */
   handedAt: number;
 }
 
-/** Whether a session that was left has said all it had to say, or has had its time. */
+/** Whether a left session has nothing more to write. */
 export function isEndingOver({ now, lastLineAt, leftAt, lacksLastWords, heldSince }: QuietPeriods): boolean {
   if (leftAt === null) return false;
-  const isStill = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
-  const hasSaid = isStill && !lacksLastWords && heldSince === null;
-  return hasSaid || now - leftAt >= LAST_WORDS_MS.most;
+  const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
+  const isComplete = isQuiet && !lacksLastWords && heldSince === null;
+  return isComplete || now - leftAt >= LAST_WORDS_MS.most;
 }
 
-/** A command is over once the transcript has been still for long enough to hold its output. */
+/** A command ends once the transcript is silent long enough for its output. */
 export function isCommandOver({ now, lastLineAt, reportedAt }: QuietPeriods): boolean {
-  return now - Math.max(lastLineAt, reportedAt) >= STILL_MS;
+  return now - Math.max(lastLineAt, reportedAt) >= QUIET_MS;
 }
 
-/** Whether the turn goes on by an answer of our stop hook that the transcript has not come to. */
+/** Whether a hold may continue the turn. */
 function isHoldActive({ now, heldSince, leftAt }: QuietPeriods): boolean {
   return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;
 }
 
-/** Whether the turn whose stop hook ran has said all it had to say, or has had its time. */
-export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, still: QuietPeriods): boolean {
-  const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = still;
-  if (isHoldActive(still)) return false;
-  if (!lacksLastWords) return isEndingOver(still) || now - Math.max(lastLineAt, heardAt) >= STILL_MS;
+/** Whether a turn is complete after its stop hook. */
+export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, periods: QuietPeriods): boolean {
+  const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = periods;
+  if (isHoldActive(periods)) return false;
+  if (!lacksLastWords) return isEndingOver(periods) || now - Math.max(lastLineAt, heardAt) >= QUIET_MS;
   const since = Math.max(heardAt, handedAt);
   if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
   const most = text === null && failure === null ? LAST_LINE_MS.wordless : LAST_LINE_MS.most;
   return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= most;
 }
 
-/** Whether the transcript would have come to the hook's turn by now. What the hook itself does not say is not sure. */
-export function isStopUnmatched({ heardAt, isClocked, promptId }: HeardStop, still: QuietPeriods): boolean {
-  const { now } = still;
-  if (isHoldActive(still)) return false;
+/** Whether a stop hook will never match a turn in the transcript. Without a time or prompt id it is given up sooner. */
+export function isStopUnmatched({ heardAt, isClocked, promptId }: HeardStop, periods: QuietPeriods): boolean {
+  const { now } = periods;
+  if (isHoldActive(periods)) return false;
   return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
 }
 
-/**
- * Whether the hook that ends a turn which has said its last word would have been heard by now, and whether an agent
- * that said it was busy would have begun a turn.
- */
+/** Whether an expected hook is overdue: the end of a finished turn, or the start of a turn after `busy`. */
 export function isHookOverdue({ now, lastLineAt, reportedAt, isHeld }: QuietPeriods): boolean {
   return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
 }
 
-/** What an agent says of itself, by its hooks. */
+/** Activity reported by hooks. */
 export type AgentActivity = 'starting' | 'busy' | 'idle' | 'compacting';
 
-/** What the agent said last. A hook that is heard behind later ones changes nothing they said. */
+/** The latest activity report. Out-of-order hooks are ignored. */
 export class SelfReport {
-  #says: AgentActivity = 'starting';
-  /** When that hook ran. */
+  #activity: AgentActivity = 'starting';
+  /** Time of that hook. */
   #ranAt = 0;
   #heardAt: number;
 
@@ -210,23 +202,23 @@ export class SelfReport {
     this.#heardAt = now;
   }
 
-  get says(): AgentActivity {
-    return this.#says;
+  get activity(): AgentActivity {
+    return this.#activity;
   }
 
   get heardAt(): number {
     return this.#heardAt;
   }
 
-  heard(says: AgentActivity, ranAt: number, now: number): void {
+  update(activity: AgentActivity, ranAt: number, now: number): void {
     if (ranAt < this.#ranAt) return;
     this.#ranAt = ranAt;
-    this.#says = says;
+    this.#activity = activity;
     this.#heardAt = now;
   }
 
-  /** The agent does nothing, though no hook said so. */
+  /** Concludes from silence that the agent is idle. */
   concluded(now: number): void {
-    this.heard('idle', this.#ranAt, now);
+    this.update('idle', this.#ranAt, now);
   }
 }

@@ -4,128 +4,127 @@ import { PendingRequests, type RequestAnswer } from '../../host/pending-requests
 import type { CommandOf } from '../../host/source';
 
 /**
- * Permissions, questions and plans of a terminal that can be answered in the dashboard as well, while the hook that
- * reported them waits. That hook is PermissionRequest: the terminal shows its dialog beside it, and the first answer
- * counts. A PreToolUse hook that waits would keep the dialog from being shown.
+ * Lets the dashboard answer permissions, questions and plans of a terminal while the PermissionRequest hook that
+ * reported them waits. The terminal shows its dialog at the same time, and the first answer wins. (A waiting PreToolUse
+ * hook would block the dialog.)
  *
- * Ordering: a hook names the tool and its input; which request that is, is known once the transcript has the call.
- * Failure: a hook that has waited long enough, or is gone, gets no answer, and its request is one for the terminal only.
+ * Ordering: a hook names the tool and its input; the request is known once the transcript has the call.
+ * Failure: a hook that times out or disconnects gets no answer, and its request remains for the terminal only.
  *
  * @see measured in a terminal with CLI 2.1.332
  */
 export interface PermissionHooksOptions {
-  /** Something is held, or nothing any more. */
+  /** A hook started or stopped waiting. */
   onChange: () => void;
-  /** A person has answered: told before the agent is. */
+  /** A person answered; called before the agent gets the answer. */
   onAnswered: (sessionId: string, requestId: string, answer: { behavior: 'allow' | 'deny'; message?: string }) => void;
-  /** From now on it can only be answered in the terminal. */
-  onLetGo: (sessionId: string, requestId: string) => void;
+  /** The request can only be answered in the terminal from now on. */
+  onReleased: (sessionId: string, requestId: string) => void;
 }
 
 export interface PermissionHook {
   sessionId: string;
   tool: string;
   input: unknown;
-  /** What the terminal offers so that it need not ask again. @see PermissionUpdate, Agent SDK 0.3.329 */
+  /** Permission updates the terminal suggests. @see PermissionUpdate, Agent SDK 0.3.329 */
   suggestions: readonly unknown[];
   withinMs: number;
-  /** Fires when the hook is gone. */
+  /** Aborts when the hook disconnects. */
   signal: AbortSignal;
 }
 
 interface WaitingHook extends Pick<PermissionHook, 'sessionId' | 'tool' | 'suggestions'> {
-  /** As JSON. */
   input: string;
   requestId: string | null;
-  /** Gives the hook what it prints. */
+  /** Sends the output of the hook. */
   print: (output: string) => void;
 }
 
-const NOTHING = '';
-const MOST_HELD = 64;
+const NO_OUTPUT = '';
+const MAX_WAITING = 64;
 
 export class PermissionHooks {
   readonly #options: PermissionHooksOptions;
   readonly #requests = new PendingRequests();
-  readonly #held = new Set<WaitingHook>();
+  readonly #waiting = new Set<WaitingHook>();
 
   constructor(options: PermissionHooksOptions) {
     this.#options = options;
   }
 
-  get areAny(): boolean {
-    return this.#held.size > 0;
+  get hasWaiting(): boolean {
+    return this.#waiting.size > 0;
   }
 
-  /** @returns what the hook prints: a decision, or nothing, and then the terminal's own question stands */
+  /** @returns output of the hook: a decision, or nothing, which leaves the request to the terminal */
   hold({ withinMs, signal, input, ...about }: PermissionHook): Promise<string> {
-    if (this.#held.size >= MOST_HELD || signal.aborted) return Promise.resolve(NOTHING);
+    if (this.#waiting.size >= MAX_WAITING || signal.aborted) return Promise.resolve(NO_OUTPUT);
     return new Promise((resolve) => {
       const print = (output: string) => {
         clearTimeout(timer);
         signal.removeEventListener('abort', giveUp);
         resolve(output);
       };
-      const held: WaitingHook = { ...about, input: jsonOf(input), requestId: null, print };
-      const giveUp = () => this.#giveUp(held);
+      const hook: WaitingHook = { ...about, input: jsonOf(input), requestId: null, print };
+      const giveUp = () => this.#giveUp(hook);
       const timer = setTimeout(giveUp, withinMs);
       signal.addEventListener('abort', giveUp);
-      this.#held.add(held);
+      this.#waiting.add(hook);
       this.#options.onChange();
     });
   }
 
-  /** The transcript has the call that a hook is about. @param value of the `request:opened` as it is told */
+  /** Matches a request of the transcript with its hook. @param value of the `request:opened` */
   opened(sessionId: string, value: Fields): void {
     const requestId = textOf(value.request_id);
     const { tool_name: tool, input } = value;
-    const isIts = (held: WaitingHook) =>
-      held.sessionId === sessionId && held.requestId === null && held.tool === tool && held.input === jsonOf(input);
-    const held = [...this.#held].find(isIts);
-    if (held === undefined || requestId === null) return;
-    held.requestId = requestId;
-    const give = (answer: RequestAnswer) => this.#give(held, requestId, answer);
+    const matches = (hook: WaitingHook) =>
+      hook.sessionId === sessionId && hook.requestId === null && hook.tool === tool && hook.input === jsonOf(input);
+    const hook = [...this.#waiting].find(matches);
+    if (hook === undefined || requestId === null) return;
+    hook.requestId = requestId;
+    const give = (answer: RequestAnswer) => this.#answer(hook, requestId, answer);
     const kind = value.kind === 'question' ? 'question' : 'permission';
-    this.#requests.hold({ sessionId, requestId, kind, tool: held.tool, input, give });
+    this.#requests.hold({ sessionId, requestId, kind, tool: hook.tool, input, give });
   }
 
-  /** It was answered in the terminal, or is not asked any more. */
+  /** Answered in the terminal, or withdrawn. */
   resolved(sessionId: string, requestId: string): void {
-    for (const held of this.#held) {
-      if (held.sessionId === sessionId && held.requestId === requestId) this.#end(held, NOTHING);
+    for (const hook of this.#waiting) {
+      if (hook.sessionId === sessionId && hook.requestId === requestId) this.#end(hook, NO_OUTPUT);
     }
   }
 
-  /** Nobody can answer any more: the session was left, or the companion ends. @param sessionId null for all of them */
-  letGo(sessionId: string | null): void {
-    for (const held of this.#held) if (sessionId === null || held.sessionId === sessionId) this.#giveUp(held);
+  /** Stops waiting when a session is left or the companion stops. @param sessionId null for all */
+  release(sessionId: string | null): void {
+    for (const hook of this.#waiting) if (sessionId === null || hook.sessionId === sessionId) this.#giveUp(hook);
   }
 
-  /** @returns why the answer was not given, or null */
+  /** @returns why the answer failed, or null */
   answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
     return this.#requests.answer(command);
   }
 
-  #give(held: WaitingHook, requestId: string, answer: RequestAnswer): string | null {
-    if (answer.kind === 'option' || !this.#held.has(held)) return 'the agent does not wait for this any more';
-    const decision = decisionOf(held, answer);
+  #answer(hook: WaitingHook, requestId: string, answer: RequestAnswer): string | null {
+    if (answer.kind === 'option' || !this.#waiting.has(hook)) return 'the agent no longer waits for this';
+    const decision = decisionOf(hook, answer);
     const message = answer.kind === 'question' ? answerText(answer.answers) : answer.message;
-    const said = message === undefined ? {} : { message };
-    this.#options.onAnswered(held.sessionId, requestId, { behavior: decision.behavior, ...said });
-    this.#end(held, JSON.stringify({ hookSpecificOutput: { hookEventName: 'PermissionRequest', decision } }));
+    const note = message === undefined ? {} : { message };
+    this.#options.onAnswered(hook.sessionId, requestId, { behavior: decision.behavior, ...note });
+    this.#end(hook, JSON.stringify({ hookSpecificOutput: { hookEventName: 'PermissionRequest', decision } }));
     return null;
   }
 
-  #giveUp(held: WaitingHook): void {
-    if (!this.#held.has(held)) return;
-    this.#end(held, NOTHING);
-    if (held.requestId !== null) this.#options.onLetGo(held.sessionId, held.requestId);
+  #giveUp(hook: WaitingHook): void {
+    if (!this.#waiting.has(hook)) return;
+    this.#end(hook, NO_OUTPUT);
+    if (hook.requestId !== null) this.#options.onReleased(hook.sessionId, hook.requestId);
   }
 
-  #end(held: WaitingHook, output: string): void {
-    if (!this.#held.delete(held)) return;
-    if (held.requestId !== null) this.#requests.release(held.sessionId, held.requestId);
-    held.print(output);
+  #end(hook: WaitingHook, output: string): void {
+    if (!this.#waiting.delete(hook)) return;
+    if (hook.requestId !== null) this.#requests.release(hook.sessionId, hook.requestId);
+    hook.print(output);
     this.#options.onChange();
   }
 }
@@ -135,14 +134,14 @@ function decisionOf(
   { tool, input, suggestions }: WaitingHook,
   answer: Exclude<RequestAnswer, { kind: 'option' }>,
 ): Fields & { behavior: 'allow' | 'deny' } {
-  const asked = fieldsOf(JSON.parse(input));
-  if (answer.kind === 'question') return { behavior: 'allow', updatedInput: answeredInput(asked, answer.answers) };
+  const requested = fieldsOf(JSON.parse(input));
+  if (answer.kind === 'question') return { behavior: 'allow', updatedInput: answeredInput(requested, answer.answers) };
   const { isAllowed, isLasting, message } = answer;
   if (!isAllowed) return { behavior: 'deny', message: message?.trim() ? message : 'A person declined this.' };
   const lasting = isLasting && suggestions.length > 0 ? { updatedPermissions: suggestions } : {};
-  // The terminal ignores a plan's approval without an input. For other tools, an input makes it apply the "ask" rules of
-  // its settings again, and ask anew.
-  return { behavior: 'allow', ...(tool === PLAN_TOOL ? { updatedInput: asked } : {}), ...lasting };
+  // The terminal ignores the approval of a plan without an input. For other tools, an input makes it reapply its "ask"
+  // rules and ask again.
+  return { behavior: 'allow', ...(tool === PLAN_TOOL ? { updatedInput: requested } : {}), ...lasting };
 }
 
 function jsonOf(input: unknown): string {

@@ -3,19 +3,24 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Fields, fieldsOf, isObject, parseJson, textOf } from '@interlude/protocol/fields';
 import { remember } from '../../adapters/remember';
-import type { MirrorState } from './mirror-state';
 
-/** How far a session's files have been told: the part of a mirror's state that is theirs. */
-export type FilesRead = Pick<MirrorState, 'file' | 'main' | 'subagents' | 'last' | 'lastOf'>;
+/** Positions in the files of a session. */
+export interface FilesRead {
+  file: string;
+  main: FilePosition | null;
+  subagents: Record<string, FilePosition>;
+  /** Key of the last line read, of the session and by subagent. */
+  last: string | null;
+  lastOf: Record<string, string>;
+}
 
 export interface TranscriptFilesOptions {
   read: FilesRead;
-  /** Subagents whose own files are worth reading, by what was read before. */
+  /** Subagents whose files are worth reading. */
   subagents: () => readonly string[];
-  /** Lines that were gained, each once. */
+  /** Called with new lines, each once. */
   onLines: (lines: readonly TranscriptLine[]) => void;
   log: (level: 'info' | 'warn', message: string) => void;
-  /** Most lines that are known by name. */
   mostKeys?: number;
 }
 
@@ -23,23 +28,23 @@ const MOST_KEYS = 20_000;
 
 export interface TranscriptLine {
   fields: Record<string, unknown>;
-  /** Names the line within the session. */
+  /** Identifies the line within the session. */
   key: string;
 }
 
 /**
- * The files of one session: its own, and one of each subagent.
+ * Reads the transcript of a session and of its subagents.
  *
- * Ordering: lines come as they stand in a file; a subagent's file is read behind the session's own.
- * Failure: a transcript that was cut off, replaced or rewritten is read from its beginning, and lines that were read
- * before are left out: those that are known by name, and all that stand before the first of them.
+ * Ordering: lines are in file order; subagents are read after the session.
+ * Failure: a truncated, replaced or rewritten transcript is read from its beginning. Known lines are skipped, and so is
+ * everything before the first of them.
  */
 export class TranscriptFiles {
   readonly #options: TranscriptFilesOptions;
   readonly #read: FilesRead;
-  /** Keys of the lines read last; a transcript names each line, and bookkeeping that has no name is never told. */
-  readonly #seen = new Map<string, true>();
-  /** The key of the record that was read last, by the subagent in whose file; null for the session's own. */
+  /** Keys of recent lines. Transcripts name their lines, except bookkeeping, which is never emitted. */
+  readonly #knownKeys = new Map<string, true>();
+  /** Key of the last record by subagent; null for the session. */
   readonly #previous = new Map<string | null, string>();
 
   constructor(options: TranscriptFilesOptions) {
@@ -52,21 +57,19 @@ export class TranscriptFiles {
   }
 
   has(key: string): boolean {
-    return this.#seen.has(key);
+    return this.#knownKeys.has(key);
   }
 
-  /** All there is to read by now. */
+  /** Reads all new lines. */
   async readNewLines(): Promise<void> {
-    while (await this.#readSome()) {
-      // more waits
-    }
+    while (await this.#readSome()) {}
   }
 
-  /** Reads again what was told before; `onLines` is called for it too. */
+  /** Rereads known lines, also through `onLines`. */
   async reread(was: FilesRead): Promise<void> {
     this.#read.main = await this.#reread(was.file, null, was.main, was.last);
-    for (const [id, place] of Object.entries(was.subagents)) {
-      const again = await this.#reread(this.#file(id), id, place, was.lastOf[id] ?? was.last);
+    for (const [id, position] of Object.entries(was.subagents)) {
+      const again = await this.#reread(this.#file(id), id, position, was.lastOf[id] ?? was.last);
       if (again !== null) this.#read.subagents[id] = again;
     }
   }
@@ -74,95 +77,95 @@ export class TranscriptFiles {
   /** @returns whether there is more */
   async #readSome(): Promise<boolean> {
     const { log } = this.#options;
-    const read = await this.#gained(this.#read.file, this.#read.main);
+    const read = await this.#newLines(this.#read.file, this.#read.main);
     if (read !== null) {
-      if (read.restarted) log('info', `the transcript ${this.#read.file} starts over`);
-      this.#read.main = read.place;
-      this.#take(null, read.lines);
+      if (read.restarted) log('info', `the transcript ${this.#read.file} was restarted`);
+      this.#read.main = read.position;
+      this.#emitLines(null, read.lines);
     }
     let more = read?.more === true;
     for (const id of this.#options.subagents()) {
-      const its = await this.#gained(this.#file(id), this.#read.subagents[id] ?? null);
-      if (its === null || its.place.offset === this.#read.subagents[id]?.offset) continue;
-      this.#read.subagents[id] = its.place;
-      this.#take(id, its.lines);
+      const its = await this.#newLines(this.#file(id), this.#read.subagents[id] ?? null);
+      if (its === null || its.position.offset === this.#read.subagents[id]?.offset) continue;
+      this.#read.subagents[id] = its.position;
+      this.#emitLines(id, its.lines);
       more ||= its.more;
     }
     return more;
   }
 
-  /** What a file has gained. Of one that begins anew, what was told and is not known by name any more is passed over. */
-  async #gained(file: string, place: FilePosition | null): Promise<LinesRead | null> {
-    const read = await readOn(file, place);
-    if (!read?.restarted || this.#seen.size < this.#mostKeys) return read;
-    // Not by a name that is made of the text: bookkeeping may say the same twice.
-    const { found, end } = await scan(file, ({ fields }) => this.#seen.has(textOf(fields?.uuid) ?? ''));
-    // The same file, cut off before all that is known: nothing in it is new.
-    const behind = found ?? (read.place.ino === place?.ino ? end : null);
+  /** New lines of a file. In a restarted file, forgotten lines before the first known one are skipped. */
+  async #newLines(file: string, position: FilePosition | null): Promise<LinesRead | null> {
+    const read = await readOn(file, position);
+    if (!read?.restarted || this.#knownKeys.size < this.#mostKeys) return read;
+    // Real ids only: bookkeeping may repeat the same text.
+    const { found, end } = await scan(file, ({ fields }) => this.#knownKeys.has(textOf(fields?.uuid) ?? ''));
+    // The same file, truncated before all known lines, has nothing new.
+    const behind = found ?? (read.position.ino === position?.ino ? end : null);
     if (behind === null) return read;
-    return { ...read, lines: [], place: { ino: read.place.ino, offset: behind }, more: true };
+    return { ...read, lines: [], position: { ino: read.position.ino, offset: behind }, more: true };
   }
 
-  #take(subagent: string | null, lines: readonly { text: string }[]): void {
+  #emitLines(subagent: string | null, lines: readonly { text: string }[]): void {
     if (lines.length === 0) return;
     this.#options.onLines(lines.flatMap(({ text }) => this.#linesOf(subagent, text)));
   }
 
-  /** Every record of a physical line that was not here before, with a line in place of what can't be read. */
+  /** New records of a physical line, with a placeholder for unreadable text. */
   #linesOf(subagent: string | null, text: string): TranscriptLine[] {
     return parseRecords(text).flatMap(({ fields, source }) => {
       if (fields !== null) {
         const key = lineKey(fields, source);
         this.#previous.set(subagent, key);
-        const line = this.#lineOf(fields, key);
+        const line = this.#newLine(fields, key);
         if (line !== null && subagent === null) this.#read.last = key;
         else if (line !== null) this.#read.lastOf[subagent as string] = key;
         return line ?? [];
       }
-      // Named after its place as well: damage may look the same twice.
+      // The key includes the position, since damage may look alike.
       const key = lineKey(null, `${this.#previous.get(subagent)}\n${source}`);
       this.#previous.set(subagent, key);
-      const reason = `${source.length.toLocaleString('en')} characters of the transcript can’t be read.`;
-      const gap = this.#lineOf({ type: 'unreadable', reason }, key);
+      const reason = `${source.length.toLocaleString('en')} characters of the transcript are unreadable.`;
+      const gap = this.#newLine({ type: 'unreadable', reason }, key);
       if (gap !== null)
-        this.#options.log('warn', `${source.length} characters of ${this.#file(subagent)} can't be read`);
+        this.#options.log('warn', `${source.length} characters of ${this.#file(subagent)} are unreadable`);
       return gap ?? [];
     });
   }
 
-  /** @returns null for what was here before */
-  #lineOf(fields: Record<string, unknown>, key: string): TranscriptLine | null {
-    if (this.#seen.has(key)) return null;
-    remember(this.#seen, key, true, this.#mostKeys);
-    // The id of what was typed while a turn ran is that of its place in the queue.
+  /** @returns null for a known line */
+  #newLine(fields: Record<string, unknown>, key: string): TranscriptLine | null {
+    if (this.#knownKeys.has(key)) return null;
+    remember(this.#knownKeys, key, true, this.#mostKeys);
+    // Text typed during a turn has the id of its queue entry.
     const { source_uuid } = fieldsOf(fields.attachment);
-    if (typeof source_uuid === 'string') remember(this.#seen, source_uuid, true, this.#mostKeys);
+    if (typeof source_uuid === 'string') remember(this.#knownKeys, source_uuid, true, this.#mostKeys);
     return { fields, key };
   }
 
-  /** @returns up to where the file has been told */
+  /** @returns the position up to which lines were emitted */
   async #reread(
     file: string,
     subagent: string | null,
-    place: FilePosition | null,
+    position: FilePosition | null,
     last: string | null,
   ): Promise<FilePosition | null> {
-    if (place === null) return null;
-    let read = await readOn(file, null, place.offset);
-    if (read === null) return place;
-    const isSame = read.place.ino === place.ino;
-    // Another file stands there: what was told ends at the line that was told last, if it is in it.
+    if (position === null) return null;
+    let read = await readOn(file, null, position.offset);
+    if (read === null) return position;
+    const isSame = read.position.ino === position.ino;
+    // A replaced file is known up to the last emitted line, if it has that.
     const isLast = ({ fields, source }: LineSegment) => fields !== null && lineKey(fields, source) === last;
     if (!isSame && (last === null || (await scan(file, isLast)).found === null)) return null;
     for (;;) {
       for (const { text, offset } of read.lines) {
-        this.#take(subagent, [{ text }]);
+        this.#emitLines(subagent, [{ text }]);
         const behind = offset + Buffer.byteLength(text) + 1;
-        if (!isSame && this.#lastIn(subagent) === last) return { ino: read.place.ino, offset: behind };
+        if (!isSame && this.#lastIn(subagent) === last) return { ino: read.position.ino, offset: behind };
       }
-      if (!read.more) return isSame ? place : read.place;
-      const next = await readOn(file, read.place, isSame ? place.offset : undefined);
-      if (next === null || next.restarted) return read.place;
+      if (!read.more) return isSame ? position : read.position;
+      const next = await readOn(file, read.position, isSame ? position.offset : undefined);
+      if (next === null || next.restarted) return read.position;
       read = next;
     }
   }
@@ -183,7 +186,7 @@ export class TranscriptFiles {
   }
 }
 
-/** @returns where the first line that is looked for begins; and where the last whole line ends, where it is none of them */
+/** @returns the start of the first match; otherwise the end of the last complete line */
 async function scan(
   file: string,
   isIt: (stretch: LineSegment) => boolean,
@@ -191,52 +194,51 @@ async function scan(
   let read = await readOn(file, null);
   while (read !== null) {
     const found = read.lines.find(({ text }) => parseRecords(text).some(isIt));
-    const end = read.place.offset;
+    const end = read.position.offset;
     if (found !== undefined) return { found: found.offset, end };
     if (!read.more) return { found: null, end };
-    read = await readOn(file, read.place);
+    read = await readOn(file, read.position);
   }
   return { found: null, end: 0 };
 }
 
-/** The name of a transcript's line: its own, or for bookkeeping that has none one made of its text. */
+/** Key of a line: its id, or for bookkeeping a hash of its text. */
 function lineKey(line: unknown, text: string): string {
   return textOf(fieldsOf(line).uuid) ?? createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** How far a file has been read: which file, and up to where. */
+/** A read position in a file. */
 export interface FilePosition {
-  /** Inode: another file may come to stand under the same name. */
+  /** Inode, since the file may be replaced. */
   ino: number;
   offset: number;
 }
 
 interface FileLine {
   text: string;
-  /** Where the line begins. */
   offset: number;
 }
 
 interface LinesRead {
   lines: FileLine[];
-  place: FilePosition;
-  /** The file was replaced or cut off: it was read from its beginning. */
+  position: FilePosition;
+  /** The file was replaced or truncated, and read from its beginning. */
   restarted: boolean;
-  /** There is more: ask again at once. */
+  /** More lines are available. */
   more: boolean;
 }
 
 const STEP_BYTES = 4 * 1024 * 1024;
-/** A line beyond this is no line of a transcript; it is skipped. */
+/** Longer lines can't belong to a transcript and are skipped. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 const NEWLINE = 10;
 
 /**
- * The whole lines a growing file has gained.
+ * Reads the complete new lines of a growing file.
  *
- * Ordering: as they stand in the file. A line counts once its newline is written.
- * Failure: a file that is not there (yet, any more) has gained nothing. One that shrank or was replaced is read again
- * from its beginning; who reads it knows lines it has seen before.
+ * Ordering: in file order. A line counts once its newline is written.
+ * Failure: a missing file has no lines. A file that shrank or was replaced is read from its beginning; callers skip
+ * known lines.
  */
 export async function readOn(
   path: string,
@@ -258,13 +260,13 @@ export async function readOn(
       at = newline + 1;
     }
     const read = offset + skipped + bytes.length;
-    return { lines, place: { ino, offset: read }, restarted, more: bytes.length > 0 && read < end };
+    return { lines, position: { ino, offset: read }, restarted, more: bytes.length > 0 && read < end };
   } finally {
     await file.close();
   }
 }
 
-/** What lies between two places up to the last newline, a few megabytes at a time. */
+/** Bytes up to the last newline in the range, a few megabytes at a time. */
 async function wholeLines(file: FileHandle, from: number, to: number): Promise<{ bytes: Buffer; skipped: number }> {
   for (let length = STEP_BYTES; ; length *= 4) {
     const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, to - from)));
@@ -276,26 +278,24 @@ async function wholeLines(file: FileHandle, from: number, to: number): Promise<{
   }
 }
 
-/** A stretch of a physical line. */
+/** A part of a physical line. */
 interface LineSegment {
-  /** The record; null for text that is none. */
+  /** The record; null for unreadable text. */
   fields: Fields | null;
-  /** The text of the record, or what can't be read. */
   source: string;
 }
 
-/** The beginning of a record inside a line: an object with one of the first fields of a transcript's records. */
-const BEGINNING =
+/** The start of a record within a line: an object with one of the usual first fields. */
+const RECORD_START =
   /\{"(?:type|uuid|parentUuid|logicalParentUuid|timestamp|sessionId|isSidechain|agentId|message|attachment|operation)":/g;
-/** Every record has one of these fields. The parts of a record, which a tear may lay bare, have none. */
-const NAMES = ['uuid', 'sessionId', 'messageId', 'leafUuid'] as const;
-/** Characters that are looked at, as a multiple of the line's length: a hostile line must not cost more. */
+/** Every record has one of these fields; fragments of a torn record have none. */
+const ID_FIELDS = ['uuid', 'sessionId', 'messageId', 'leafUuid'] as const;
+/** Characters to scan, as a multiple of the line length, which bounds hostile lines. */
 const MOST_PASSES = 4;
 
 /**
- * The records of one physical line, in order. A crash can leave zeros before a record, a missing newline joins two, and
- * two writers splice one into another.
- *
+ * Parses the records of a physical line. A crash can leave zeros before a record, a missing newline joins two, and
+ * concurrent writers splice records.
  * @see anthropics/claude-code#49876, #81843
  */
 export function parseRecords(text: string): readonly LineSegment[] {
@@ -308,7 +308,7 @@ export function parseRecords(text: string): readonly LineSegment[] {
     const source = text.slice(end, at);
     if (source.trim() !== '') found.push({ fields: null, source });
   };
-  for (const { index } of text.matchAll(BEGINNING)) {
+  for (const { index } of text.matchAll(RECORD_START)) {
     if (index < end) continue;
     if (left <= 0) break;
     const close = endOfObject(text, index);
@@ -323,7 +323,7 @@ export function parseRecords(text: string): readonly LineSegment[] {
   return joinTornRecord(found);
 }
 
-/** Puts the record together whose parts stand around others. */
+/** Joins a record that was split around others. */
 function joinTornRecord(found: readonly LineSegment[]): readonly LineSegment[] {
   const gaps = found.filter(({ fields }) => fields === null);
   if (gaps.length < 2) return found;
@@ -334,17 +334,17 @@ function joinTornRecord(found: readonly LineSegment[]): readonly LineSegment[] {
   return found.flatMap((stretch) => (stretch === gaps[0] ? whole : stretch.fields === null ? [] : stretch));
 }
 
-/** True for a value of a torn object, such as the input of a tool call, which may look like a record. */
+/** True for a nested value of a torn object that looks like a record, such as the input of a tool call. */
 function isNestedValue(text: string, from: number, to: number): boolean {
   const [before = '', after = ''] = [text[from - 1], text[to]];
   return (/[:,[]/.test(before) && /[,}\]]/.test(after)) || (before === ':' && after === '');
 }
 
 function isRecord(value: unknown): value is Fields {
-  return isObject(value) && NAMES.some((name) => textOf(value[name]) !== null);
+  return isObject(value) && ID_FIELDS.some((name) => textOf(value[name]) !== null);
 }
 
-/** @returns the place behind the brace that closes the object at `at`; null if none does */
+/** @returns the offset after the closing brace of the object at `at`; null if it is not closed */
 function endOfObject(text: string, at: number): number | null {
   let depth = 0;
   let inString = false;
