@@ -363,7 +363,7 @@ describe('what breaks off', () => {
     expectAnswered(turns, next, 'Reply to the next.');
     // lost with the runner, until the resumed Claude Code says that it stopped
     await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).not.toContain('running');
-    expect(notices(await operator.turns())).toContain('The runner was started again; the session goes on.');
+    expect(notices(await operator.turns())).toContain('The runner was restarted; the session continues.');
     expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
   });
 
@@ -466,7 +466,7 @@ describe('what breaks off', () => {
     expect(kinds(turns)).toEqual(['user failed', 'user finished']);
     expectAnswered(turns, next, 'Reply to the next.');
     const told = notices(await operator.turns()).join('\n');
-    expect(told).toContain('ended by SIGKILL). It is started again in 0.5 s.');
+    expect(told).toContain('ended by SIGKILL). Restarting in 0.5 s.');
     // its shell outlives it
     expect(told).toMatch(/is still running, and how it ends won't be reported: sleep 60 \(process \d+\)/);
   });

@@ -84,9 +84,7 @@ describe('a message from the dashboard', () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
     });
-    expect(held.reason).toMatch(
-      /A message from the dashboard, by operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/,
-    );
+    expect(held.reason).toMatch(/Message from operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/);
     expect(held.reason).toContain('Reply in your next message');
     say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
     assistant('Yes, Mara.');

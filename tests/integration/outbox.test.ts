@@ -344,7 +344,7 @@ describe('records that can not be taken', () => {
     expect(server.ledger.records[36]).toMatchObject({ kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } });
     expect(notices).toMatchObject([{ level: 'fatal', kind: 'poisoned', seq: 37 }]);
     expect(notices[0]?.message).toMatch(
-      /^record refused for good and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed$/,
+      /^record rejected permanently and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed$/,
     );
     const attempts = Number(/attempts (\d+)/.exec(notices[0]?.message ?? '')?.[1]);
     const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;

@@ -134,8 +134,8 @@ export const RUNNER = [
   {
     name: 'gives a terminal the answer to another input of the same tool',
     file: 'lib/runner/sources/hooks/permission-hooks.ts',
-    find: '&& held.tool === tool && held.input === jsonOf(input);',
-    replace: '&& held.tool === tool;',
+    find: '&& hook.tool === tool && hook.input === jsonOf(input);',
+    replace: '&& hook.tool === tool;',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
   {
@@ -148,7 +148,7 @@ export const RUNNER = [
   {
     name: 'approves the plan of a terminal in a way that it ignores',
     file: 'lib/runner/sources/hooks/permission-hooks.ts',
-    find: '...(tool === PLAN_TOOL ? { updatedInput: asked } : {}), ...lasting',
+    find: '...(tool === PLAN_TOOL ? { updatedInput: requested } : {}), ...lasting',
     replace: '...lasting',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
@@ -246,7 +246,7 @@ export const RUNNER = [
   {
     name: 'lets an agent wait for a slow disk at the end of its turn',
     file: 'lib/runner/sources/hooks/hook-router.ts',
-    find: 'return within(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);',
+    find: 'return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);',
     replace: 'return mirror.offer(decision, claim).then(() => decision.output);',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
@@ -358,7 +358,7 @@ export const RUNNER = [
   {
     name: 'gives a message again that a turn has taken up',
     file: 'lib/runner/sources/acp/prompt-queue.ts',
-    find: 'if (!isUntaken(message)) return answer;',
+    find: 'if (!isUnprocessed(message)) return answer;',
     replace: '',
     test: 'tests/unit/runner/lost-session.test.ts',
   },
@@ -379,7 +379,7 @@ export const RUNNER = [
   {
     name: 'posts a run again that the stream of events tells',
     file: 'lib/runner/sources/agui/run-request.ts',
-    find: "if (this.#hasBegun) return { kind: 'accepted' };\n    await",
+    find: "if (this.#hasStarted) return { kind: 'accepted' };\n    await",
     replace: 'await',
     test: 'tests/unit/runner/agui-source.test.ts',
   },

@@ -200,5 +200,5 @@ function assertSupported(supported: readonly AttachmentKind[], attachments: read
   const refused = attachments.find(({ mediaType }) => !supported.includes(attachmentKind(mediaType)));
   if (refused === undefined) return;
   const which = attachmentKind(refused.mediaType) === 'image' ? 'images' : 'files';
-  throw new Error(`this agent supported no ${which}; send the message without them`);
+  throw new Error(`this agent does not support ${which}; send the message without them`);
 }

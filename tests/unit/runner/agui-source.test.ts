@@ -116,7 +116,7 @@ describe('a message', () => {
     const { server, say, trouble } = await listening();
     await server.stop();
     const saying = say('one');
-    await settled(trouble).toMatch(/A message waits: the agent can’t be reached at http:.*ECONNREFUSED/);
+    await settled(trouble).toMatch(/A message is queued: the agent can’t be reached at http:.*ECONNREFUSED/);
     server.onRun = (run) => run.reply('Yes.');
     await server.comeBack();
     expect(await saying).toEqual({ state: 'delivered' });
@@ -342,7 +342,7 @@ describe('between runs', () => {
     await settled(tasks).toEqual(['t1']);
     server.streams = 'none';
     server.cutListeners();
-    await settled(trouble).toContain('the stream of events answered 404. It is opened again by itself.');
+    await settled(trouble).toContain('the stream of events answered 404. Reconnecting.');
     server.streams = 'thread';
     await settled(() => server.listeners).toBe(1);
     const notices = () => around.events.flatMap(({ name, value }) => (name === 'interlude:notice' ? [value] : []));
@@ -499,7 +499,7 @@ describe('a turn', () => {
     await settled(turn).not.toBeNull();
     expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
     await settled(() => turns()[1]?.end).toBe('cancelled');
-    expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing runs now' });
+    expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   });
 
   test('is cut off when the runner ends, once its time is over', async () => {
@@ -526,7 +526,7 @@ describe('a task', () => {
     await settled(tasks).toEqual(['t2']);
     expect(await stop('t1')).toMatchObject({ state: 'failed' });
     server.tasks = null;
-    expect(await stop('t2')).toEqual({ state: 'failed', reason: 'this server has no way to stop a task' });
+    expect(await stop('t2')).toEqual({ state: 'failed', reason: 'this server can’t stop tasks' });
   });
 
   test('that ended while the runner was away is settled at its start', async () => {

@@ -45,7 +45,7 @@ const lineOf = ({ name, mediaType, bytes, path }: AttachmentFile) =>
   `- ${JSON.stringify(name)} (${mediaType}, ${bytes} bytes): ${path}`;
 type FilesHere = NonNullable<MemorySurroundings['filesHere']>;
 const lostLines = (file: AttachmentFile) =>
-  `Attached to this message, and lost before it could be given to you:\n${lineOf(file).replace(`: ${file.path}`, '')}`;
+  `Attached to this message, but lost before delivery:\n${lineOf(file).replace(`: ${file.path}`, '')}`;
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 
 describe('Claude Code', () => {
@@ -348,7 +348,7 @@ describe('OpenCode', () => {
     const { notes, log } = await carriedFiles();
     const { server, source, session } = await followed(asElsewhere);
     const { state, reason } = await source.say(message(session), false, [notes, log]);
-    expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part of it')]);
+    expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part')]);
     expect(source.sessions[0]?.pendingMessages).toBe(0);
     expect(await source.say(message(session, 'm2'), false, [notes])).toEqual(delivered);
     expect(server.asked.filter(({ path }) => path.endsWith('/prompt_async'))).toHaveLength(1);
@@ -412,7 +412,7 @@ describe('AgentAPI', () => {
     server.takesFiles = false;
     expect(await source.say(message(), false, [image])).toMatchObject({
       state: 'failed',
-      reason: expect.stringContaining('takes no files, and may not read those of this machine; update it to 0.10'),
+      reason: expect.stringContaining('accepts no files; update it to 0.10'),
     });
     expect(server.typed).toEqual([]);
   });
@@ -446,7 +446,7 @@ describe('AgentAPI', () => {
     around.stored.set('in-hand:s', JSON.stringify([inHand]));
     const { server } = await terminal(undefined, around);
     await settled(() => around.reported).toEqual([
-      ['m1', { state: 'failed', reason: 'the file "shot.png" is lost: attach it to another message' }],
+      ['m1', { state: 'failed', reason: 'the file "shot.png" is missing; attach it to a new message' }],
     ]);
     expect(server.typed).toEqual([]);
   });
@@ -457,7 +457,7 @@ describe('AgentAPI', () => {
     const { server, source } = await terminal();
     expect(await source.say(message(), false, [image])).toEqual({
       state: 'failed',
-      reason: 'the file "shot.png" is lost: attach it to another message',
+      reason: 'the file "shot.png" is missing; attach it to a new message',
     });
     expect(server.typed).toEqual([]);
   });

@@ -66,7 +66,7 @@ describe('the bytes of an attachment', () => {
     for (const other of [bytesOf('other'), new Uint8Array(10 * 1024 * 1024)]) {
       const { store, dir } = await stored((_, response) => void response.end(other));
       await expect(store.files('s', [image])).rejects.toThrow(
-        'the attachment "a.png" can’t be had: its bytes are not those of its hash',
+        'the attachment "a.png" is unavailable: its bytes do not match its hash',
       );
       expect(await readdir(dir).catch(() => [])).toEqual([]);
     }
@@ -94,11 +94,11 @@ describe('the bytes of an attachment', () => {
     });
     expect(await store.files('s', [image])).toHaveLength(1);
     expect(times).toBe(4);
-    expect(said[0]).toContain('the attachment "a.png" is waited for: ');
+    expect(said[0]).toContain('the attachment "a.png" is not available yet: ');
     const { store: without } = await stored((_, response) => {
       response.writeHead(404).end('{"error":{"code":"not_found","message":"It is gone."}}');
     });
-    await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" can’t be had: It is gone.');
+    await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" is unavailable: It is gone.');
   });
 
   test('are waited for while the token is refused or a proxy answers, which is said once for each cause', async () => {
@@ -115,8 +115,8 @@ describe('the bytes of an attachment', () => {
     );
     expect(await store.files('s', [image])).toHaveLength(1);
     expect(said).toEqual([
-      'the attachment "a.png" is waited for: The token is old.',
-      'the attachment "a.png" is waited for: the server answered 404',
+      'the attachment "a.png" is not available yet: The token is old.',
+      'the attachment "a.png" is not available yet: the server answered 404',
     ]);
     expect(causes).toEqual([...Array(3).fill('unauthorized'), ...Array(3).fill('unavailable')]);
   });
@@ -129,7 +129,7 @@ describe('the bytes of an attachment', () => {
     };
     const { store, asked } = await stored(refuse, { waitMs: () => 3_600_000, now: () => now });
     await expect(store.files('s', [image], 50)).rejects.toThrow(
-      'the message expired before the attachment "a.png" could be had: the server answered 403',
+      'the message expired before the attachment "a.png" was available: the server answered 403',
     );
     expect(asked).toHaveLength(2);
   });
@@ -159,7 +159,7 @@ describe('the bytes of an attachment', () => {
     const { store, said, dir } = await stored((_, response) => void response.writeHead(404).end(gone));
     const [file] = await store.restore('s', [{ ...image, path: '/another/folder/x.png' }]);
     expect(file?.path).toBe(join(dir, `${image.hash}.png`));
-    expect(said).toEqual(['the attachment "a.png" can’t be had: It is gone.']);
+    expect(said).toEqual(['the attachment "a.png" is unavailable: It is gone.']);
     expect(file && readAttachment(file)).toBeNull();
   });
 
@@ -250,15 +250,15 @@ describe('a message that carries something', () => {
       carried.pass(message('m1', attachments as Attachment[]), known, async () => ({ state: 'delivered' }));
     const refused = (reason: string) => ({ state: 'failed', reason });
     expect(await pass([image], facts(['file']))).toEqual(
-      refused('this agent takes no images; send the message without them'),
+      refused('this agent does not support images; send the message without them'),
     );
     const file = { ...image, mediaType: 'text/plain' };
-    expect(await pass([file], facts([]))).toEqual(refused('this agent takes no files; send the message without them'));
+    expect(await pass([file], facts([]))).toEqual(
+      refused('this agent does not support files; send the message without them'),
+    );
     expect(await pass([image], both)).toEqual(refused('it is gone'));
     for (const misfit of [{ ...image, hash: '../../x' }, { ...image, bytes: 6 * 1024 * 1024 }, null]) {
-      expect(await pass([misfit], both)).toEqual(
-        refused('the message carries something that is no attachment of this protocol'),
-      );
+      expect(await pass([misfit], both)).toEqual(refused('the message has an invalid attachment'));
     }
   });
 
@@ -290,7 +290,7 @@ describe('a message that carries something', () => {
     carried.recheck();
     expect(await second).toEqual({
       state: 'failed',
-      reason: 'this agent takes no images; send the message without them',
+      reason: 'this agent does not support images; send the message without them',
     });
     expect(said).toEqual([1]);
   });
@@ -300,7 +300,7 @@ describe('a message that carries something', () => {
     const say = async () => ({ state: 'delivered' }) as const;
     expect(await carried.pass(message('m1', [image]), () => undefined, say)).toEqual({
       state: 'failed',
-      reason: 'this runner does not carry the session',
+      reason: 'this runner does not have the session',
     });
   });
 

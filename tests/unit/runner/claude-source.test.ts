@@ -121,7 +121,7 @@ describe('an interrupt', () => {
     await agent.say(result({ user_message_uuids: ['u1'] }));
     expect(await agent.deliver('interrupt', { turnId: first })).toEqual({
       state: 'failed',
-      reason: expect.stringContaining('nothing runs now'),
+      reason: expect.stringContaining('nothing is running now'),
     });
     await agent.say(init(['u2']), assistant('m2', [text('Two')]));
     const second = agent.openTurnId();

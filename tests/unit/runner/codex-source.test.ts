@@ -249,7 +249,7 @@ test('woken by hand, it is told how the command ended, and the turn names it', a
   const { params } = server.requests.findLast(({ method }) => method === 'turn/start') ?? {};
   expect(params?.turnTrigger).toBe(`interlude:task:${taskId}`);
   expect(JSON.stringify(params?.additionalContext)).toContain('no luck');
-  expect(server.heard).toEqual(['The background command `sleep 5; exit 3` has ended with exit code 3.']);
+  expect(server.heard).toEqual(['The background command `sleep 5; exit 3` ended with exit code 3.']);
   expect(around.events.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 

@@ -95,8 +95,8 @@ test('nor while the first answer is on its way; one that could not be given may 
     },
   });
   expect(await decide({})).toBe('it was already answered');
-  fail('the agent has gone');
-  expect(await first).toBe('the agent has gone');
+  fail('the agent has exited');
+  expect(await first).toBe('the agent has exited');
   expect(await decide({})).toBeNull();
   expect(given).toHaveLength(1);
 });
@@ -117,7 +117,7 @@ test('two answers at once: the first is given, the second is refused while it is
 
 test('what was answered has to be what is held, to the last byte', async () => {
   const { given, decide } = held({ input: { command: 'ls -a' } });
-  expect(await decide({})).toMatch(/asks for something else than what was answered/);
+  expect(await decide({})).toMatch(/is asking for something else than what was answered/);
   expect(given).toEqual([]);
 });
 
@@ -145,14 +145,14 @@ test('an option that is not offered, or says the opposite of the decision, is re
 
 test('where every way to allow it lasts, it is not allowed by guessing', async () => {
   const { given, decide } = held({ options: [OPTIONS[1], OPTIONS[2]] });
-  expect(await decide({})).toMatch(/choose one of its answers/);
+  expect(await decide({})).toMatch(/choose one of its options/);
   expect(given).toEqual([]);
 });
 
 test('an answer that could not be given leaves the request open', async () => {
   const { fails, decide } = held();
-  fails('the agent is being started again');
-  expect(await decide({})).toBe('the agent is being started again');
+  fails('the agent is restarting');
+  expect(await decide({})).toBe('the agent is restarting');
   fails(null);
   expect(await decide({})).toBeNull();
 });
@@ -173,8 +173,8 @@ test('what is let go while its answer is on its way is not held again, however t
   const { requests, decide } = held({ give: () => onItsWay });
   const first = decide({});
   requests.clear();
-  fail('the agent has gone');
-  expect(await first).toBe('the agent has gone');
+  fail('the agent has exited');
+  expect(await first).toBe('the agent has exited');
   expect(await decide({})).toBe('the agent no longer waits for this');
 });
 

@@ -150,7 +150,7 @@ describe('lines that come after the hook’s word was taken', () => {
 });
 
 describe('a turn that our stop hook holds', () => {
-  const OFFER = { messageIds: ['m1'], reason: 'Someone waits for a reply from you: 2+2?' };
+  const OFFER = { messageIds: ['m1'], reason: 'A message is waiting for your reply: 2+2?' };
 
   /** The agent has its answer, and has answered it. None of that is in the transcript. */
   async function held(lastWords: string | null): Promise<{ heldAt: number; stoppedAt: number }> {

@@ -44,8 +44,8 @@ test('a reload that does not help leads to a restart, and a second one is hopele
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a', 'reload', 'give a', 'restart']);
   expect(session.exited()).toEqual({
-    why: 'it had lost its session: Resource not found',
-    untaken: [message('a')],
+    why: 'it lost its session: Resource not found',
+    unprocessed: [message('a')],
     hopeless: null,
   });
   expect(session.exited()).toBeNull();

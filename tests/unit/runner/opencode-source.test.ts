@@ -295,7 +295,7 @@ describe('a server that does not answer', () => {
     const lines: string[] = [];
     const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
     await source.start();
-    await poll(() => lines.join('\n')).toContain('asks for a password');
+    await poll(() => lines.join('\n')).toContain('requires a password');
     await source.close();
     const address = { url: server.url, user: 'opencode', password: 'right' };
     const second = await open(server, around, { address });
@@ -318,7 +318,7 @@ describe('frames that no server should send', () => {
     server.turn(session, 'One', 'y'.repeat(10_000_000));
     await poll(() => turnsIn(around()).at(-1)?.[2]).toBe('success');
     expect(textsIn(around()).at(-1)).toHaveLength(10_000_000);
-    expect(lines.join('\n')).toContain("can't be read and is passed over: not JSON at all");
+    expect(lines.join('\n')).toContain('skipped an unreadable event: not JSON at all');
   });
 
   test('of sessions that no longer exist are passed over', async () => {
@@ -414,7 +414,7 @@ describe('what people ask for', () => {
       body: { requestId: id, answers, ...signed(around(), session, id) },
     });
     const wrong = await source().answer(answer({ 'Which?': 'Green', 'Which of all?': ['Green'] }));
-    expect(wrong).toEqual({ state: 'failed', reason: '"Which of all?" takes only what it offers' });
+    expect(wrong).toEqual({ state: 'failed', reason: '"Which of all?" accepts only the offered answers' });
     expect(await source().answer(answer({ 'Which?': 'Green', 'Which of all?': ['Red', 'Blue'] }))).toEqual({
       state: 'done',
     });

@@ -88,7 +88,7 @@ describe('what is owed', () => {
     fails = true;
     await owed.refresh();
     expect(owed.get()).toEqual([reply('a')]);
-    expect(errors).toEqual(['what is owed could not be asked, the last answer stands: ECONNREFUSED']);
+    expect(errors).toEqual(['pending replies could not be refreshed, keeping the last result: ECONNREFUSED']);
   });
 
   test.each([[{ obligations: [] }], ['text'], [null], [undefined], [7]])(

@@ -36,7 +36,7 @@ describe('what the agent waits for people to say', () => {
     const denial = { kind: 'permission', body: { ...about('2', asked), behavior: 'deny' } } as const;
     expect(pending.decide('2', denial)).toBeNull();
     expect((await other).kind).toBe('permission');
-    expect(pending.decide('3', allow('3', asked))).toMatch(/any more/);
+    expect(pending.decide('3', allow('3', asked))).toMatch(/no longer/);
     pending.cancelAll();
     expect(await one).toEqual({ kind: 'cancelled' });
   });
@@ -56,8 +56,10 @@ describe('what the agent waits for people to say', () => {
     for (const other of others)
       expect(pending.decide('1', { kind: 'permission', body: other })).toMatch(/something else than/);
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
-    expect(pending.decide('1', { kind: 'permission', body: unsaid })).toMatch(/does not say which request was answered/);
-    expect(new PermissionRequests('t').decide('1', allow('1', asked))).toMatch(/any more/);
+    expect(pending.decide('1', { kind: 'permission', body: unsaid })).toMatch(
+      /does not say which request was answered/,
+    );
+    expect(new PermissionRequests('t').decide('1', allow('1', asked))).toMatch(/no longer/);
     expect(pending.decide('1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });

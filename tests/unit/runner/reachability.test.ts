@@ -89,9 +89,5 @@ test('the outage that the runner was stopped in goes on with the next one, told 
   expect(reach.outage?.since).toBe(AT - 60_000);
   await pass(60_000, 'no answer');
   await pass(5_000, null);
-  expect(told).toEqual([
-    'said: no answer; retrying',
-    'said: the agent is reachable again',
-    'back, lost since -60000',
-  ]);
+  expect(told).toEqual(['said: no answer; retrying', 'said: the agent is reachable again', 'back, lost since -60000']);
 });

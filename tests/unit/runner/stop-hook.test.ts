@@ -31,7 +31,7 @@ describe('the end of a turn', () => {
   test('waits for a slow disk no longer than 300 ms', async () => {
     vi.useFakeTimers();
     const mirror = {
-      ...{ sessionId: 's1', isLeft: false, heard: () => {}, step: async () => {} },
+      ...{ sessionId: 's1', isLeft: false, hookRan: () => {}, step: async () => {} },
       ...{ isInHand: () => false, wasTyped: () => false },
       // it is stored some time
       offer: () => new Promise<void>(() => {}),

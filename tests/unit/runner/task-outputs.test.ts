@@ -45,7 +45,8 @@ async function stage(before?: { folder: string; cursors: Map<string, string>; op
         custom(CUSTOM.taskStarted, { task_id: task, task_type: 'local_bash' }),
         custom(CUSTOM.taskUpdated, { task_id: task, output_file: file(task) }),
       ]),
-    ends: (task: string) => outputs.observe('s', [custom(CUSTOM.taskCompleted, { task_id: task, status: 'completed' })]),
+    ends: (task: string) =>
+      outputs.observe('s', [custom(CUSTOM.taskCompleted, { task_id: task, status: 'completed' })]),
     later: (ms: number) => {
       now += ms;
     },
@@ -135,7 +136,9 @@ describe('what a task writes', () => {
   test('is looked for only where its source says so while it runs: an end may be anybody’s word', async () => {
     const on = await stage();
     await on.write('t', 'private\n');
-    on.outputs.observe('s', [custom(CUSTOM.taskCompleted, { task_id: 't', status: 'failed', output_file: on.file('t') })]);
+    on.outputs.observe('s', [
+      custom(CUSTOM.taskCompleted, { task_id: 't', status: 'failed', output_file: on.file('t') }),
+    ]);
     on.outputs.observe('s', [custom(CUSTOM.taskUpdated, { task_id: 'u', output_file: 'package.json' })]);
     on.starts('other');
     await on.write('other', 'said\n');

@@ -61,9 +61,9 @@ const start = (toolCallId: string, args: object, more: object = {}): AgUiEvent[]
 ];
 const result = (toolCallId: string): AgUiEvent => ({ type: 'TOOL_CALL_RESULT', toolCallId, content: '' });
 
-const UNSEEN = 'no session that is followed here is making this call';
-const SEVERAL = 'two agents make this same call at this moment; call it again';
-const SUBAGENT = /^these tools are for the session’s own agent/;
+const UNSEEN = 'no session of this runner is making this call';
+const SEVERAL = 'two agents are making this same call; call it again';
+const SUBAGENT = /^these tools are for the main agent of the session/;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -137,7 +137,7 @@ describe('a process with several sessions', () => {
     say('a', ...start('c1', REPORT));
     expect(await ask({ pids: [1, 2] })).toBe('this agent has no session that is followed here');
     expect(await ask({ client: 'gemini-cli-mcp-client' })).toBe(
-      'gemini-cli-mcp-client is not the agent that is followed here',
+      'gemini-cli-mcp-client is not the agent of this runner',
     );
     expect(await ask({ client: 'codex-mcp-client' })).toBe('a');
   });
@@ -189,7 +189,7 @@ describe('a ticket', () => {
       a,
     ]);
     expect(await ask({ ticketOf: 'a', pids: [] })).toBe('a');
-    expect(await ask()).toContain('by another server');
+    expect(await ask()).toContain('from another MCP server');
   });
 
   test('does not open it to a subagent that the agent does not show', async () => {

@@ -213,7 +213,7 @@ export class ClaudeSource implements Source {
   }
 
   async answer({ type, body }: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const decision = type === 'question.answer' ? { kind: 'question', said: body } : { kind: 'permission', said: body };
+    const decision = type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body };
     return outcomeOf(this.#requests.decide(body.requestId, decision as Decision));
   }
 
