@@ -41,7 +41,7 @@ export class AgentWatch {
       before: this.#lost,
       onLost: async (outage) => {
         log(`unreachable: ${outage.reason}`);
-        await this.#set({ ...outage, last: lastOf(openWork()) });
+        await this.#set({ ...outage, last: activities(openWork()) });
         await close(outage.reason).catch((error: Error) => log(`closing open work failed: ${error.message}`));
       },
       onBack: async ({ since }) => {
@@ -64,14 +64,14 @@ export class AgentWatch {
   }
 
   /** Activity of a session when the agent was lost. */
-  activities(sessionId: string): Activity | undefined {
+  lastActivityOf(sessionId: string): Activity | undefined {
     return (this.#lost ?? this.#unsure)?.last[sessionId];
   }
 
   /** Work left open by the previous process while the agent has not answered yet. */
   get #unsure(): StoredOutage | null {
     const { unanswered } = this.#reach;
-    const last = lastOf(this.#options.openWork());
+    const last = activities(this.#options.openWork());
     if (unanswered === null || Object.keys(last).length === 0) return null;
     return { since: unanswered.since, reason: unanswered.reason, last };
   }
@@ -96,7 +96,7 @@ export class AgentWatch {
   }
 }
 
-function lastOf(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last'] {
+function activities(openWork: ReadonlyMap<string, OpenWork>): StoredOutage['last'] {
   return Object.fromEntries(
     [...openWork].map(([sessionId, open]) => [sessionId, activityOf(open)]),
   ) as StoredOutage['last'];

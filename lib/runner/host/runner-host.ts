@@ -368,7 +368,7 @@ export class RunnerHost {
     if ('count' in notice) this.#lost += notice.count;
     this.#delivery.notice(notice);
     // No status report here: it could be rejected for the same reason, endlessly.
-    if (notice.kind === 'quarantined') this.#endIf(this.#ownership.rejected(notice.rejected, this.#only));
+    if (notice.kind === 'quarantined') this.#fail(this.#ownership.rejected(notice.rejected, this.#only));
   }
 
   async #watchAgent(source: Source): Promise<void> {
@@ -417,7 +417,7 @@ export class RunnerHost {
     const now = Date.now();
     const own = sessions.filter(({ sessionId }) => !this.#ownership.isForeign(sessionId));
     if (!this.#options.carriesMany) {
-      this.#endIf(this.#ownership.checked(sessions.length, sessions.length - own.length, performance.now()));
+      this.#fail(this.#ownership.checked(sessions.length, sessions.length - own.length, performance.now()));
     }
     const records = own.map((session) => this.#statusOf(session, about, now));
     const picked = this.#reports.pick(records, performance.now());
@@ -446,7 +446,7 @@ export class RunnerHost {
     const open = this.#open.of(sessionId);
     const details = {
       report: this.#tools.reportOf(sessionId),
-      last: this.#watch?.activities(sessionId),
+      last: this.#watch?.lastActivityOf(sessionId),
       cpuSeconds: this.#cpu.secondsOf(sessionId),
     };
     return statusRecord(this.agentId, about, at, { facts, open, ...details });
@@ -480,12 +480,8 @@ export class RunnerHost {
     this.#log.info(reason);
   }
 
-  #endIf(problem: string | null): void {
-    if (problem !== null) this.#fail(problem);
-  }
-
-  #fail(reason: string): void {
-    if (this.over.aborted) return;
+  #fail(reason: string | null): void {
+    if (reason === null || this.over.aborted) return;
     this.#over.abort(reason);
     this.#log.error(reason);
   }

@@ -358,7 +358,7 @@ export class SimulatedLife {
         ...(this.#process ? { process: this.#process } : {}),
       };
       const open = this.#open.get(sessionId) ?? NOTHING_OPEN;
-      return statusRecord(agentId, about, at, { facts, open, last: this.#watch?.activities(sessionId) });
+      return statusRecord(agentId, about, at, { facts, open, last: this.#watch?.lastActivityOf(sessionId) });
     });
     const picked = this.#reports.pick(records, at);
     this.#unsent.push(...(picked.length > 0 ? picked : [statusRecord(agentId, about, at)]));

@@ -35,7 +35,7 @@ test('an agent that has not answered since the start is not vouched for with wha
   const { watch, told, look } = watched(IN_A_TURN);
   await look('no answer');
   expect(watch.unreachable).toEqual({ since: AT, reason: 'no answer', wasAtWork: true });
-  expect(watch.activities('s1')).toBe('working');
+  expect(watch.lastActivityOf('s1')).toBe('working');
   await look('no answer');
   await look(null);
   expect(watch.unreachable).toBeUndefined();
