@@ -23,7 +23,7 @@ describe('an agent that has lost its session while its process lives', () => {
     agent.answerPrompt();
     await until(() => turnEnds(around.events)).toEqual([['success', ['m1']]]);
     expect(agent.starts).toBe(1);
-    expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/had lost its session, and has loaded it again/);
+    expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/lost its session and loaded it again/);
     expect(lines.join('\n')).toMatch(/^warn the agent has lost its session/m);
   });
 

@@ -252,7 +252,7 @@ describe('between runs', () => {
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
-    await settled(() => facts()?.trouble).toContain('asked every second');
+    await settled(() => facts()?.trouble).toContain('polled every second');
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.says('Building');
     await settled(() => turns()[0]?.said).toBe('Building');
@@ -288,7 +288,7 @@ describe('between runs', () => {
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
-    await settled(() => facts()?.trouble).toContain('asked every second');
+    await settled(() => facts()?.trouble).toContain('polled every second');
     const said = say('Build it');
     await settled(() => server.typed).toEqual(['Build it']);
     expect(await source.reach()).toBeNull();
@@ -339,7 +339,7 @@ describe('between runs', () => {
     server.replies('Read.');
     await settled(() => turns()[0]?.end).toBe('success');
     expect(turns()[0]?.said).toBe('Read.');
-    expect(around.logged.join('\n')).toContain('no JSON');
+    expect(around.logged.join('\n')).toContain('invalid JSON');
   });
 
   test('a name that AgentAPI does not answer to is told with what to do', async () => {

@@ -132,7 +132,7 @@ describe('a message', () => {
       reason: `${server.url} answered 422: messages: field required`,
     });
     server.refusal = { status: 200, body: '{}' };
-    expect((await say('two')).reason).toContain('and not with a stream of events');
+    expect((await say('two')).reason).toContain('not with an event stream');
     expect(turns()).toEqual([]);
   });
 
@@ -184,7 +184,7 @@ describe('a message', () => {
     });
     await next.start();
     const outcome = await next.say(message('m1', 'one'), true);
-    expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('look what it does') });
+    expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('Check what it does') });
     await next.close(0, 'the test is over');
   });
 
@@ -220,7 +220,7 @@ describe('a message', () => {
     expect(around.events).toContainEqual(
       expect.objectContaining({ name: 'agui:too-much', value: expect.objectContaining({ type: 'STATE_SNAPSHOT' }) }),
     );
-    expect(around.logged.join('\n')).toContain('no JSON');
+    expect(around.logged.join('\n')).toContain('invalid JSON');
   });
 });
 
@@ -260,7 +260,7 @@ describe('a run that is told on the stream of events', () => {
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
       state: 'failed',
-      reason: expect.stringContaining('no event of the run arrived on its stream of events'),
+      reason: expect.stringContaining('no event of the run arrived on the event stream'),
       result: { mayHaveArrived: true },
     });
     expect(turns()).toEqual([]);
@@ -342,7 +342,7 @@ describe('between runs', () => {
     await settled(tasks).toEqual(['t1']);
     server.streams = 'none';
     server.cutListeners();
-    await settled(trouble).toContain('the stream of events answered 404. Reconnecting.');
+    await settled(trouble).toContain('the event stream answered 404. Reconnecting.');
     server.streams = 'thread';
     await settled(() => server.listeners).toBe(1);
     const notices = () => around.events.flatMap(({ name, value }) => (name === 'interlude:notice' ? [value] : []));
@@ -365,7 +365,7 @@ describe('between runs', () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
     const { trouble } = await listening({}, server);
-    await settled(trouble).toContain(`no stream of events at ${server.url}events/s or ${server.url}events (404)`);
+    await settled(trouble).toContain(`no event stream at ${server.url}events/s or ${server.url}events (404)`);
     server.streams = 'all';
     await settled(trouble).toBeUndefined();
     expect(server.listeners).toBe(1);
@@ -443,7 +443,7 @@ describe('between runs', () => {
     });
     await next.start();
     onTestFinished(() => next.close(0, 'the test is over'));
-    await settled(() => next.sessions[0]?.trouble).toContain('no stream of events');
+    await settled(() => next.sessions[0]?.trouble).toContain('no event stream');
     server.streams = 'thread';
     await settled(() => JSON.stringify(after.events)).toContain('was not heard from');
   });
@@ -579,7 +579,7 @@ describe('a question', () => {
       { id: 'q1/answer', role: 'tool', toolCallId: 'q1', content: 'main' },
     ]);
     await settled(requests).toEqual([]);
-    expect((await reply('q1', { 'Which branch?': 'dev' })).reason).toMatch(/answered already|not wait/);
+    expect((await reply('q1', { 'Which branch?': 'dev' })).reason).toMatch(/already answered|no longer waits/);
   });
 
   test('is answered by the next message as well, which its turn names', async () => {

@@ -50,7 +50,7 @@ test('a reload that does not help leads to a restart, and a second one is hopele
   });
   expect(session.exited()).toBeNull();
   await session.prompt(message('a'));
-  expect(session.exited()?.hopeless).toMatch(/neither loading it again nor a restart helped/);
+  expect(session.exited()?.hopeless).toMatch(/neither a reload nor a restart helped/);
 });
 
 test('a prompt that is taken between two losses gives hope again', async () => {

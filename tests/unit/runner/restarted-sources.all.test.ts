@@ -26,7 +26,7 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
   });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
-  await expect.poll(() => reasons.join()).toContain('Codex ended 5 times');
+  await expect.poll(() => reasons.join()).toContain('Codex exited 5 times');
 });
 
 test('AcpSource gives up an agent that dies five times within a minute, and ends its session', async () => {
