@@ -24,7 +24,7 @@ describe('an agent that has lost its session while its process lives', () => {
     await until(() => turnEnds(around.events)).toEqual([['success', ['m1']]]);
     expect(agent.starts).toBe(1);
     expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/lost its session and loaded it again/);
-    expect(lines.join('\n')).toMatch(/^warn the agent has lost its session/m);
+    expect(lines.join('\n')).toMatch(/^warn the agent lost its session/m);
   });
 
   test('is not asked to load it for a file that it does not find', async () => {

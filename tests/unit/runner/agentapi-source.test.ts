@@ -164,7 +164,7 @@ describe('a message', () => {
     await settled(() => facts()?.state).toBe('still');
     await server.stop();
     const saying = say('one');
-    await settled(() => facts()?.trouble).toMatch(/Nothing is heard of the agent.*can’t be reached/s);
+    await settled(() => facts()?.trouble).toMatch(/No events from the agent.*can’t be reached/s);
     await server.listen();
     expect(await saying).toEqual({ state: 'delivered' });
     server.replies('Yes.');

@@ -139,7 +139,7 @@ function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): st
   const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
   const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
   const maybe = again ? ' (it may have reached you before)' : '';
-  if (unseen) return `Message from ${who} through the dashboard, ${when} UTC${maybe}:\n${text}`;
+  if (unseen) return `Message from ${who}, ${when} UTC${maybe}:\n${text}`;
   const line = text.trim().split('\n')[0] ?? '';
   return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
 }
