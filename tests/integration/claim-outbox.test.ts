@@ -57,7 +57,7 @@ test('an unnamed runner goes on with the next id where another process runs the 
 });
 
 test.each([
-  [1, /written by an older version of Interlude; send what waits in it with the version that wrote it/],
+  [1, /written by an older version of Interlude; send its records with the version that wrote it/],
   [99, /written by a newer version of Interlude; update this Interlude$/],
 ])(
   'an unnamed runner goes on with the next id where the first has a file of version %i, and says why',

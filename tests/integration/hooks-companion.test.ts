@@ -209,7 +209,7 @@ describe('a message from the dashboard', () => {
     // What was refused is owed no more, though the snapshot may not know yet.
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     const { messageId: idle } = await post(`/sessions/${sessionId}/messages`, { text: 'Two', clientId: 'c2' });
-    expect(await eventually(() => failed(idle))).toMatch(/runs in a terminal and is idle: type there/);
+    expect(await eventually(() => failed(idle))).toMatch(/runs in a terminal and is idle\. Type there/);
     prompt('Typed again');
     await eventually(async () => texts(await turnsOf(sessionId)).includes('Typed again'));
   });
