@@ -312,7 +312,7 @@ describe('what an agent sends', () => {
     agent.say('Still here.');
     await until(() => texts(around.events)).toEqual(['Still here.']);
     expect(lines.filter((line) => line.startsWith('warn')).join('\n')).toMatch(
-      /can’t be read \(not JSON\): Debug: loading[\s\S]*no JSON-RPC: \[1,2\][\s\S]*was not asked/,
+      /unreadable line \(not JSON\): Debug: loading[\s\S]*invalid JSON-RPC: \[1,2\][\s\S]*unknown request/,
     );
     expect(around.events.filter(({ type }) => type === 'RAW').length).toBe(6);
   });
