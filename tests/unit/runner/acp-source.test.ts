@@ -209,7 +209,9 @@ describe('an agent that dies', () => {
     await until(() => source.sessions[0]?.process?.state).toBe('running');
     agent.hangUp();
     await until(() => agent.of('session/new')).toHaveLength(2);
-    await until(() => custom(around.events, 'interlude:notice').at(-1)?.text).toMatch(/could not load the earlier conversation/);
+    await until(() => custom(around.events, 'interlude:notice').at(-1)?.text).toMatch(
+      /could not load the earlier conversation/,
+    );
   });
 });
 
