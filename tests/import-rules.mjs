@@ -243,7 +243,7 @@ const MAY_BESIDES = {
   'lib/runner/sources/claude/claude-sdk.ts': [COMPUTED],
   'lib/runner/mcp': ['@modelcontextprotocol/sdk'],
   // Node has no client for WebSockets on Unix sockets.
-  'lib/runner/sources/codex/codex-socket.ts': ['ws'],
+  'lib/runner/sources/codex/app-server.ts': ['ws'],
   'components/agents': ['components/sessions', 'components/logs'],
   'components/agents/bar-chart.tsx': ['uplot'],
   // Loaded when a notification is due: in no page's bundle.

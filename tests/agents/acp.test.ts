@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ModelContext, type ModelStep, startAcpModel } from '../support/acp-model';
@@ -32,9 +32,9 @@ async function stage(name: Name) {
   const { cwd, command, env } = await homeOf(agents ?? '', agent, await startAcpModel(script));
   const around = new MemorySurroundings();
   const source = new AcpSource({
-    surroundings: around,
+    context: around,
     memory: { sessionId: ID, nativeId: null, note: null, cwd, pid: null, running: false },
-    inHand: await MessagesInHand.recall(around, ID),
+    inHand: await InFlightMessages.recall(around, ID),
     ...{ command, env, answerWithinMs: 60_000 },
   });
   await source.start();

@@ -311,7 +311,7 @@ describe('a live Claude Code', () => {
       return ['A', 'B', 'C'].every((name) => told.includes(`Agent ${name} is done.`)) && all;
     });
     expect(turns.find(({ kind }) => kind === 'user')?.state).toBe('interrupted');
-    expect(notices(turns).some((text) => /interrupted.*go on: Agent A/.test(text))).toBe(true);
+    expect(notices(turns).some((text) => /interrupted.*continues: Agent A/.test(text))).toBe(true);
     // what a subagent says stands under its task, not in a turn
     expect(messages(turns, 'assistant').some(({ text }) => text === 'Agent A starts.')).toBe(false);
   });
@@ -363,7 +363,7 @@ describe('what breaks off', () => {
     expectAnswered(turns, next, 'Reply to the next.');
     // lost with the runner, until the resumed Claude Code says that it stopped
     await expect.poll(async () => (await operator.tasks()).map(({ status }) => status)).not.toContain('running');
-    expect(notices(await operator.turns())).toContain('The runner was started again; the session goes on.');
+    expect(notices(await operator.turns())).toContain('The runner was restarted; the session continues.');
     expect(await operator.session()).toMatchObject({ runningTaskCount: 0, pendingRequestCount: 0, lostCount: 0 });
   });
 
@@ -466,8 +466,8 @@ describe('what breaks off', () => {
     expect(kinds(turns)).toEqual(['user failed', 'user finished']);
     expectAnswered(turns, next, 'Reply to the next.');
     const told = notices(await operator.turns()).join('\n');
-    expect(told).toContain('ended by SIGKILL). It is started again in 0.5 s.');
+    expect(told).toContain('ended by SIGKILL). Restarting in 0.5 s.');
     // its shell outlives it
-    expect(told).toMatch(/still runs, and nobody will be told how that ends: sleep 60 \(process \d+\)/);
+    expect(told).toMatch(/is still running, and how it ends won't be reported: sleep 60 \(process \d+\)/);
   });
 });

@@ -20,7 +20,7 @@ const kinds = (turns: readonly Turn[]) => turns.map(({ kind, state }) => `${kind
 
 /** Starts a poll in the background, reports what it is woken with, and repeats the rest. */
 function poll({ said: text, results }: CodexAsked): CodexReply {
-  if (text.includes('has ended with exit code')) return { text: /has ended with exit code \d+/.exec(text)?.[0] ?? '' };
+  if (text.includes('ended with exit code')) return { text: /ended with exit code \d+/.exec(text)?.[0] ?? '' };
   if (text.includes('there?')) return { text: 'I am.' };
   if (results.length > 0) return { text: 'Started the poll.' };
   if (text.includes('HOLD')) return { text: 'Starting.', run: { cmd: `${HOLD}echo went; exit 3`, yield_time_ms: 300 } };
@@ -93,7 +93,7 @@ describe.skipIf(!existsSync(CODEX))('a live Codex', () => {
     expect(kinds(turns)).toEqual(['user finished', 'between-run finished']);
     // Codex itself began nothing: there is no turn but the one that names the task, and the answer stands in that.
     expect(turns[1]).toMatchObject({ trigger: { kind: 'task', taskIds: [task?.id], wokenBy: 'interlude' } });
-    expect(said(turns[1])).toBe('has ended with exit code 3');
+    expect(said(turns[1])).toBe('ended with exit code 3');
     expect(messages(turns, 'user').map(({ text }) => text)).toEqual(['START']);
   });
 

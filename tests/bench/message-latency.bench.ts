@@ -62,7 +62,7 @@ await host.start(
   (surroundings) =>
     new ClaudeSource({
       sdk,
-      surroundings,
+      context: surroundings,
       memory: { sessionId, conversationId: randomUUID(), cwd: folder, pid: null, running: false },
       inHand: [],
       env: { HOME: folder },

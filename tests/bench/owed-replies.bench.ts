@@ -1,4 +1,4 @@
-import { OwedReplies } from '@interlude/runner/host/owed-replies';
+import { PendingReplies } from '@interlude/runner/host/pending-replies';
 import { note, report } from './report';
 
 /** The stop hook's question, asked of memory: a turn's end may not wait for anything. */
@@ -7,7 +7,7 @@ const ROUNDS = 20;
 const CALLS = 100_000;
 
 const about = { sessionId: 's1', from: { kind: 'person', id: 'operator' }, text: 'x'.repeat(300), sentAt: 1 };
-const snapshot = new OwedReplies(
+const snapshot = new PendingReplies(
   async () => Array.from({ length: OWED }, (_, at) => ({ messageId: `m${at}`, ...about })),
   (message) => note(message, 0, ''),
 );

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { REPORT_EVERY_MS } from '@interlude/runner/host/status-reporter';
+import { REPORT_EVERY_MS } from '@interlude/runner/host/status-report';
 import { ingest, inProcessTarget } from '../support/ingest-target';
 import { report } from './report';
 

@@ -36,7 +36,7 @@ const outputs = new TaskOutputs({
 });
 const custom = (name: string, value: object): TimedEvent => ({ occurredAt: 0, event: { type: 'CUSTOM', name, value } });
 for (let task = 0; task < TASKS; task += 1) {
-  outputs.saw('s', [custom(CUSTOM.taskUpdated, { task_id: `t${task}`, output_file: file(task) })]);
+  outputs.observe('s', [custom(CUSTOM.taskUpdated, { task_id: `t${task}`, output_file: file(task) })]);
 }
 let written = 0;
 const cpuBefore = process.cpuUsage();

@@ -29,7 +29,7 @@ test('a failed signal of any name marks its session, and other signals mark noth
   const marks = row(list, 'failures-signalled').getByText(/failed|\d failures?$/);
   expect(await marks.count()).toBe(0);
 
-  const message = 'record refused for good and set aside: seq 7, kind event, attempts 1, reason: too large';
+  const message = 'record rejected permanently and set aside: seq 7, kind event, attempts 1, reason: too large';
   const refused = { signal: 'outbox_poisoned', value: 7, outcome: 'failed', source: 'outbox' };
   const insight = { ...refused, sessionId: 'failures-signalled' };
   await agent.log({ level: 'fatal', component: 'outbox', message, insight });

@@ -34,5 +34,5 @@ test('a runner refuses an agent of another ACP in one sentence, and exits with 1
   const { ended } = await acpRunner(dashboard, 'version', { answer });
   const { exitCode, stderr } = await ended;
   expect(exitCode).toBe(1);
-  expect(stderr).toContain('the agent speaks version 2 of ACP, and this runner version 1');
+  expect(stderr).toContain('the agent speaks ACP version 2; install a version');
 });

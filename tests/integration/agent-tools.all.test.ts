@@ -70,7 +70,7 @@ test('interlude mcp finds the session of a server that the runner has not starte
   const client = await overStdio(shared.folder);
   const unseen = await call(client, 'list_obligations');
   expect(unseen).toEqual({
-    text: 'Interlude refused: no session that is followed here is making this call',
+    text: 'Interlude refused: no session of this runner is making this call',
     isError: true,
   });
   await shared.emit({ type: 'TOOL_CALL_START', toolCallId: 'c1', toolCallName: 'interlude_list_obligations' });

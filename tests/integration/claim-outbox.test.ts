@@ -57,7 +57,7 @@ test('an unnamed runner goes on with the next id where another process runs the 
 });
 
 test.each([
-  [1, /written by an older version of Interlude; send what waits in it with the version that wrote it/],
+  [1, /written by an older version of Interlude; send its records with the version that wrote it/],
   [99, /written by a newer version of Interlude; update this Interlude$/],
 ])(
   'an unnamed runner goes on with the next id where the first has a file of version %i, and says why',
@@ -65,7 +65,7 @@ test.each([
     await leaveVersion(version);
     expect((await claim()).agentId).toBe('base-2');
     expect(notices).toEqual([{ level: 'warn', kind: 'passed-over', message: expect.stringMatching(reason) }]);
-    expect(notices[0]?.message).toMatch(/^the outbox of base is passed over: /);
+    expect(notices[0]?.message).toMatch(/^skipped the outbox of base: /);
   },
 );
 

@@ -84,9 +84,7 @@ describe('a message from the dashboard', () => {
       const answer = await hook('Stop', { stop_hook_active: false });
       return answer.includes('"decision":"block"') && (JSON.parse(answer) as { reason: string });
     });
-    expect(held.reason).toMatch(
-      /A message from the dashboard, by operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/,
-    );
+    expect(held.reason).toMatch(/Message from operator, \d{4}-\d\d-\d\d \d\d:\d\d UTC:\nIs it\ndone\?/);
     expect(held.reason).toContain('Reply in your next message');
     say({ type: 'user', isMeta: true, message: { role: 'user', content: `Stop hook feedback:\n${held.reason}` } });
     assistant('Yes, Mara.');
@@ -211,7 +209,7 @@ describe('a message from the dashboard', () => {
     // What was refused is owed no more, though the snapshot may not know yet.
     expect(await hook('Stop', { stop_hook_active: false })).toBe('');
     const { messageId: idle } = await post(`/sessions/${sessionId}/messages`, { text: 'Two', clientId: 'c2' });
-    expect(await eventually(() => failed(idle))).toMatch(/runs in a terminal and is idle: type there/);
+    expect(await eventually(() => failed(idle))).toMatch(/runs in a terminal and is idle\. Type there/);
     prompt('Typed again');
     await eventually(async () => texts(await turnsOf(sessionId)).includes('Typed again'));
   });

@@ -49,7 +49,7 @@ describe('an agent that listens', () => {
     const { exitCode, stderr } = await runCli(['wait'], { INTERLUDE_DATA_DIR: home });
     expect([exitCode, stderr]).toEqual([
       1,
-      "interlude: can't wait for messages: another wait listens for this session already\n",
+      "interlude: can't wait for messages: another wait already listens for this session\n",
     ]);
   });
 

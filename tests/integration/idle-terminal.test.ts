@@ -12,9 +12,7 @@ describe('an agent that listens', () => {
     const messageId = await send('Is it\nwarm?');
     const { exitCode, stdout } = await ended;
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(
-      /^Someone waits for a reply from you:\n\nA message from the dashboard, by operator, .*UTC:\nIs it\nwarm\?\n/,
-    );
+    expect(stdout).toMatch(/^A message is waiting for your reply:\n\nMessage from operator, .*UTC:\nIs it\nwarm\?\n/);
     await eventually(async () => (await message(messageId))?.delivery === 'delivered');
     await eventually(async () => !(await isWakeable()));
     wakes(call.id);

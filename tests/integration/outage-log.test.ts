@@ -122,7 +122,7 @@ test('a record that is refused for good is told as FATAL, and wants a person’s
       level: 'fatal',
       component: 'outbox',
       message:
-        'record refused for good and set aside: seq 2, kind event, session s2, attempts 1, reason: refused: malformed',
+        'record rejected permanently and set aside: seq 2, kind event, session s2, attempts 1, reason: refused: malformed',
       insight: { signal: 'outbox_poisoned', value: 2, outcome: 'failed', source: 'outbox', sessionId: 's2' },
     },
   ]);

@@ -154,7 +154,7 @@ describe('what the server refused', () => {
 });
 
 test.each([
-  [1, 'an older version of Interlude; send what waits in it with the version that wrote it, then move the file away'],
+  [1, 'an older version of Interlude; send its records with the version that wrote it, then move the file away'],
   [99, 'a newer version of Interlude; update this Interlude'],
 ])('a file of version %i is left as it is, with the reason', async (version, reason) => {
   await (await withRefused()).stop();

@@ -5,6 +5,7 @@ import { ProcessLockedError } from '@interlude/runner/host/process-lock';
 import { candidateOf } from '@interlude/runner/outbox/candidate';
 import { systemClock } from '@interlude/runner/outbox/clock';
 import type { OutboxNotice } from '@interlude/runner/outbox/delivery';
+import { systemClock } from '@interlude/runner/outbox/delivery';
 import { poisonedIn } from '@interlude/runner/outbox/operations';
 import { Outbox, type OutboxOptions, type OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { OutboxStore, type QueuedRow } from '@interlude/runner/outbox/store';
@@ -344,7 +345,7 @@ describe('records that can not be taken', () => {
     expect(server.ledger.records[36]).toMatchObject({ kind: 'lost', lost: { count: 1, reason: 'refused-by-server' } });
     expect(notices).toMatchObject([{ level: 'fatal', kind: 'poisoned', seq: 37 }]);
     expect(notices[0]?.message).toMatch(
-      /^record refused for good and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed$/,
+      /^record rejected permanently and set aside: seq 37, kind log, attempts \d+, reason: refused: malformed$/,
     );
     const attempts = Number(/attempts (\d+)/.exec(notices[0]?.message ?? '')?.[1]);
     const refused = server.requests.filter(({ seqs }) => seqs.includes(37)).length;
@@ -480,7 +481,7 @@ describe('status records that wait', () => {
     await reports(1);
     await store.head(500, 1_000_000);
     await reports(2);
-    await Promise.all([store.acknowledge(1, false), reports(3), store.landed(4)]);
+    await Promise.all([store.acknowledge(1, false), reports(3), store.completed(4)]);
     expect((await store.head(500, 1_000_000)).map(({ seq, body }) => [seq, JSON.parse(body).occurredAt])).toEqual([
       [2, 3],
     ]);

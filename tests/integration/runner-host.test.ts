@@ -16,7 +16,8 @@ import { endOf } from '@interlude/runner/host/end-session';
 import { openWorkCursor } from '@interlude/runner/host/open-work-cursor';
 import { RUNNER_VERSION } from '@interlude/runner/host/own-program.mjs';
 import { RunnerHost, type RunnerHostOptions } from '@interlude/runner/host/runner-host';
-import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
+import type { Source, SourceContext } from '@interlude/runner/host/source';
+import { endSessionHandler } from '@interlude/runner/host/source-commands';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { callCli } from '../support/cli-in-process';
@@ -46,7 +47,7 @@ async function repeater(
   const folder = await tempDir();
   const commands: Command[] = [];
   const over: string[] = [];
-  let around: SourceSurroundings | null = null;
+  let around: SourceContext | null = null;
   let closedWith: number | null = null;
   let closedFor: string | null = null;
   const emit = (events: AgUiEvent[]) =>
@@ -86,7 +87,7 @@ async function repeater(
     },
     ...verbs,
     refusals: { interrupt: 'it only repeats' },
-    end: async (...asked) => (around === null ? NOT_BEGUN : await endOf(around)(...asked)),
+    end: async (...asked) => (around === null ? NOT_BEGUN : await endSessionHandler(around)(...asked)),
     close: async (deadlineMs, reason) => {
       closedWith = deadlineMs;
       closedFor = reason;
@@ -143,7 +144,7 @@ const transcript = async (id: string) => (await dashboard.request<TranscriptPage
 describe('a report', () => {
   test('speaks of no session that ended while it was made', async () => {
     const [agentId, id, folder] = ['reported', 'reported-session', await tempDir()];
-    let around: SourceSurroundings | null = null;
+    let around: SourceContext | null = null;
     let [hasChanged, isEnding, isOver] = [false, false, false];
     const source: Source = {
       get sessions() {
@@ -178,7 +179,7 @@ describe('a report', () => {
       return source;
     });
     [hasChanged, isEnding] = [true, true];
-    (around as SourceSurroundings | null)?.changed();
+    (around as SourceContext | null)?.changed();
     await settled(() => isOver).toBe(true);
     // with one report more, and all of it sent
     await close();
@@ -391,7 +392,7 @@ describe('a session that belongs to another agent', () => {
     const { host, agentId, over, close } = await repeater(owner.sessionId);
     await settled(() => over).toHaveLength(1);
     expect(host.failure).toBe(
-      `the session ${owner.sessionId} belongs to another agent; name another one with --session, or its agent with --agent`,
+      `session ${owner.sessionId} belongs to another agent; choose another with --session, or name its agent with --agent`,
     );
     await close();
     const kinds = (await refused(agentId)).map(({ record }) => (record as { kind: string }).kind);
@@ -408,8 +409,8 @@ describe('a session that belongs to another agent', () => {
     const end = await callCli(['runner', 'agui', '--agent', 'an-intruder', ...args], data);
     expect([end.exitCode, end.stdout]).toEqual([1, '']);
     expect(end.stderr.trim().split('\n')).toEqual([
-      'interlude: no answer at http://127.0.0.1:9/: ECONNREFUSED; it is tried again by itself',
-      expect.stringMatching(/^interlude: the session \S+ belongs to another agent; name another one with --session, /),
+      'interlude: no answer at http://127.0.0.1:9/: ECONNREFUSED; retrying',
+      expect.stringMatching(/^interlude: session \S+ belongs to another agent; choose another with --session, /),
     ]);
   });
 

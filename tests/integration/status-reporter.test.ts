@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { IngestRecord } from '@interlude/protocol/envelope';
-import { StatusReporter } from '@interlude/runner/host/status-reporter';
+import { StatusReporter } from '@interlude/runner/host/status-report';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { expect, onTestFinished, test } from 'vitest';
 import { FaultServer } from '../support/fault-server';

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { InboxList } from '@interlude/protocol/inbox';
 import type { AgentSummary, SessionDetail, TaskList } from '@interlude/protocol/read-models';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
-import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
+import type { Source, SourceContext } from '@interlude/runner/host/source';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
-import { openSocket } from '@interlude/runner/sources/codex/codex-socket';
+import { connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -33,7 +33,7 @@ let agents = 0;
 const settled = (look: () => unknown) => expect.poll(look, { interval: 20 });
 
 /** A runner of a source, whose sessions the dashboard shows. */
-async function running(open: (around: SourceSurroundings) => Source | Promise<Source>, folder?: string) {
+async function running(open: (around: SourceContext) => Source | Promise<Source>, folder?: string) {
   const agentId = folder === undefined ? `attached-${++agents}` : `attached-${agents}`;
   const dataDir = folder ?? (await tempDir());
   const lines: string[] = [];
@@ -79,7 +79,7 @@ describe('an AG-UI server that is killed', () => {
     const { agentId, lines } = await running(
       (surroundings) =>
         new AgUiSource({
-          ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
+          ...{ context: surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
           waits: { longestMs: 20, missingMs: 50 },
         }),
     );
@@ -90,13 +90,13 @@ describe('an AG-UI server that is killed', () => {
     await expectLost(sessionId, agentId, /^no answer at http:.*(?:ECONNREFUSED|it closes each connection)$/);
     expect(await tasks(sessionId)).toMatchObject([{ status: 'lost', error: expect.stringContaining('unreachable') }]);
     expect(await items(agentId)).toEqual([['lost-contact', sessionId]]);
-    expect(lines).toEqual([expect.stringMatching(/^no answer at .*; it is tried again by itself$/)]);
+    expect(lines).toEqual([expect.stringMatching(/^no answer at .*; retrying$/)]);
     await server.comeBack();
     await settled(async () => (await session(sessionId)).away).toBeNull();
     await settled(() => items(agentId)).toEqual([]);
-    expect(lines.at(-1)).toBe('the agent answers again');
+    expect(lines.at(-1)).toBe('the agent is reachable again');
     expect(notices(await new Operator(dashboard, sessionId).turns()).at(-1)).toMatch(
-      /^The agent answers again, after /,
+      /^The agent is reachable again after /,
     );
     await settled(() => server.listeners).toBe(1);
     server.between({ type: 'RUN_STARTED', threadId: sessionId, runId: 'woken' });
@@ -112,7 +112,7 @@ describe('an AG-UI server that is killed', () => {
     const { agentId } = await running(
       (surroundings) =>
         new AgUiSource({
-          ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
+          ...{ context: surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
           waits: { longestMs: 20, missingMs: 50 },
         }),
     );
@@ -129,9 +129,9 @@ describe('an AG-UI server that is killed', () => {
   test('while nothing runs: one item about the agent, which the next runner neither repeats nor forgets', async () => {
     const server = await AmbientServer.start();
     const sessionId = 'agui-idle';
-    const open = (surroundings: SourceSurroundings) =>
+    const open = (surroundings: SourceContext) =>
       new AgUiSource({
-        ...{ surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
+        ...{ context: surroundings, url: server.url, sessionId, history: 'all', headers: {}, random: () => 0 },
         waits: { longestMs: 20, missingMs: 50 },
       });
     const first = await running(open);
@@ -158,8 +158,8 @@ test('an AgentAPI server that is killed in a turn fails it, and is followed agai
   const { agentId } = await running(
     (surroundings) =>
       new AgentApiSource({
-        ...{ surroundings, url: server.url, sessionId, headers: {}, random: () => 0 },
-        waits: { longestMs: 20, deafPollMs: 20, stillMs: 60 },
+        ...{ context: surroundings, url: server.url, sessionId, headers: {}, random: () => 0 },
+        waits: { longestMs: 20, brokenPollMs: 20, stillMs: 60 },
       }),
   );
   const operator = new Operator(dashboard, sessionId);
@@ -183,7 +183,7 @@ test('an OpenCode server that is killed in a turn fails it, with its subagent, a
   let runs = 0;
   const { agentId } = await running((surroundings) => {
     const address = { url: server.url, user: 'opencode', password: null };
-    return OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => `oc${++runs}` });
+    return OpencodeSource.open({ address, shownUrl: server.url, context: surroundings, newRunId: () => `oc${++runs}` });
   });
   await settled(async () => (await agent(agentId)).status).toMatchObject({ process: { state: 'running' } });
   const message = server.begin(sessionId, server.user(sessionId, 'Go'));
@@ -206,7 +206,13 @@ test('an app-server of Codex that is killed in a turn fails it, and is followed 
   const { path, stop } = await server.listen();
   const thread = server.newThread();
   const { agentId } = await running(
-    (around) => new CodexSource({ around, own: null, open: (listener) => openSocket(path, listener), random: () => 0 }),
+    (around) =>
+      new CodexSource({
+        context: around,
+        own: null,
+        open: (listener) => connectSocket(path, listener),
+        random: () => 0,
+      }),
   );
   await settled(() => thread.subscribers.size).toBe(1);
   server.beginTurn(thread);

@@ -28,20 +28,20 @@ export const RUNNER = [
   {
     name: 'says of the outbox’s own lines that they were rejected',
     file: 'lib/runner/outbox/delivery.ts',
-    find: 'return isOutboxLine(said) ? [] : [',
+    find: 'return isOutboxLine(origin) ? [] : [',
     replace: 'return isOutboxLine({}) ? [] : [',
     test: 'tests/unit/runner/outbox-acks.test.ts',
   },
   {
     name: 'counts an agent as lost as soon as it does not answer',
-    file: 'lib/runner/host/reachability.ts',
+    file: 'lib/runner/host/agent-reachability.ts',
     find: 'this.#now() - since >= limitMs',
     replace: 'limitMs > 0',
     test: 'tests/unit/runner/reachability.test.ts',
   },
   {
     name: 'vouches for an agent that has not answered since the runner was started',
-    file: 'lib/runner/host/agent-watch.ts',
+    file: 'lib/runner/host/agent-reachability.ts',
     find: 'const lost = this.#lost ?? this.#unsure;',
     replace: 'const lost = this.#lost;',
     test: 'tests/unit/runner/agent-watch.test.ts',
@@ -98,7 +98,7 @@ export const RUNNER = [
   {
     name: 'gives up an attempt that did not get through',
     file: 'lib/runner/outbox/drain.ts',
-    find: "this.#callOffTimer = this.#clock.after(waitMs, () => this.#on('due'));",
+    find: "this.#cancelTimer = this.#clock.after(waitMs, () => this.#on('due'));",
     replace: '',
     test: 'tests/unit/runner/drain.test.ts',
   },
@@ -111,7 +111,7 @@ export const RUNNER = [
   },
   {
     name: 'gives the agent an answer to something else than it asks',
-    file: 'lib/runner/host/held-requests.ts',
+    file: 'lib/runner/host/pending-requests.ts',
     find: 'if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;',
     replace:
       "if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) !== '') return null;",
@@ -119,23 +119,23 @@ export const RUNNER = [
   },
   {
     name: 'gives the agent a second answer',
-    file: 'lib/runner/host/held-requests.ts',
-    find: "if (this.#answeredOpenings.has(digest)) return 'it was answered already';",
+    file: 'lib/runner/host/pending-requests.ts',
+    find: "if (this.#answeredOpenings.has(digest)) return 'it was already answered';",
     replace: '',
     test: 'tests/unit/runner/held-requests.test.ts',
   },
   {
     name: 'runs another input of Claude Code than the one that was shown',
-    file: 'lib/runner/sources/claude/pending-requests.ts',
+    file: 'lib/runner/sources/claude/permission-requests.ts',
     find: 'if (requestDigest(held) === digest) return null;',
     replace: "if (requestDigest(held) !== '') return null;",
     test: 'tests/unit/runner/pending-requests.test.ts',
   },
   {
     name: 'gives a terminal the answer to another input of the same tool',
-    file: 'lib/runner/sources/hooks/held-permissions.ts',
-    find: '&& held.tool === tool && held.input === jsonOf(input);',
-    replace: '&& held.tool === tool;',
+    file: 'lib/runner/sources/hooks/permission-hooks.ts',
+    find: '&& hook.tool === tool && hook.input === jsonOf(input);',
+    replace: '&& hook.tool === tool;',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
   {
@@ -147,8 +147,8 @@ export const RUNNER = [
   },
   {
     name: 'approves the plan of a terminal in a way that it ignores',
-    file: 'lib/runner/sources/hooks/held-permissions.ts',
-    find: '...(tool === PLAN_TOOL ? { updatedInput: asked } : {}), ...lasting',
+    file: 'lib/runner/sources/hooks/permission-hooks.ts',
+    find: '...(tool === PLAN_TOOL ? { updatedInput: requested } : {}), ...lasting',
     replace: '...lasting',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
@@ -203,7 +203,7 @@ export const RUNNER = [
   },
   {
     name: 'reads the input of a call in a torn line as a record',
-    file: 'lib/runner/sources/hooks/records-in.ts',
+    file: 'lib/runner/sources/hooks/transcript-files.ts',
     find: "(before === ':' && after === '')",
     replace: 'false',
     test: 'tests/unit/runner/records-in.test.ts',
@@ -238,7 +238,7 @@ export const RUNNER = [
   },
   {
     name: 'holds an agent twice in a row at the end of its turn',
-    file: 'lib/runner/sources/hooks/stop-decision.ts',
+    file: 'lib/runner/sources/hooks/message-inbox.ts',
     find: 'if (stopHookActive) return null;',
     replace: '',
     test: 'tests/unit/runner/stop-hook.test.ts',
@@ -246,7 +246,7 @@ export const RUNNER = [
   {
     name: 'lets an agent wait for a slow disk at the end of its turn',
     file: 'lib/runner/sources/hooks/hook-router.ts',
-    find: 'return within(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);',
+    find: 'return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);',
     replace: 'return mirror.offer(decision, claim).then(() => decision.output);',
     test: 'tests/unit/runner/stop-hook.test.ts',
   },
@@ -336,7 +336,7 @@ export const RUNNER = [
   },
   {
     name: 'goes on with an agent of another ACP',
-    file: 'lib/runner/sources/acp/open-session.ts',
+    file: 'lib/runner/sources/acp/session-setup.ts',
     find: 'if (protocolVersion !== PROTOCOL_VERSION) {',
     replace: 'if (protocolVersion === null) {',
     test: 'tests/unit/runner/acp-recovery.test.ts',
@@ -357,8 +357,8 @@ export const RUNNER = [
   },
   {
     name: 'gives a message again that a turn has taken up',
-    file: 'lib/runner/sources/acp/lost-session.ts',
-    find: 'if (!isUntaken(message)) return answer;',
+    file: 'lib/runner/sources/acp/prompt-queue.ts',
+    find: 'if (!isUnprocessed(message)) return answer;',
     replace: '',
     test: 'tests/unit/runner/lost-session.test.ts',
   },
@@ -378,8 +378,8 @@ export const RUNNER = [
   },
   {
     name: 'posts a run again that the stream of events tells',
-    file: 'lib/runner/sources/agui/posted-run.ts',
-    find: "if (this.#hasBegun) return { kind: 'accepted' };\n    await",
+    file: 'lib/runner/sources/agui/run-request.ts',
+    find: "if (this.#hasStarted) return { kind: 'accepted' };\n    await",
     replace: 'await',
     test: 'tests/unit/runner/agui-source.test.ts',
   },

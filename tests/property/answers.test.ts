@@ -2,7 +2,7 @@ import type { Command, CommandAnswer } from '@interlude/protocol/commands';
 import { COMMAND_LEASE_MS } from '@interlude/protocol/limits';
 import type { RequestItem, TranscriptPage } from '@interlude/protocol/read-models';
 import type { CommandFrame } from '@interlude/protocol/sse';
-import { PendingRequests } from '@interlude/runner/sources/claude/pending-requests';
+import { PermissionRequests } from '@interlude/runner/sources/claude/permission-requests';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callRoute } from '../support/call-route';
@@ -39,7 +39,7 @@ class World {
   losesAcks = false;
   readonly #target: InProcessTarget;
   readonly #clock: { now: number };
-  readonly #pending = new PendingRequests(SESSION);
+  readonly #pending = new PermissionRequests(SESSION);
   readonly #held = new Map<string, object>();
   readonly #outbox: object[] = [];
   readonly #outcomes = new Map<string, 'done' | 'failed'>();
@@ -72,7 +72,7 @@ class World {
     void this.#pending.wait(id, request, NEVER_MS, (decision) => {
       if (this.#held.get(id) === input) this.#held.delete(id);
       if (decision.kind !== 'permission') return;
-      const { behavior, digest } = decision.said;
+      const { behavior, digest } = decision.body;
       this.taken.push({ id, input, digest, behavior });
       this.#tell('request:resolved', { request_id: id, outcome: behavior === 'allow' ? 'allowed' : 'denied' });
     });
@@ -179,9 +179,9 @@ class World {
 
   async #take(command: Command): Promise<void> {
     if (command.type !== 'permission.decision') throw new Error(`a ${command.type}`);
-    const said = command.body;
+    const decision = command.body;
     if (!this.#outcomes.has(command.id)) {
-      const refusal = this.#pending.decide(said.requestId, { kind: 'permission', said });
+      const refusal = this.#pending.decide(decision.requestId, { kind: 'permission', body: decision });
       this.#outcomes.set(command.id, refusal === null ? 'done' : 'failed');
     }
     if (this.losesAcks) return;

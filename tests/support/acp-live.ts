@@ -2,9 +2,9 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { CommandBodies } from '@interlude/protocol/commands';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
-import { readMemories } from '@interlude/runner/sources/acp/acp-memory';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import { AcpSource, type AcpSourceOptions } from '@interlude/runner/sources/acp/acp-source';
+import { readSessions } from '@interlude/runner/sources/acp/session-setup';
 import { expect, onTestFinished } from 'vitest';
 import { type AcpAgentOptions, PlayedAcpAgent } from './acp-agent';
 import { MemorySurroundings } from './source-surroundings';
@@ -16,11 +16,11 @@ export async function openAcpSource(
   around: MemorySurroundings,
   options: Partial<AcpSourceOptions> = {},
 ) {
-  const [known] = await readMemories(around as never);
+  const [known] = await readSessions(around as never);
   return new AcpSource({
-    surroundings: around,
+    context: around,
     memory: known ?? { sessionId: ID, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await MessagesInHand.recall(around, ID),
+    inHand: await InFlightMessages.recall(around, ID),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,

@@ -7,7 +7,7 @@ import { toldInLines } from './recorded';
 import { MemorySurroundings } from './source-surroundings';
 
 const SESSION = 's';
-export const QUICK = { longestMs: 20, pollMs: 60_000, deafPollMs: 20, stillMs: 60 };
+export const QUICK = { longestMs: 20, pollMs: 60_000, brokenPollMs: 20, stillMs: 60 };
 
 /** A source in front of an emulated AgentAPI, and what people do with it. */
 export async function attached(
@@ -17,7 +17,7 @@ export async function attached(
 ) {
   const server = emulator ?? (await AgentApiEmulator.start());
   const source = new AgentApiSource({
-    ...{ surroundings: around, url: server.url, sessionId: SESSION, headers: {}, random: () => 0, waits: QUICK },
+    ...{ context: around, url: server.url, sessionId: SESSION, headers: {}, random: () => 0, waits: QUICK },
     ...options,
   });
   await source.start();

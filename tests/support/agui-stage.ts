@@ -13,7 +13,7 @@ export async function listening(options: Partial<AgUiSourceOptions> = {}, ambien
   const around = new MemorySurroundings();
   const { sessionId = SESSION } = options;
   const source = new AgUiSource({
-    surroundings: around,
+    context: around,
     url: server.url,
     sessionId,
     history: 'all',

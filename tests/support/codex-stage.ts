@@ -4,8 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fieldsOf } from '@interlude/protocol/fields';
-import { AppServer } from '@interlude/runner/sources/codex/app-server';
-import { openSocket } from '@interlude/runner/sources/codex/codex-socket';
+import { AppServer, connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { onTestFinished } from 'vitest';
 import { type CliEnd, type CliRun, runShell, startCli } from './cli';
 import { type CodexAsked, type CodexReply, startCodexModel } from './codex-model';
@@ -129,7 +128,7 @@ export async function codexStage(
 
 /** What a terminal does with what its user types. */
 async function beginThread(socket: string, cwd: string, text: string): Promise<string> {
-  const link = openSocket(socket, {
+  const link = connectSocket(socket, {
     onMessage: (message) => void server.settle(fieldsOf(message)),
     onTrouble: () => undefined,
     onStderr: () => undefined,

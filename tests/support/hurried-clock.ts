@@ -1,4 +1,4 @@
-import type { OutboxClock } from '@interlude/runner/outbox/clock';
+import type { OutboxClock } from '@interlude/runner/outbox/delivery';
 
 /**
  * A clock on which no wait takes time: each timer fires at the next turn of the event loop, and the clock then stands

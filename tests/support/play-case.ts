@@ -7,6 +7,7 @@ import { play, readRecording } from '@interlude/runner/cli/recording';
 import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
 import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
+import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
 import { unscoped } from '@/lib/server/access/request-context';
 import { readSession } from '@/lib/server/queries/read-sessions';
@@ -169,7 +170,7 @@ export class SteppedTerminal {
       onTurnEnded: () => undefined,
       log: () => undefined,
     });
-    const permissions = new HeldPermissions({ onChange() {}, onAnswered() {}, onLetGo() {} });
+    const permissions = new PermissionHooks({ onChange() {}, onAnswered() {}, onReleased() {} });
     this.#around = { owed: () => [], inbox: new MessageInbox(), permissions, offer: () => null, log: () => undefined };
   }
 

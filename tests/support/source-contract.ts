@@ -1,8 +1,8 @@
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
 import { eventRecordSchema } from '@interlude/protocol/envelope';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
-import { type CommandOf, type Source, VERBS, type Verbs } from '@interlude/runner/host/source';
-import type { Feature, KindFeatures } from '@interlude/runner/sources/features';
+import { type CommandHandlers, type CommandOf, HANDLER_NAMES, type Source } from '@interlude/runner/host/source';
+import type { Feature, KindFeatures } from '@interlude/runner/sources/runner-kind';
 import { expect, onTestFinished, test } from 'vitest';
 import { MemorySurroundings } from './source-surroundings';
 
@@ -17,7 +17,7 @@ export interface SourceStage {
   /** What reached the agent's input; missing where nothing can be said to it. */
   heard?(): string[];
   /** Verbs that the source has only while there is something for them to do. */
-  sometimes?: readonly (keyof Verbs)[];
+  sometimes?: readonly (keyof CommandHandlers)[];
   /** It is no child of the source and outlives it. */
   goesOn?: boolean;
   /** What its kind says that it can do. */
@@ -25,7 +25,7 @@ export interface SourceStage {
 }
 
 /** What people can have an agent do, and the verb that does it. */
-const DONE_BY: Partial<Record<Feature, keyof Verbs>> = {
+const DONE_BY: Partial<Record<Feature, keyof CommandHandlers>> = {
   messages: 'say',
   interrupt: 'interrupt',
   end: 'end',
@@ -124,7 +124,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   test('each command has a verb, or a sentence that says why not', async () => {
     const { source } = await stage();
     for (const type of COMMAND_TYPES) {
-      if (type === 'log-level.set' || source()[VERBS[type]] !== undefined) continue;
+      if (type === 'log-level.set' || source()[HANDLER_NAMES[type]] !== undefined) continue;
       expect(source().refusals?.[type]).toMatch(/\w+ \w+/);
     }
   });
@@ -132,7 +132,7 @@ export function testSourceContract(makeStage: () => Promise<SourceStage>): void 
   test('it has the verbs that its kind says it has, and no others', async () => {
     const { source, features, sometimes = [] } = await stage();
     if (features === undefined) return;
-    const named = Object.entries(DONE_BY) as [Feature, keyof Verbs][];
+    const named = Object.entries(DONE_BY) as [Feature, keyof CommandHandlers][];
     for (const verb of new Set(Object.values(DONE_BY))) {
       const of = named.filter(([, one]) => one === verb).map(([feature]) => features[feature]);
       const isSaid = of.some((support) => support === true || 'partly' in support);

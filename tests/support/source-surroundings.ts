@@ -1,20 +1,20 @@
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
-import type { OwedReply } from '@interlude/runner/host/owed-replies';
-import type { SourceSurroundings } from '@interlude/runner/host/source';
+import type { PendingReply } from '@interlude/runner/host/pending-replies';
+import type { SourceContext } from '@interlude/runner/host/source';
 
 /** What a host does for its source, in memory: what the source told, and what is open by that. */
-export class MemorySurroundings implements SourceSurroundings {
+export class MemorySurroundings implements SourceContext {
   readonly told: { sessionId: string; occurredAt: number; event: AgUiEvent }[];
   readonly stored: Map<string, string>;
   onTold = () => {};
   readonly #open: Map<string, OpenWork>;
-  readonly #owed: () => OwedReply[];
+  readonly #owed: () => PendingReply[];
   #isDeaf = false;
 
   /** @param before those of a process that was killed */
-  constructor(owed: () => OwedReply[] = () => [], before?: MemorySurroundings) {
+  constructor(owed: () => PendingReply[] = () => [], before?: MemorySurroundings) {
     this.#owed = owed;
     this.told = [...(before?.told ?? [])];
     this.stored = new Map(before?.stored);
@@ -34,7 +34,7 @@ export class MemorySurroundings implements SourceSurroundings {
     return this.told.map(({ event }) => event);
   }
 
-  readonly emit: SourceSurroundings['emit'] = async (sessionId, events, cursors = []) => {
+  readonly emit: SourceContext['emit'] = async (sessionId, events, cursors = []) => {
     if (this.#isDeaf) return;
     this.onTold();
     this.told.push(...events.map((one) => ({ sessionId, ...one })));
@@ -45,18 +45,18 @@ export class MemorySurroundings implements SourceSurroundings {
     }
   };
 
-  readonly opened: SourceSurroundings['opened'] = (sessionId, _at, cursors) => this.emit(sessionId, [], cursors);
+  readonly opened: SourceContext['opened'] = (sessionId, _at, cursors) => this.emit(sessionId, [], cursors);
   readonly openWork = (sessionId: string) => this.#open.get(sessionId) ?? NOTHING_OPEN;
   readonly cursors = async (prefix: string) => new Map([...this.stored].filter(([name]) => name.startsWith(prefix)));
-  readonly attached: SourceSurroundings['attached'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
+  readonly attached: SourceContext['attached'] = async (_, files) => this.filesHere?.([...files]) ?? [...files];
   /** Where the files of messages in hand are by now. */
   filesHere: ((files: AttachmentFile[]) => AttachmentFile[]) | null = null;
   readonly owed = () => this.#owed();
   readonly toolServer = () => null;
   readonly callTool = () => async () => ({ text: '', isError: false });
   /** How commands ended after all, by their ids. */
-  readonly reported: Parameters<SourceSurroundings['report']>[] = [];
-  readonly report: SourceSurroundings['report'] = (...reported) => void this.reported.push(reported);
+  readonly reported: Parameters<SourceContext['report']>[] = [];
+  readonly report: SourceContext['report'] = (...reported) => void this.reported.push(reported);
   readonly changed = () => undefined;
   readonly gaveUp = () => undefined;
   /** Why the runner was asked to end in good order. */
@@ -66,5 +66,5 @@ export class MemorySurroundings implements SourceSurroundings {
   };
   /** Its log, a line each: `warn …`. */
   readonly logged: string[] = [];
-  readonly log: SourceSurroundings['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
+  readonly log: SourceContext['log'] = (level, message) => void this.logged.push(`${level} ${message}`);
 }

@@ -61,7 +61,7 @@ export function playedTerminals() {
           ...{ endpoint, dataDir: home, level: undefined },
           controlFile: () => controlFile,
         });
-        await host.start((surroundings) => HooksSource.open({ surroundings, logger: host.logger, ...how }));
+        await host.start((surroundings) => HooksSource.open({ context: surroundings, logger: host.logger, ...how }));
         close = async () => void (await host.close(0, 5_000));
       },
       async disconnect() {

@@ -4,7 +4,7 @@ import type { AgUiEvent } from '@interlude/protocol/ag-ui';
 import type { AgentSummary, ObligationList, TranscriptPage } from '@interlude/protocol/read-models';
 import { controlPath } from '@interlude/runner/host/control-file';
 import { RunnerHost } from '@interlude/runner/host/runner-host';
-import type { Source, SourceSurroundings } from '@interlude/runner/host/source';
+import type { Source, SourceContext } from '@interlude/runner/host/source';
 import type { CallerRule } from '@interlude/runner/host/tool-callers';
 import { Outbox } from '@interlude/runner/outbox/outbox';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -28,7 +28,7 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
   agents += 1;
   const [agentId, sessionId, folder] = [`agent-${agents}`, `session-${agents}`, await tempDir()];
   const pid = callers === undefined ? process.pid : null;
-  let around: SourceSurroundings | null = null;
+  let around: SourceContext | null = null;
   const emit = async (...events: AgUiEvent[]) =>
     void (await around?.emit(
       sessionId,
@@ -54,7 +54,7 @@ export async function toolUser(dashboard: LocalDashboard, callers?: CallerRule) 
     return source;
   });
   await host.outbox.idle();
-  const surroundings = around as unknown as SourceSurroundings;
+  const surroundings = around as unknown as SourceContext;
   return {
     ...{ agentId, sessionId, folder, host, emit },
     callTool: surroundings.callTool(sessionId),

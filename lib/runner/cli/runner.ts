@@ -88,7 +88,7 @@ async function run(call: RunnerCall, kind: RunnerKind): Promise<ExitCode> {
   const host = await RunnerHost.open({
     ...{ about, journal, carriesMany, meanwhile, controlFile, callers, dataDir, endpoint, redactor },
     level: logLevelOf(env),
-    tellsContextRatio: tellsContextRatio(env),
+    tellsContextRatio: isContextRatioEnabled(env),
     onStatus: (status) => trouble.status('', status),
     onLink: (link) => trouble.link('', link),
     say,

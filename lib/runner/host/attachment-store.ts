@@ -1,54 +1,54 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Attachment, attachmentPath, isHash, isTextType } from '@interlude/protocol/attachments';
-import { hashOf } from './attached-bytes';
-import { connectionMessage, type Endpoint, errorIn, requestServer, retryMs } from './server-request';
+import { retryMs } from '../retry';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
 
-/** An attachment whose bytes are on this machine's disk. */
+/** An attachment on the local disk. */
 export interface AttachmentFile extends Attachment {
   path: string;
 }
 
 export interface AttachmentStoreOptions {
   endpoint: Endpoint;
-  /** The folder of the files; made when it is needed. */
+  /** Created on demand. */
   dir: string;
-  /** The runner is stopped. */
+  /** Aborts when the runner stops. */
   signal: AbortSignal;
   log: (message: string) => void;
-  /** What is stored of messages in hand, as text in which the hashes of their files stand. */
+  /** Stored state of in-flight messages: text that contains the hashes of their files. */
   inHand?: () => Promise<string>;
   now?: () => number;
-  /** Between attempts, after so many have failed. @param cause of the last one: `unauthorized`, or another */
+  /** Delay before the next attempt. @param cause `unauthorized` or another */
   waitMs?: (failures: number, cause: string) => number;
-  /** Of all files together, beyond which the oldest are removed. */
+  /** Size above which the oldest files are removed. */
   maxBytes?: number;
 }
 
-/** The runner was stopped meanwhile: what became of it is for the next one to find out. */
+/** The runner stopped first; the next one finds out about the attachment. */
 export class StoppedError extends Error {}
 
 const ATTEMPT_WITHIN_MS = 60_000;
-/** How long a source that starts waits for what an earlier process had on its disk. */
+/** Wait of a starting source for files of an earlier process. */
 const AGAIN_WITHIN_MS = 5_000;
 const DAY_MS = 24 * 60 * 60_000;
-/** A file that no message has asked for in so long is removed: longer than any message waits. */
+/** Files unused for this long are removed; no message waits longer. */
 const KEPT_MS = 14 * DAY_MS;
-/** And none before that: runners share the folder, and each touches what its messages in hand name once a day. */
+/** Minimum age: runners share the folder, and each touches the files of its in-flight messages daily. */
 const LEAST_KEPT_MS = 2 * DAY_MS;
 const MAX_BYTES = 1024 ** 3;
 
-/** What the server says of the moment, not of the attachment. */
-const PASSING = [401, 403, 408, 421, 429];
+/** Transient responses that do not concern the attachment. */
+const TRANSIENT = [401, 403, 408, 421, 429];
 
 /**
- * The bytes of what messages carry, each in a file that is named by its hash.
+ * Attachment files, named by their hash.
  *
- * Failure: bytes count only if they have the hash. A message that is delivered again, also to the next process, finds its
- * file and asks the server for nothing. A server that can't be reached, or does not answer as Interlude, is asked until the
- * message expires.
+ * Failure: bytes are used only if they match the hash. A redelivered message finds its file without asking the server.
+ * An unreachable server is retried until the message expires.
  */
 export class AttachmentStore {
   readonly #options: AttachmentStoreOptions;
@@ -58,8 +58,8 @@ export class AttachmentStore {
   }
 
   /**
-   * @param until when nobody waits for them any more, in epoch milliseconds
-   * @throws StoppedError if the runner is stopped first; Error that says why, if one of them can't be had
+   * @param until expiry of the message, epoch milliseconds
+   * @throws StoppedError if the runner stops first; Error if a file is unavailable
    */
   async files(
     sessionId: string,
@@ -67,36 +67,36 @@ export class AttachmentStore {
     until = Number.POSITIVE_INFINITY,
   ): Promise<AttachmentFile[]> {
     const files: AttachmentFile[] = [];
-    // one after the other: a message carries few, and each is held in memory once
+    // sequential: messages have few attachments, and each is held in memory once
     for (const attachment of attachments) {
-      await this.#have(sessionId, attachment, until, this.#options.signal);
+      await this.#ensure(sessionId, attachment, until, this.#options.signal);
       files.push({ ...attachment, path: this.#pathOf(attachment) });
     }
     return files;
   }
 
   /**
-   * Files that an earlier process had, in a folder that may have been another one. What can't be had soon has the place
-   * where it would be, and nothing there: see `attachedBytes`.
+   * Restores files of an earlier process, which may have used another folder. An unavailable file keeps its would-be
+   * path; see `readAttachment`.
    */
-  async again(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]> {
+  async restore(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]> {
     const { signal, log } = this.#options;
     const soon = AbortSignal.any([signal, AbortSignal.timeout(AGAIN_WITHIN_MS)]);
-    const have = async (file: AttachmentFile) => {
-      await this.#have(sessionId, file, Number.POSITIVE_INFINITY, soon).catch((error: Error) => log(error.message));
+    const restore = async (file: AttachmentFile) => {
+      await this.#ensure(sessionId, file, Number.POSITIVE_INFINITY, soon).catch((error: Error) => log(error.message));
       return { ...file, path: this.#pathOf(file) };
     };
-    return await Promise.all(files.map(have));
+    return await Promise.all(files.map(restore));
   }
 
-  /** Now and once a day, until the runner is stopped. */
-  keepTidy(everyMs = DAY_MS): void {
+  /** Cleans up now and once a day. */
+  startCleanup(everyMs = DAY_MS): void {
     const { signal, log } = this.#options;
-    const tidy = () => {
-      void this.#tidy().catch((error: Error) => log(`old attachments can’t be removed: ${error.message}`));
+    const cleanUp = () => {
+      void this.#cleanUp().catch((error: Error) => log(`old attachments can’t be removed: ${error.message}`));
     };
-    tidy();
-    const timer = setInterval(tidy, everyMs).unref();
+    cleanUp();
+    const timer = setInterval(cleanUp, everyMs).unref();
     signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   }
 
@@ -104,7 +104,7 @@ export class AttachmentStore {
     return join(this.#options.dir, `${hash}${extensionOf(mediaType)}`);
   }
 
-  async #have(sessionId: string, attachment: Attachment, until: number, signal: AbortSignal): Promise<void> {
+  async #ensure(sessionId: string, attachment: Attachment, until: number, signal: AbortSignal): Promise<void> {
     const { dir, now = Date.now } = this.#options;
     const path = this.#pathOf(attachment);
     const kept = await readFile(path).catch(() => null);
@@ -114,21 +114,21 @@ export class AttachmentStore {
       return;
     }
     const bytes = await this.#fetch(sessionId, attachment, until, signal);
-    const begun = `${path}.${randomUUID()}.part`;
+    const partial = `${path}.${randomUUID()}.part`;
     try {
       await mkdir(dir, { recursive: true, mode: 0o700 });
-      await writeFile(begun, bytes, { mode: 0o600 });
-      // on disk before it has its name: half a file is never found under it
-      const file = await open(begun, 'r');
+      await writeFile(partial, bytes, { mode: 0o600 });
+      // synced before the rename, so that no partial file gets the final name
+      const file = await open(partial, 'r');
       await file.sync().finally(() => file.close());
-      await rename(begun, path);
+      await rename(partial, path);
     } catch (error) {
-      await rm(begun, { force: true });
-      throw new Error(`${named(attachment)} can’t be kept: ${(error as Error).message}`);
+      await rm(partial, { force: true });
+      throw new Error(`${named(attachment)} can’t be stored: ${(error as Error).message}`);
     }
   }
 
-  /** @param signal fires when nobody waits any more, also when the runner is stopped */
+  /** @param signal aborts when the result is no longer needed, including when the runner stops */
   async #fetch(sessionId: string, attachment: Attachment, until: number, signal: AbortSignal): Promise<Uint8Array> {
     const {
       signal: stopping,
@@ -136,17 +136,17 @@ export class AttachmentStore {
       now = Date.now,
       waitMs = (failures: number, cause: string) => retryMs(cause, failures, Math.random()),
     } = this.#options;
-    const told = new Set<string>();
+    const logged = new Set<string>();
     for (let failures = 1; ; failures += 1) {
-      const got = await this.#attempt(sessionId, attachment, signal);
-      if ('bytes' in got) return got.bytes;
-      if (stopping.aborted) throw new StoppedError(`the runner was stopped before it had ${named(attachment)}`);
-      const { reason, isFinal = false, cause = 'unavailable' } = got;
+      const result = await this.#attempt(sessionId, attachment, signal);
+      if ('bytes' in result) return result.bytes;
+      if (stopping.aborted) throw new StoppedError(`the runner stopped before it had ${named(attachment)}`);
+      const { reason, isFinal = false, cause = 'unavailable' } = result;
       const left = until - now();
-      if (isFinal || signal.aborted) throw new Error(`${named(attachment)} can’t be had: ${reason}`);
-      if (left <= 0) throw new Error(`the message expired before ${named(attachment)} could be had: ${reason}`);
-      if (!told.has(reason)) log(`${named(attachment)} is waited for: ${reason}`);
-      told.add(reason);
+      if (isFinal || signal.aborted) throw new Error(`${named(attachment)} is unavailable: ${reason}`);
+      if (left <= 0) throw new Error(`the message expired before ${named(attachment)} was available: ${reason}`);
+      if (!logged.has(reason)) log(`${named(attachment)} is not available yet: ${reason}`);
+      logged.add(reason);
       await pause(Math.min(waitMs(failures, cause), left), undefined, { signal }).catch(() => undefined);
     }
   }
@@ -162,22 +162,21 @@ export class AttachmentStore {
       const response = await requestServer(endpoint, attachmentPath(hash, sessionId), { signal: within });
       const { status } = response;
       if (status !== 200) {
-        const said = errorIn(await response.text());
-        const isFinal = status < 500 && !PASSING.includes(status) && said !== null;
+        const error = errorIn(await response.text());
+        const isFinal = status < 500 && !TRANSIENT.includes(status) && error !== null;
         const cause = status === 401 || status === 403 ? 'unauthorized' : 'unavailable';
-        return { reason: said?.message ?? `the server answered ${status}`, isFinal, cause };
+        return { reason: error?.message ?? `the server answered ${status}`, isFinal, cause };
       }
       const bytes = await bytesUpTo(response, size);
-      if (bytes === null || hashOf(bytes) !== hash)
-        return { reason: 'its bytes are not those of its hash', isFinal: true };
+      if (bytes === null || hashOf(bytes) !== hash) return { reason: 'its bytes do not match its hash', isFinal: true };
       return { bytes };
     } catch (error) {
       return { reason: connectionMessage(error) };
     }
   }
 
-  /** Removes what nothing will ask for, and the oldest of what is too much. */
-  async #tidy(): Promise<void> {
+  /** Removes unused files, and the oldest ones above the size limit. */
+  async #cleanUp(): Promise<void> {
     const { dir, inHand = async () => '', now = Date.now, maxBytes = MAX_BYTES } = this.#options;
     const names = await readdir(dir).catch(() => []);
     if (names.length === 0) return;
@@ -201,7 +200,7 @@ export class AttachmentStore {
   }
 }
 
-/** @returns null if there are more, of which no more are read */
+/** @returns null if the body is longer */
 async function bytesUpTo({ body }: Response, most: number): Promise<Uint8Array | null> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -222,11 +221,55 @@ const EXTENSIONS: Record<string, string> = {
   'application/json': '.json',
 };
 
-/** Agents tell by it how to read a file. */
+/** Agents choose a reader by extension. */
 function extensionOf(mediaType: string): string {
   return EXTENSIONS[mediaType] ?? (isTextType(mediaType) ? '.txt' : '');
 }
 
 function named({ name }: Attachment): string {
   return `the attachment ${JSON.stringify(name)}`;
+}
+
+/** SHA-256 in lower-case hex. */
+export function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/**
+ * Reads a file synchronously, so that later messages can't overtake it.
+ * @returns null if it is missing or changed
+ */
+export function readAttachment({ path, hash }: AttachmentFile): Buffer | null {
+  try {
+    const bytes = readFileSync(path);
+    return hashOf(bytes) === hash ? bytes : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Longer texts are passed by path, to save context. */
+export const MAX_TEXT_BYTES = 64 * 1024;
+
+/**
+ * Appends file paths to a message, for files that can't be embedded.
+ * @param lost files missing on disk, listed as missing
+ */
+export function withFileList(
+  text: string,
+  files: readonly AttachmentFile[],
+  lost: readonly AttachmentFile[] = [],
+): string {
+  const lines = files.map((file) => `- ${describe(file)}: ${file.path}`);
+  const named = files.length === 0 ? '' : `\n\nAttached to this message:\n${lines.join('\n')}`;
+  return `${text}${named}${lost.length === 0 ? '' : `\n\n${missingFilesText(lost)}`}`;
+}
+
+export function missingFilesText(files: readonly Attachment[]): string {
+  const lines = files.map((file) => `- ${describe(file)}`);
+  return `Attached to this message, but lost before delivery:\n${lines.join('\n')}`;
+}
+
+function describe({ name, mediaType, bytes }: Attachment): string {
+  return `${JSON.stringify(name)} (${mediaType}, ${bytes} bytes)`;
 }

@@ -7,24 +7,23 @@ import { ProcessLockedError } from './process-lock';
 import type { OutboxListeners } from './runner-host';
 
 /**
- * The outbox of an agent. One that was not named takes the first of `<base>`, `<base>-2`, … that nobody runs, so that
- * two runners in one folder are two agents.
+ * Opens the outbox of an agent. An unnamed agent takes the first free one of `<base>`, `<base>-2`, …, so two runners in
+ * one folder are two agents.
  *
- * Failure: an agent that was named and runs already is refused, with the process that runs it. One whose file another
- * version of Interlude wrote is refused as well; without a name it is passed over, and a notice says so.
+ * Failure: a named agent that already runs is refused with the process that runs it; so is one whose file another
+ * version of Interlude wrote. Unnamed agents skip such a file with a notice.
  */
 export interface OutboxClaim {
   folder: string;
-  /** One file per server: each dashboard has its own numbering. */
+  /** One file per server, since each dashboard has its own sequence numbers. */
   serverKey: string;
   agentId: string | undefined;
   baseId: string;
-  /** Whether the outbox belongs to the agent that is looked for; without one, the first free agent is taken. */
+  /** Whether the outbox belongs to the wanted agent. If none does, the first free agent is taken. */
   carries: (outbox: Outbox) => Promise<boolean>;
   listeners: OutboxListeners;
 }
 
-/** How many unnamed agents of one folder to try. */
 const MOST_AGENTS = 64;
 
 /**
@@ -39,7 +38,7 @@ export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
     const opened = await open(claim, agentId).catch((error) => {
       if (error instanceof ProcessLockedError) return null;
       if (!(error instanceof OutboxVersionError)) throw error;
-      const message = `the outbox of ${agentId} is passed over: ${error.message}`;
+      const message = `skipped the outbox of ${agentId}: ${error.message}`;
       claim.listeners.onNotice({ level: 'warn', kind: 'passed-over', message });
       return null;
     });
@@ -51,10 +50,10 @@ export async function claimOutbox(claim: OutboxClaim): Promise<Outbox> {
     const isNew = opened.status.lastSeq === 0;
     if (free === null) free = opened;
     else await opened.stop();
-    // After one that was never used there are no used ones.
+    // No used outbox comes after an unused one.
     if (isNew) return free;
   }
-  if (free === null) throw new Error(`${MOST_AGENTS} agents run in this folder already; name another with --agent`);
+  if (free === null) throw new Error(`${MOST_AGENTS} agents already run in this folder; name another with --agent`);
   return free;
 }
 

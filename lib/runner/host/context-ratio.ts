@@ -5,15 +5,15 @@ import type { LogAbout } from '../logger/logger';
 import type { Cursor } from '../outbox/statements';
 
 /**
- * How much of what the agents of a runner did with tools was gathering: reading, listing and searching, without any
- * change. Told once, as each session ends, with the signal `context_ratio`.
+ * Measures how many tool calls of a session only gathered context: reading, listing and searching. Logged once at the
+ * end of a session with the signal `context_ratio`.
  *
- * Ordering: a call is counted with the event that begins it, and stored with that.
- * Failure: so a kill loses no call and counts none twice. The line and the end of the count are handed over in the same
- * tick as the end of the session: all of them reach the outbox, or none.
+ * Ordering: a call is counted and stored with its start event.
+ * Failure: a kill neither loses nor doubles a call. The log line and the reset of the count share a transaction with
+ * the end of the session.
  */
 export interface ContextRatioOptions {
-  tell: (message: string, about: LogAbout) => void;
+  log: (message: string, about: LogAbout) => void;
 }
 
 interface Calls {
@@ -25,7 +25,7 @@ const SIGNAL = 'context_ratio';
 const CURSOR = 'tool-calls:';
 const NONE: Calls = { gathering: 0, all: 0 };
 
-/** Tools that only gather, of the kinds of agents there are: in small letters, without the signs between them. */
+/** Gathering tools of all agents, lower-case letters only. */
 const GATHERING: ReadonlySet<string> = new Set(
   [
     'read readfile readmanyfiles readmultiplefiles notebookread view viewfile viewimage',
@@ -36,20 +36,19 @@ const GATHERING: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Told, unless INTERLUDE_CONTEXT_RATIO is `off`. */
-export function tellsContextRatio(env: Record<string, string | undefined>): boolean {
+/** Enabled unless INTERLUDE_CONTEXT_RATIO is `off`. */
+export function isContextRatioEnabled(env: Record<string, string | undefined>): boolean {
   return env.INTERLUDE_CONTEXT_RATIO?.toLowerCase() !== 'off';
 }
 
 export class ContextRatio {
-  readonly #tell: ContextRatioOptions['tell'];
+  readonly #log: ContextRatioOptions['log'];
   readonly #calls = new Map<string, Calls>();
 
-  constructor({ tell }: ContextRatioOptions) {
-    this.#tell = tell;
+  constructor({ log }: ContextRatioOptions) {
+    this.#log = log;
   }
 
-  /** What the runner before this one counted in sessions that go on. */
   async recall(outbox: { cursors: (prefix: string) => Promise<Map<string, string>> }): Promise<void> {
     for (const [name, value] of await outbox.cursors(CURSOR)) {
       const { gathering, all } = fieldsOf(parseJson(value));
@@ -58,26 +57,26 @@ export class ContextRatio {
   }
 
   /**
-   * Events of a session, subagents’ as well, on their way out.
-   * @returns them, with the count on the end of the session, and what is stored with them
+   * Counts tool calls, including those of subagents.
+   * @returns the events, with the count added to the end of the session, and cursors to store
    */
-  passed(sessionId: string, said: readonly TimedEvent[]): { events: readonly TimedEvent[]; cursors: Cursor[] } {
+  count(sessionId: string, raw: readonly TimedEvent[]): { events: readonly TimedEvent[]; cursors: Cursor[] } {
     const before = this.#calls.get(sessionId) ?? NONE;
     let now = before;
-    const events = said.map((one) => {
+    const counted = raw.map((one) => {
       const { occurredAt, event } = one;
-      if (event.type === 'TOOL_CALL_START') now = counted(now, event.toolCallName);
+      if (event.type === 'TOOL_CALL_START') now = countCall(now, event.toolCallName);
       if (event.type !== 'CUSTOM' || event.name !== CUSTOM.sessionEnded) return one;
       const [calls, value] = [now, fieldsOf(event.value)];
       now = NONE;
-      this.#ended(sessionId, calls, endOf(value), occurredAt);
+      this.#ended(sessionId, calls, sessionEnd(value), occurredAt);
       return calls.all === 0 ? one : { occurredAt, event: { ...event, value: { ...value, tool_calls: calls } } };
     });
-    return { events, cursors: now === before ? [] : [this.#keep(sessionId, now)] };
+    return { events: counted, cursors: now === before ? [] : [this.#keep(sessionId, now)] };
   }
 
-  /** No more is told of these sessions, and nobody said that they ended. */
-  left(reason: string, at: number): Cursor[] {
+  /** Reports sessions that the runner stops following before they end. */
+  abandoned(reason: string, at: number): Cursor[] {
     return [...this.#calls].map(([sessionId, calls]) => {
       this.#ended(sessionId, calls, { outcome: 'left', reason }, at);
       return this.#keep(sessionId, NONE);
@@ -90,30 +89,30 @@ export class ContextRatio {
     return { name: CURSOR + sessionId, value: calls.all === 0 ? null : JSON.stringify(calls) };
   }
 
-  #ended(sessionId: string, { gathering, all }: Calls, { outcome, reason }: End, at: number): void {
+  #ended(sessionId: string, { gathering, all }: Calls, { outcome, reason }: SessionEnd, at: number): void {
     if (all === 0) return;
     const value = Math.round((gathering / all) * 1_000) / 1_000;
     const detail = `${gathering} of ${all} tool calls only read, listed or searched. The session’s end: ${reason}`;
-    this.#tell(`session ${sessionId}: ${detail}`, {
+    this.#log(`session ${sessionId}: ${detail}`, {
       at,
       insight: { signal: SIGNAL, value, outcome, source: 'session', sessionId, detail },
     });
   }
 }
 
-interface End {
-  /** Not `failed`: that would ask for a person’s look, which the end itself does. */
+interface SessionEnd {
+  /** Not `failed`, which would flag the session for attention; its end already does. */
   outcome: 'ended' | 'crashed' | 'left';
   reason: string;
 }
 
-function endOf(value: Record<string, unknown>): End {
+function sessionEnd(value: Record<string, unknown>): SessionEnd {
   const exitCode = numberOf(value.exitCode);
   const isCrash = textOf(value.signal) !== null || (exitCode !== null && exitCode !== 0);
   return { outcome: isCrash ? 'crashed' : 'ended', reason: textOf(value.reason) ?? 'no reason given' };
 }
 
-function counted({ gathering, all }: Calls, name: unknown): Calls {
+function countCall({ gathering, all }: Calls, name: unknown): Calls {
   const plain = (textOf(name) ?? '').toLowerCase().replaceAll(/[^a-z]/g, '');
   return { gathering: gathering + (GATHERING.has(plain) ? 1 : 0), all: all + 1 };
 }

@@ -4,7 +4,7 @@ import type { Source } from './source';
 import type { ToolCallers } from './tool-callers';
 
 export interface ControlOptions {
-  /** Where hooks find it. */
+  /** Path of the control file. */
   file: string;
   source: Pick<Source, 'control' | 'sessions'>;
   logger: Logger;
@@ -13,9 +13,8 @@ export interface ControlOptions {
 }
 
 /**
- * The control port of one runner. A source that its agents' hooks call needs it; for others a failure is only logged.
- *
- * @throws Error when it can't be opened, and the source needs it
+ * Opens the control port. Required by sources with hooks; for others a failure is only logged.
+ * @throws Error if a required port can't be opened
  */
 export async function openControl(options: ControlOptions): Promise<ControlPort | null> {
   const { file, source, logger, obligations, callers } = options;
@@ -34,7 +33,7 @@ export async function openControl(options: ControlOptions): Promise<ControlPort 
   });
   const opened = await opening.catch((error) => {
     if (source.control !== undefined) throw error;
-    logger.child('host').warn(`there is no control port: ${error instanceof Error ? error.message : error}`);
+    logger.child('host').warn(`no control port: ${error instanceof Error ? error.message : error}`);
     return null;
   });
   logger.redactor.learn(opened?.secret);

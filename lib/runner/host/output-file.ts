@@ -5,20 +5,20 @@ import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
 import { redactOutput, seenText } from '@interlude/protocol/redaction/redact-output';
 import type { Redactor } from '../logger/redactor';
 
-/** Up to where a task's output file was told. */
-export interface OutputPlace {
-  /** Which file: another may come to stand under its name. 0 before it was seen. */
+/** Position up to which an output file was emitted. */
+export interface OutputPosition {
+  /** Inode of the file, which may be replaced; 0 before the first read. */
   ino: number;
-  /** All of it from `wholeFrom` to `to` was told. */
+  /** Everything from `wholeFrom` to `to` was emitted. */
   wholeFrom: number;
   to: number;
-  /** Digest of what stands before `to`: a file that was written anew has something else there. */
+  /** Digest of the bytes before `to`, to detect a rewritten file. */
   mark: string;
 }
 
-export const OUTPUT_BEGIN: OutputPlace = { ino: 0, wholeFrom: 0, to: 0, mark: '' };
+export const OUTPUT_START: OutputPosition = { ino: 0, wholeFrom: 0, to: 0, mark: '' };
 
-/** What the file holds between two of its places, without secrets. */
+/** File content between two offsets, redacted. */
 export interface OutputPiece {
   from: number;
   to: number;
@@ -28,56 +28,56 @@ export interface OutputPiece {
 
 export interface OutputRead {
   pieces: OutputPiece[];
-  place: OutputPlace;
-  /** When the file was last written to, epoch milliseconds. */
+  position: OutputPosition;
+  /** Modification time, epoch milliseconds. */
   writtenAt: number;
 }
 
 /**
- * `live`: what is new, whole lines, at most `mostLive` bytes of it: the newest. `rest`: what is new and unfinished lines
- * too. `kept`: what is missing of the newest `MAX_TASK_OUTPUT_BYTES`; if anything before the place is, all of them.
- * `end`: that, and no more will be written.
+ * `live`: new whole lines, the newest `mostLive` bytes. `rest`: also unfinished lines. `kept`: everything missing of
+ * the newest `MAX_TASK_OUTPUT_BYTES`, or all of them if earlier parts are missing. `end`: the same for a file that is
+ * complete.
  */
-export type OutputReach = 'live' | 'rest' | 'kept' | 'end';
+export type ReadMode = 'live' | 'rest' | 'kept' | 'end';
 
-const isLive = (reach: OutputReach) => reach === 'live' || reach === 'rest';
+const isLive = (mode: ReadMode) => mode === 'live' || mode === 'rest';
 
-/** Most bytes of one reading while the task runs, unless less is asked for. */
+/** Default limit of one read while the task runs. */
 export const MOST_LIVE = 32 * 1024;
-/** Of one piece: as JSON a byte may take six. */
+/** Limit of a piece; as JSON a byte may take six. */
 const MOST_PIECE = 128 * 1024;
-/** How far behind a piece a secret may begin, and how far ahead of it one may end. The longest are private keys. */
+/** How far before and after a piece a secret may extend. The longest are private keys. */
 const LOOK_BEHIND = 64 * 1024;
 const LOOK_AHEAD = 8 * 1024;
-/** How far a beginning in mid-line is put off to the next line. */
+/** How far a start within a line moves to the next line. */
 const LONG_LINE = 4 * 1024;
 const MARKED_BYTES = 256;
 const NEWLINE = 10;
 const RETURN = 13;
-// Never through a link to a file that the agent may not mean, and never waiting for somebody to write to a pipe.
+// Never follows a link, and never blocks on a pipe.
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** How a file is read on. */
 interface Reading {
-  reach: OutputReach;
+  mode: ReadMode;
   most: number;
   size: number;
   redactor: Redactor;
 }
 
 /**
- * Reads on in a file that a task writes to.
+ * Reads new output of a task.
  *
- * Ordering: pieces come in the file's order. One that does not begin where the last one ended leaves a hole, or starts
- * over: a file that shrank, was replaced or was written anew begins at 0 again.
- * Failure: throws what opening and reading throw; the place stays. Whatever the bytes are, they become text.
+ * Ordering: pieces are in file order. A piece that does not continue the previous one leaves a hole, or starts over
+ * after the file shrank, was replaced or rewritten.
+ * Failure: open and read errors are thrown, and the position stays. Invalid UTF-8 is decoded with replacement
+ * characters.
  *
- * @throws NotAFileError where there is something else under the name
+ * @throws NotAFileError if the path is not a regular file
  */
 export async function readOutput(
   path: string,
-  place: OutputPlace,
-  reach: OutputReach,
+  position: OutputPosition,
+  mode: ReadMode,
   redactor: Redactor,
   mostLive = MOST_LIVE,
 ): Promise<OutputRead> {
@@ -86,12 +86,12 @@ export async function readOutput(
     const stat = await file.stat();
     if (!stat.isFile()) throw new NotAFileError(path);
     const { ino, size, mtimeMs } = stat;
-    const reading = { reach, most: isLive(reach) ? mostLive : MOST_PIECE, size, redactor };
-    const known = (await isSame(file, place, ino, size)) ? { ...place, ino } : { ...OUTPUT_BEGIN, ino };
-    const from = await beginOf(file, known, reading);
-    // All that is kept was told, though it began at the next line.
-    const begun = isLive(reach) ? from : Math.min(from, Math.max(0, size - MAX_TASK_OUTPUT_BYTES));
-    const wholeFrom = from === known.to ? known.wholeFrom : begun;
+    const reading = { mode, most: isLive(mode) ? mostLive : MOST_PIECE, size, redactor };
+    const known = (await isSame(file, position, ino, size)) ? { ...position, ino } : { ...OUTPUT_START, ino };
+    const from = await startOf(file, known, reading);
+    // Everything retained was emitted, even though the piece began at a line start.
+    const wholeStart = isLive(mode) ? from : Math.min(from, Math.max(0, size - MAX_TASK_OUTPUT_BYTES));
+    const wholeFrom = from === known.to ? known.wholeFrom : wholeStart;
     const pieces: OutputPiece[] = [];
     let at = from;
     while (at < size) {
@@ -101,8 +101,8 @@ export async function readOutput(
       at = piece.to;
     }
     const writtenAt = Math.round(mtimeMs);
-    if (pieces.length === 0) return { pieces, place: known, writtenAt };
-    return { pieces, place: { ino, wholeFrom, to: at, mark: await markAt(file, at) }, writtenAt };
+    if (pieces.length === 0) return { pieces, position: known, writtenAt };
+    return { pieces, position: { ino, wholeFrom, to: at, mark: await digestAt(file, at) }, writtenAt };
   } finally {
     await file.close();
   }
@@ -112,47 +112,47 @@ export class NotAFileError extends Error {
   override readonly name = 'NotAFileError';
 
   constructor(path: string) {
-    super(`${path} is no regular file`);
+    super(`${path} is not a regular file`);
   }
 }
 
-async function isSame(file: FileHandle, place: OutputPlace, ino: number, size: number): Promise<boolean> {
-  if ((place.ino !== 0 && place.ino !== ino) || size < place.to) return false;
-  return place.to === 0 || (await markAt(file, place.to)) === place.mark;
+async function isSame(file: FileHandle, position: OutputPosition, ino: number, size: number): Promise<boolean> {
+  if ((position.ino !== 0 && position.ino !== ino) || size < position.to) return false;
+  return position.to === 0 || (await digestAt(file, position.to)) === position.mark;
 }
 
-async function markAt(file: FileHandle, at: number): Promise<string> {
+async function digestAt(file: FileHandle, at: number): Promise<string> {
   const bytes = await readBytes(file, Math.max(0, at - MARKED_BYTES), at);
   return createHash('sha256').update(bytes).digest('base64url').slice(0, 16);
 }
 
-async function beginOf(file: FileHandle, place: OutputPlace, { reach, most, size }: Reading): Promise<number> {
-  if (isLive(reach)) return size - place.to > most ? lineFrom(file, size - most, size) : place.to;
+async function startOf(file: FileHandle, position: OutputPosition, { mode, most, size }: Reading): Promise<number> {
+  if (isLive(mode)) return size - position.to > most ? lineFrom(file, size - most, size) : position.to;
   const oldest = Math.max(0, size - MAX_TASK_OUTPUT_BYTES);
-  if (place.wholeFrom <= oldest && place.to >= oldest) return place.to;
+  if (position.wholeFrom <= oldest && position.to >= oldest) return position.to;
   return lineFrom(file, oldest, size);
 }
 
-/** Where a line begins, at `from` or soon after; within a line that is very long, where a character does. */
+/** Offset of the next line start; within a very long line, of the next character. */
 async function lineFrom(file: FileHandle, from: number, size: number): Promise<number> {
   if (from === 0) return 0;
   const bytes = await readBytes(file, from - 1, Math.min(size, from + LONG_LINE));
   const newline = bytes.indexOf(NEWLINE);
   if (newline >= 0 && from + newline < size) return from + newline;
   let at = 1;
-  while (at < 4 && isInside(bytes[at])) at += 1;
+  while (at < 4 && isContinuationByte(bytes[at])) at += 1;
   return Math.min(size, from - 1 + at);
 }
 
 async function readPiece(file: FileHandle, from: number, reading: Reading): Promise<OutputPiece | null> {
-  const { reach, most, size, redactor } = reading;
+  const { mode, most, size, redactor } = reading;
   const begin = Math.max(0, from - LOOK_BEHIND);
   const bytes = await readBytes(file, begin, Math.min(size, from + most + LOOK_AHEAD));
   const behind = bytes.subarray(0, Math.min(from - begin, bytes.length));
   const fresh = bytes.subarray(behind.length, behind.length + most);
   const ahead = bytes.subarray(behind.length + fresh.length);
   const isAll = from + fresh.length >= size;
-  const taken = isAll ? endOfAll(fresh, reach) : endOfLines(fresh);
+  const taken = isAll ? endOfAll(fresh, mode) : endOfLines(fresh);
   if (taken === 0) return null;
   const { text, redacted } = redactOutput(redactor, {
     behind: behind.toString('utf8'),
@@ -162,54 +162,53 @@ async function readPiece(file: FileHandle, from: number, reading: Reading): Prom
   return { from, to: from + taken, text, redacted };
 }
 
-/** How much of it is lines that have ended; of a line that is very long, all that is whole. */
+/** Length of the finished lines; of a very long line, of its complete characters. */
 function endOfLines(bytes: Buffer): number {
   const end = lastLineEnd(bytes);
-  return end > 0 ? end : wholeCharacters(bytes);
+  return end > 0 ? end : completeCharacters(bytes);
 }
 
-/** Where the last line that has ended does; 0 if none has. */
+/** End of the last finished line; 0 if there is none. */
 function lastLineEnd(bytes: Buffer): number {
   return Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(RETURN)) + 1;
 }
 
-/** How much may be told of all there is by now. */
-function endOfAll(bytes: Buffer, reach: OutputReach): number {
-  // at its very end, half a character stays what it is
-  if (reach === 'end') return bytes.length;
+/** Length that may be emitted when the read reached the end of the file. */
+function endOfAll(bytes: Buffer, mode: ReadMode): number {
+  // a truncated character at the end of a complete file stays as it is
+  if (mode === 'end') return bytes.length;
   const lines = lastLineEnd(bytes);
   const isLong = bytes.length - lines >= LONG_LINE;
-  if (reach === 'live' && !isLong) return lines;
-  return Math.max(lines, withoutBegun(bytes, wholeCharacters(bytes)));
+  if (mode === 'live' && !isLong) return lines;
+  return Math.max(lines, beforePartialWord(bytes, completeCharacters(bytes)));
 }
 
-/** A word that is shorter, or ends like a question, may be shown before it is finished. */
-const LEAST_BEGUN = 6;
-const ASKS = /[:?>\])]$/;
+/** Shorter words, and words that end like a prompt, may be emitted unfinished. */
+const MIN_PARTIAL_WORD = 6;
+const PROMPT_END = /[:?>\])]$/;
 
-/** How much of it does not end within a word that may be half a secret: that waits for its other half. */
-function withoutBegun(bytes: Buffer, length: number): number {
+/** Length without a trailing word that may be half a secret. */
+function beforePartialWord(bytes: Buffer, length: number): number {
   const least = Math.max(0, length - LOOK_AHEAD);
   let from = length;
-  while (from > least && !BLANKS.has(bytes[from - 1] as number)) from -= 1;
+  while (from > least && !WHITESPACE.has(bytes[from - 1] as number)) from -= 1;
   const word = seenText(bytes.toString('utf8', from, length));
-  return word.length < LEAST_BEGUN || ASKS.test(word) ? length : from;
+  return word.length < MIN_PARTIAL_WORD || PROMPT_END.test(word) ? length : from;
 }
 
-const BLANKS: ReadonlySet<number> = new Set([NEWLINE, RETURN, 0x20, 0x09]);
+const WHITESPACE: ReadonlySet<number> = new Set([NEWLINE, RETURN, 0x20, 0x09]);
 
-/** Without the beginning of a character at its end. */
-function wholeCharacters(bytes: Buffer): number {
+/** Length without a truncated character at the end. */
+function completeCharacters(bytes: Buffer): number {
   let start = bytes.length - 1;
-  while (start >= 0 && start > bytes.length - 4 && isInside(bytes[start])) start -= 1;
+  while (start >= 0 && start > bytes.length - 4 && isContinuationByte(bytes[start])) start -= 1;
   const first = bytes[start];
   if (first === undefined || first < 0xc0) return bytes.length;
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   return start + length > bytes.length ? start : bytes.length;
 }
 
-/** Whether a byte goes on with a character of UTF-8 that began before. */
-function isInside(byte: number | undefined): boolean {
+function isContinuationByte(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 

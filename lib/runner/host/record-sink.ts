@@ -3,12 +3,12 @@ import type { OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
 
 /**
- * Stands between a source and the outbox: holds what the disk does not accept.
+ * Buffers records that the outbox rejects, for example while the disk is full.
  *
- * Ordering: one group is under way at a time, made of everything that came in the meantime, so nothing overtakes what
- * has to be repeated. What is accepted in one tick is in one group: all of it is stored, or nothing.
- * Failure: a refused group is tried again once a second. Beyond `maxHeld` records, further ones are counted instead of
- * held, and declared lost at that place as soon as the disk accepts something again.
+ * Ordering: one group at a time, made of everything that arrived meanwhile, so nothing overtakes a retried group.
+ * Records accepted in one tick share a group and are stored together.
+ * Failure: a rejected group is retried every second. Beyond `maxHeld` records, further ones are counted and declared
+ * lost in their place once the disk accepts writes.
  */
 export interface RecordSinkOptions {
   enqueue: (records: OutgoingRecord[], cursors: Cursor[]) => Promise<void>;
@@ -38,7 +38,7 @@ export class RecordSink {
     this.#options = options;
   }
 
-  /** Resolves once it is stored, which may take as long as the disk is full. */
+  /** Resolves once stored, which takes as long as the disk is full. */
   accept(records: OutgoingRecord[], cursors: Cursor[] = []): Promise<void> {
     return new Promise((stored) => {
       this.#waiting.push({ records: this.#bounded(records), cursors, stored });
@@ -46,7 +46,7 @@ export class RecordSink {
     });
   }
 
-  /** Resolves when everything is stored, or was refused once more. */
+  /** Resolves when everything is stored or was rejected once more. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#pump;
@@ -69,15 +69,15 @@ export class RecordSink {
       } catch (error) {
         this.#waiting = [...groups, ...this.#waiting];
         if (signal.aborted) break;
-        this.#tell(error);
+        this.#report(error);
         await pause(this.#options.retryMs ?? RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
-    // In the same step as the last look: what comes from here on starts a pump of its own.
+    // Same tick as the last check, so that later records start a new run.
     this.#pump = null;
   }
 
-  /** The records, or the declaration of their loss if no more can be held. */
+  /** Replaces the records by a `lost` record if the buffer is full. */
   #bounded(records: OutgoingRecord[]): OutgoingRecord[] {
     const [first] = records;
     const fits = this.#heldRecords + records.length <= (this.#options.maxHeld ?? MAX_HELD);
@@ -98,10 +98,10 @@ export class RecordSink {
     ];
   }
 
-  #tell(error: unknown): void {
+  #report(error: unknown): void {
     if (this.#troubled) return;
     this.#troubled = true;
     const why = error instanceof Error ? error.message : String(error);
-    this.#options.onTrouble(`the outbox can't be written (${why}); what the agent does is kept in memory meanwhile`);
+    this.#options.onTrouble(`the outbox can't be written (${why}); records are buffered in memory`);
   }
 }

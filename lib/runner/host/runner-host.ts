@@ -3,9 +3,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { AgentStatus } from '@interlude/protocol/agent-status';
-import type { Command } from '@interlude/protocol/commands';
-import { CUSTOM } from '@interlude/protocol/event-fields';
-import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import { CommandClient, type CommandLink } from '../commands/command-client';
+import { SeenCommands } from '../commands/seen-commands';
+import type { ControlPort } from '../control-port/control-port';
 import { DeliveryJournal } from '../logger/delivery-journal';
 import { EventJournal } from '../logger/event-journal';
 import type { LevelSwitch } from '../logger/level-switch';
@@ -17,77 +17,74 @@ import { type ToolServer, toolServer } from '../mcp/agent-tools';
 import type { OutboxNotice } from '../outbox/delivery';
 import type { Outbox, OutboxOptions, OutboxStatus, OutgoingRecord } from '../outbox/outbox';
 import type { Cursor } from '../outbox/statements';
-import { AgentWatch, UNREACHABLE } from './agent-watch';
+import type { Endpoint } from '../server-request';
+import { CpuSampler } from './agent-processes';
+import { AgentWatch, UNREACHABLE_CURSOR } from './agent-reachability';
 import { AttachmentStore } from './attachment-store';
-import { CarriedMessages } from './carried-messages';
-import { CommandClient, type CommandLink } from './command-client';
+import { CommandDispatch } from './command-dispatch';
 import { ContextRatio } from './context-ratio';
-import type { ControlPort } from './control-port';
-import { CpuWatch } from './cpu-watch';
-import { type FirstMessageAsked, sayFirst } from './first-message';
-import { IN_HAND_CURSORS } from './messages-in-hand';
+import { deliverFirstMessage, type FirstMessage } from './first-message';
+import { McpTools } from './mcp-tools';
+import { IN_FLIGHT_CURSORS, MessageDelivery } from './message-delivery';
 import { openControl } from './open-control';
-import { openWorkCursor, readOpenWork } from './open-work-cursor';
-import { askOwed, OwedReplies } from './owed-replies';
+import { OpenWorkStore } from './open-work';
+import { fetchPendingReplies, PendingReplies } from './pending-replies';
 import { RecordSink } from './record-sink';
-import { RunningCalls } from './running-calls';
-import { type CommandOutcome, SeenCommands } from './seen-commands';
-import type { Endpoint } from './server-request';
-import { SessionReports } from './session-reports';
-import { type CommandOf, type SessionFacts, type Source, type SourceSurroundings, VERBS } from './source';
-import { type StatusRecord, statusRecord, takenBy } from './status-record';
-import { REPORT_EVERY_MS, StatusReporter } from './status-reporter';
+import { SessionOwnership } from './session-ownership';
+import type { SessionFacts, Source, SourceContext } from './source';
+import { failed } from './source-commands';
+import {
+  REPORT_EVERY_MS,
+  ReportSelector,
+  type StatusRecord,
+  StatusReporter,
+  statusRecord,
+  supportedCommands,
+} from './status-report';
 import { TaskOutputs } from './task-outputs';
-import { type CallerRule, ToolCallers } from './tool-callers';
-import { ToolDesk } from './tool-desk';
+import { type CallerRule, RunningCalls, ToolCallers } from './tool-callers';
 
 /**
- * The runner of one agent with any number of sessions: everything around a source, started and ended in order.
+ * Runs one agent with any number of sessions: owns the outbox, log, control port and command stream around a source.
  *
- * Ordering: a session is told before anything happens in it; commands are accepted once the source can act on them. At
- * the end no more commands are accepted, then the source ends, everything it said is stored, and then sent.
- * Failure: while the server is away, only people's commands stop. What is open is stored with the events that opened
- * it, so the host that follows after a kill knows of it.
+ * Ordering: a session is announced before its first event. Commands are accepted once the source can act on them. On
+ * close: commands stop, the source ends, everything it emitted is stored, then sent.
+ * Failure: without the server, only commands stop.
  */
 export interface RunnerHostOptions {
-  /** What the status record says beyond what the host knows: above all the kind. */
+  /** Fields of the status record that the host does not know, above all the kind. */
   about: AgentStatus & { kind: string };
-  /** The component that hands events over, if the log is to tell what they say. */
+  /** Log component for emitted events; without it they are not logged. */
   journal?: string | undefined;
-  /** Each line of that names its session: it is the log of several. */
+  /** Prefixes those lines with the session. */
   carriesMany?: boolean | undefined;
-  /** Whether it says of each session that ends how many of its tool calls only gathered. Default true. */
+  /** Logs at the end of each session how many of its tool calls only gathered context. Default true. */
   tellsContextRatio?: boolean;
-  /** What goes on while the dashboard is away: `the agent goes on`. */
+  /** What continues while the dashboard is away: `the agent goes on`. */
   meanwhile: string;
   openOutbox: (listeners: OutboxListeners) => Promise<Outbox>;
   endpoint: Endpoint;
   dataDir: string;
-  /** Where hooks find this runner; without it they can't. */
+  /** Path of the control file through which hooks find this runner; without it there is no control port. */
   controlFile?: (agentId: string) => string;
-  /** How calls of Interlude's tools prove whose they are; by default the process of a session is above them. */
+  /** How tool calls prove their session; by default the process of the session is an ancestor. */
   callers?: CallerRule | undefined;
-  /** INTERLUDE_LOG_LEVEL, or the switch itself. */
   level: LevelSwitch | string | undefined;
   redactor?: Redactor;
-  /** The folder of the agent's log; by default `logs` in the data folder. */
+  /** Log folder; default: `logs` in the data folder. */
   logDir?: string;
-  /** This process. */
   runnerId?: string;
   startedAt?: number;
   onStatus?: ((status: OutboxStatus) => void) | undefined;
   onLink?: ((link: CommandLink) => void) | undefined;
-  /** Where the terminal learns that an agent which the runner did not start can't be reached, and that it is back. */
+  /** Prints to the terminal when an external agent becomes unreachable or reachable. */
   say?: (line: string) => void;
-  /** Shorter in tests. */
   reach?: { everyMs?: number; limitMs?: number };
 }
 
 export type OutboxListeners = Required<Pick<OutboxOptions, 'endpoint' | 'sendAtOpen' | 'onStatus' | 'onNotice'>>;
 
 const FEW_WAITING = 50;
-const OWNS_NOTHING_MS = 15_000;
-const BEFORE_SOURCE: CommandOutcome = { state: 'failed', reason: 'the runner is still starting' };
 
 export class RunnerHost {
   readonly agentId: string;
@@ -99,30 +96,28 @@ export class RunnerHost {
   readonly #delivery: DeliveryJournal;
   readonly #sink: RecordSink;
   readonly #status: StatusReporter;
-  readonly #reports = new SessionReports();
-  readonly #cpu = new CpuWatch();
-  readonly #owed: OwedReplies;
-  readonly #desk: ToolDesk;
+  readonly #reports = new ReportSelector();
+  readonly #cpu = new CpuSampler();
+  readonly #owed: PendingReplies;
+  readonly #tools: McpTools;
   readonly #callers: ToolCallers;
   readonly #calls = new RunningCalls();
   readonly #outputs: TaskOutputs;
   readonly #ratio: ContextRatio | null;
+  readonly #open = new OpenWorkStore();
+  readonly #ownership = new SessionOwnership();
   readonly #journals = new Map<string, EventJournal>();
   readonly #attachments: AttachmentStore;
-  readonly #carried: CarriedMessages;
+  readonly #messages: MessageDelivery;
+  readonly #dispatch: CommandDispatch;
   readonly #stopping = new AbortController();
   readonly #over = new AbortController();
-  /** By session; a session with nothing open is missing. */
-  #open = new Map<string, OpenWork>();
   #source: Source | null = null;
   #commands: CommandClient | null = null;
   #control: ControlPort | null = null;
   #level: PersistentLevel | null = null;
   #watch: AgentWatch | null = null;
-  /** Sessions that belong to other agents: what is said of them is rejected. */
-  readonly #foreign = new Set<string>();
-  #ownsNothingSince: number | null = null;
-  /** The one session that it runs; null where it follows several. */
+  /** The session of a single-session runner. */
   #only: string | null = null;
   #lost = 0;
   #endsFor = 'the runner was stopped';
@@ -131,7 +126,7 @@ export class RunnerHost {
   /** @throws ProcessLockedError when another process runs the agent */
   static async open(options: RunnerHostOptions): Promise<RunnerHost> {
     let host: RunnerHost | null = null;
-    // A damaged outbox is noticed before there is a log to write that to.
+    // A damaged outbox raises a notice before the log exists.
     const early: OutboxNotice[] = [];
     const opened = await options.openOutbox({
       endpoint: options.endpoint,
@@ -164,14 +159,14 @@ export class RunnerHost {
     this.#log = this.logger.child('host');
     this.#delivery = new DeliveryJournal({ logger: this.logger, meanwhile });
     this.#status = new StatusReporter({ report: () => this.#report() });
-    this.#owed = new OwedReplies(
-      (signal) => askOwed(endpoint, agentId, signal),
+    this.#owed = new PendingReplies(
+      (signal) => fetchPendingReplies(endpoint, agentId, signal),
       (message) => this.logger.child('obligations').debug(message),
     );
-    this.#desk = new ToolDesk({
+    this.#tools = new McpTools({
       emit: (sessionId, events) => void this.#emit(sessionId, events, []),
       store: (cursors) => void this.#sink.accept([], cursors),
-      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      openWork: (sessionId) => this.#open.of(sessionId),
       owed: () => this.#owed.get(),
       caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
       replied: (sessionId, messageId) => this.#source?.replied?.(sessionId, messageId),
@@ -181,26 +176,37 @@ export class RunnerHost {
       rule: options.callers,
       sessions: () => this.#source?.sessions ?? [],
       calls: this.#calls,
-      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      openWork: (sessionId) => this.#open.of(sessionId),
       caughtUp: async (sessionId) => await this.#source?.caughtUp?.(sessionId),
-      toolsOf: (sessionId) => this.#desk.of(sessionId),
+      toolsOf: (sessionId) => this.#tools.toolsFor(sessionId),
     });
     const ofSessions = this.logger.child('session');
     this.#ratio =
       options.tellsContextRatio === false
         ? null
-        : new ContextRatio({ tell: (message, about) => ofSessions.log('info', message, about) });
+        : new ContextRatio({ log: (message, about) => ofSessions.log('info', message, about) });
     this.#attachments = new AttachmentStore({
       endpoint,
       dir: join(dataDir, 'attachments'),
       signal: this.#stopping.signal,
       log: (message) => this.#log.warn(message),
       inHand: async () => {
-        const stored = await Promise.all(IN_HAND_CURSORS.map((prefix) => outbox.cursors(prefix)));
+        const stored = await Promise.all(IN_FLIGHT_CURSORS.map((prefix) => outbox.cursors(prefix)));
         return stored.flatMap((cursors) => [...cursors.values()]).join('\n');
       },
     });
-    this.#carried = new CarriedMessages(this.#attachments);
+    this.#messages = new MessageDelivery(this.#attachments);
+    this.#dispatch = new CommandDispatch({
+      source: () => this.#source,
+      ending: ({ type }) => {
+        if (type === 'session.end' && this.#endsInOrder) return { state: 'done' };
+        return this.over.aborted ? failed(this.over.reason) : null;
+      },
+      setLogLevel: (body) => this.#level?.obey(body),
+      delivery: this.#messages,
+      onMessage: () => this.#owed.markDirty(),
+      log: this.#log,
+    });
     this.#outputs = new TaskOutputs({
       store: (sessionId, events, cursors) => this.#sink.accept(this.#recordsOf(sessionId, events), [...cursors]),
       backlog: () => this.#backlog(),
@@ -209,36 +215,36 @@ export class RunnerHost {
     });
   }
 
-  /** Fires when the runner is to end by itself; its reason is why, in one line. */
+  /** Aborts when the runner must end by itself. The reason is one line. */
   get over(): AbortSignal {
     return this.#over.signal;
   }
 
-  /** Why it can't go on; null while it can, and where people have ended its session. */
+  /** Why the runner failed; null while it runs, and after a clean end. */
   get failure(): string | null {
     return this.over.aborted && !this.#endsInOrder ? String(this.over.reason) : null;
   }
 
-  /** @param sessionId the one session that it runs, if it does not follow several */
+  /** @param sessionId the session of a single-session runner */
   async start(
-    openSource: (surroundings: SourceSurroundings) => Source | Promise<Source>,
+    openSource: (context: SourceContext) => Source | Promise<Source>,
     sessionId: string | null = null,
   ): Promise<void> {
     const { outbox, logger } = this;
     this.#only = sessionId;
-    this.#open = await readOpenWork(outbox);
-    await this.#desk.recall(outbox);
+    await this.#open.recall(outbox);
+    await this.#tools.recall(outbox);
     await this.#ratio?.recall(outbox);
-    await this.#outputs.recall(outbox, this.#open);
-    const source = await openSource(this.#surroundings());
+    await this.#outputs.recall(outbox, this.#open.sessions);
+    const source = await openSource(this.#context());
     this.#source = source;
     await this.#watchAgent(source);
-    // An agent that may have died meanwhile is asked before anybody is told that it is still at work.
-    if (this.#open.size > 0) await this.#watch?.look();
-    this.#level = await PersistentLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
+    // Probes first, so that a dead agent is not reported as working.
+    if (this.#open.sessions.size > 0) await this.#watch?.look();
+    this.#level = await KeptLevel.restore(logger.level, outbox, (message) => this.#log.warn(message));
     logger.level.onSet(() => this.#status.changed());
     await this.#status.start();
-    // Not earlier: what the previous runner said about itself is no longer told.
+    // Only now, so that stale status records of the previous runner are replaced before sending.
     outbox.kick();
     this.#commands = await this.#commandClient();
     await this.#openControl(source);
@@ -246,18 +252,18 @@ export class RunnerHost {
     await source.start();
     this.#watch?.start();
     this.#commands.start();
-    this.#attachments.keepTidy();
+    this.#attachments.startCleanup();
   }
 
-  /** Says to the agent what the person who started the runner has for it. Resolves once the agent has it. */
-  async sayFirst(asked: FirstMessageAsked): Promise<void> {
+  /** Delivers the message given with `--prompt`. Resolves once the agent has it. */
+  async sayFirst(asked: FirstMessage): Promise<void> {
     const say = this.#source?.say?.bind(this.#source);
     if (say === undefined) return;
-    await sayFirst(asked, { surroundings: this.#surroundings(), say });
+    await deliverFirstMessage(asked, { context: this.#context(), say });
     this.#owed.markDirty();
   }
 
-  /** @returns how many records wait for the next runner */
+  /** @returns the number of unsent records */
   async close(deadlineMs: number, flushMs: number): Promise<{ waiting: number }> {
     try {
       await this.#commands?.hold();
@@ -266,7 +272,7 @@ export class RunnerHost {
       await this.#source?.close(deadlineMs, this.#endsFor);
       await this.#outputs.close();
       if (this.#options.about.agentGoesOn !== true) {
-        void this.#sink.accept([], this.#ratio?.left(this.#endsFor, Date.now()));
+        void this.#sink.accept([], this.#ratio?.abandoned(this.#endsFor, Date.now()));
       }
       await this.#control?.close();
       await this.#commands?.stop();
@@ -279,13 +285,13 @@ export class RunnerHost {
     }
   }
 
-  /** For somebody who will not wait for `close`: ends what runs now. */
+  /** Ends the agent immediately, for a caller that stops waiting for `close`. */
   hurry(): void {
     void this.#source?.close(0, this.#endsFor);
   }
 
-  #surroundings(): SourceSurroundings {
-    const said = this.logger.child(this.#options.journal ?? this.#options.about.kind);
+  #context(): SourceContext {
+    const log = this.logger.child(this.#options.journal ?? this.#options.about.kind);
     return {
       emit: (sessionId, events, cursors) => this.#emit(sessionId, events, cursors ?? []),
       opened: async (sessionId, at = Date.now(), cursors = []) => {
@@ -294,45 +300,40 @@ export class RunnerHost {
           [...cursors],
         );
       },
-      openWork: (sessionId) => this.#open.get(sessionId) ?? NOTHING_OPEN,
+      openWork: (sessionId) => this.#open.of(sessionId),
       cursors: (prefix) => this.outbox.cursors(prefix),
-      attached: (sessionId, files) => this.#attachments.again(sessionId, files),
-      owed: () => this.#desk.owed(),
+      attached: (sessionId, files) => this.#attachments.restore(sessionId, files),
+      owed: () => this.#tools.owed(),
       callTool: (of) => this.#callers.callerIn(of),
       toolServer: (of) => this.#toolServer(of),
       report: (id, outcome) => void this.#commands?.report(id, outcome),
       changed: () => {
         this.#status.changed();
-        this.#carried.look();
+        this.#messages.recheck();
       },
-      over: (reason) => this.#isEnded(reason),
-      gaveUp: (message) => this.#isOver(message),
-      log: (level, message, about) => said.log(level, message, about),
+      over: (reason) => this.#endInOrder(reason),
+      gaveUp: (message) => this.#fail(message),
+      log: (level, message, about) => log.log(level, message, about),
     };
   }
 
-  #emit(sessionId: string, said: readonly TimedEvent[], given: readonly Cursor[]): Promise<void> {
-    const before = this.#open.get(sessionId) ?? NOTHING_OPEN;
-    const { events: passed, cursors: own } = this.#desk.passed(sessionId, said, before);
-    const { events, cursors: counted } = this.#ratio?.passed(sessionId, passed) ?? { events: passed, cursors: [] };
-    const cursors = [...given, ...own, ...counted];
-    const open = workAfter(before, events);
-    if (open !== before) {
-      if (isNothing(open)) this.#open.delete(sessionId);
-      else this.#open.set(sessionId, open);
-      this.#status.changed();
-    }
-    this.#calls.saw(sessionId, events);
-    this.#tell(sessionId, events);
-    if (events.length > 0) this.#cpu.told(sessionId, performance.now());
+  #emit(sessionId: string, raw: readonly TimedEvent[], given: readonly Cursor[]): Promise<void> {
+    const before = this.#open.of(sessionId);
+    const { events: annotated, cursors: own } = this.#tools.annotate(sessionId, raw, before);
+    const { events, cursors: counted } = this.#ratio?.count(sessionId, annotated) ?? { events: annotated, cursors: [] };
+    const changed = this.#open.apply(sessionId, events);
+    if (changed !== null) this.#status.changed();
+    this.#calls.record(sessionId, events);
+    this.#logEvents(sessionId, events);
+    if (events.length > 0) this.#cpu.emitted(sessionId, performance.now());
     if (events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) this.#owed.markDirty();
-    const stored = open === before ? cursors : [...cursors, openWorkCursor(sessionId, open)];
-    const done = this.#sink.accept(this.#recordsOf(sessionId, events), stored);
-    this.#outputs.saw(sessionId, events);
+    const cursors = [...given, ...own, ...counted, ...(changed === null ? [] : [changed])];
+    const done = this.#sink.accept(this.#recordsOf(sessionId, events), cursors);
+    this.#outputs.observe(sessionId, events);
     return done;
   }
 
-  /** Of a few nobody need ask how old they are: they are on their way. */
+  /** A short queue is on its way, so its age does not matter. */
   async #backlog() {
     const records = this.outbox.status.waiting;
     if (records <= FEW_WAITING) return { records, oldestAgeMs: 0 };
@@ -344,8 +345,7 @@ export class RunnerHost {
     return events.map(({ occurredAt, event }) => ({ kind: 'event', agentId, sessionId, occurredAt, event }));
   }
 
-  /** In the log, before the events themselves are stored. */
-  #tell(sessionId: string, events: readonly TimedEvent[]): void {
+  #logEvents(sessionId: string, events: readonly TimedEvent[]): void {
     const { journal, carriesMany = false } = this.#options;
     if (journal === undefined) return;
     const known =
@@ -355,7 +355,6 @@ export class RunnerHost {
     if (events.some(({ event }) => event.name === CUSTOM.sessionEnded)) this.#journals.delete(sessionId);
   }
 
-  /** Each line of the log also goes to the dashboard. */
   #logged({ at, ...log }: LogEntry): void {
     void this.#sink.accept([{ kind: 'log', agentId: this.agentId, occurredAt: at, log }]);
   }
@@ -368,37 +367,18 @@ export class RunnerHost {
   #noticed(notice: OutboxNotice): void {
     if ('count' in notice) this.#lost += notice.count;
     this.#delivery.notice(notice);
-    // Nothing is reported because of it: that record could be rejected for the same reason, and so on without end.
-    if (notice.kind === 'quarantined') this.#rejected(notice.rejected);
-  }
-
-  #rejected(rejected: Extract<OutboxNotice, { kind: 'quarantined' }>['rejected']): void {
-    for (const { code, sessionId } of rejected) {
-      if (code === 'session_of_another_agent' && sessionId !== undefined) this.#foreign.add(sessionId);
-    }
-    const only = this.#only;
-    if (only === null || !this.#foreign.has(only)) return;
-    this.#isOver(
-      `the session ${only} belongs to another agent; name another one with --session, or its agent with --agent`,
-    );
-  }
-
-  /** Sessions of one that follows others' come one by one, so it is given time to find one of its own. */
-  #ownsNothing(isSo: boolean): void {
-    const now = performance.now();
-    this.#ownsNothingSince = isSo ? (this.#ownsNothingSince ?? now) : null;
-    if (this.#ownsNothingSince === null || now - this.#ownsNothingSince < OWNS_NOTHING_MS) return;
-    this.#isOver('all of its sessions belong to other agents; stop their runner first, or name its agent with --agent');
+    // No status report here: it could be rejected for the same reason, endlessly.
+    if (notice.kind === 'quarantined') this.#fail(this.#ownership.rejected(notice.rejected, this.#only));
   }
 
   async #watchAgent(source: Source): Promise<void> {
     const ask = source.reach?.bind(source);
     if (ask === undefined) return;
     const { say = () => {}, reach: terms = {} } = this.#options;
-    this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE), {
+    this.#watch = new AgentWatch(await this.outbox.cursor(UNREACHABLE_CURSOR), {
       ...{ ...terms, ask, say },
       close: async (reason) => await source.lost?.(reason),
-      openWork: () => this.#open,
+      openWork: () => this.#open.sessions,
       store: (cursor) => this.#sink.accept([], [cursor]),
       report: () => this.#status.now(),
       emit: (sessionId, events) => void this.#emit(sessionId, events, []),
@@ -415,7 +395,7 @@ export class RunnerHost {
       runnerId: this.#runner.id,
       startedAt: this.#runner.startedAt,
       seen: await SeenCommands.load(outbox, Date.now()),
-      act: (command, again) => this.#act(command, again),
+      act: (command, again) => this.#dispatch.run(command, again),
       onFenced: (message) => this.#fenced(message),
       onLink: (link) => {
         this.#delivery.linkChanged(link);
@@ -428,59 +408,31 @@ export class RunnerHost {
     });
   }
 
-  async #act(command: Command, again: boolean): Promise<CommandOutcome> {
-    const { id, type, sessionId } = command;
-    const source = this.#source;
-    if (type === 'log-level.set') return (await this.#level?.obey(command.body)) ?? BEFORE_SOURCE;
-    if (source === null) return BEFORE_SOURCE;
-    if (type === 'session.end' && this.#endsInOrder) return { state: 'done' };
-    if (this.over.aborted) return failed(this.over.reason);
-    const carries = source.sessions.some((session) => session.sessionId === sessionId);
-    if (source.elsewhere !== undefined && sessionId !== null && !carries) return failed(source.elsewhere);
-    const verb = source[VERBS[type]]?.bind(source) as
-      | ((command: CommandOf<typeof type>, again: boolean) => Promise<CommandOutcome>)
-      | undefined;
-    if (verb === undefined) return failed(source.refusals?.[type] ?? `this agent does not understand "${type}"`);
-    if (again && type !== 'message') {
-      return failed('the runner was stopped while it worked on this; check what became of it');
-    }
-    this.#log.info(`${type} ${id}${again ? ', again' : ''}`);
-    if (type === 'message') this.#owed.markDirty();
-    const outcome = await (command.type === 'message'
-      ? this.#carried.pass(
-          command,
-          () => source.sessions.find((session) => session.sessionId === sessionId),
-          (files) => source.say?.(command, again, files) ?? Promise.resolve(BEFORE_SOURCE),
-        )
-      : verb(command, again));
-    if (outcome.state === 'failed') this.#log.warn(`${type} ${id} failed: ${outcome.reason}`);
-    if (type === 'message') this.#owed.markDirty();
-    return outcome;
-  }
-
   async #report(): Promise<void> {
     const about = await this.#about();
-    const busy = [...this.#open].flatMap(([sessionId, { turn }]) => (turn === null ? [] : sessionId));
-    await this.#cpu.look(new Set(busy), performance.now());
-    // Behind the wait, and handed over in the same step: of a session that ends, its end comes last.
+    const busy = [...this.#open.sessions].flatMap(([sessionId, { turn }]) => (turn === null ? [] : sessionId));
+    await this.#cpu.sample(new Set(busy), performance.now());
+    // Reads the sessions after the last await, so that the final status of a session comes last.
     const { sessions = [] } = this.#source ?? {};
     const now = Date.now();
-    const own = sessions.filter(({ sessionId }) => !this.#foreign.has(sessionId));
-    if (!this.#options.carriesMany) this.#ownsNothing(own.length < sessions.length && own.length === 0);
+    const own = sessions.filter(({ sessionId }) => !this.#ownership.isForeign(sessionId));
+    if (!this.#options.carriesMany) {
+      this.#fail(this.#ownership.checked(sessions.length, sessions.length - own.length, performance.now()));
+    }
     const records = own.map((session) => this.#statusOf(session, about, now));
     const picked = this.#reports.pick(records, performance.now());
-    this.#log.debug(`status: ${sessions.length} session(s), ${this.outbox.status.waiting} record(s) wait to be sent`);
+    this.#log.debug(`status: ${sessions.length} session(s), ${this.outbox.status.waiting} unsent record(s)`);
     await this.#sink.accept(picked.length > 0 ? picked : [statusRecord(this.agentId, about, now)]);
   }
 
-  /** The status of each session, and that of the agent alone. */
+  /** Status fields that all sessions share. */
   async #about(): Promise<AgentStatus> {
     return {
       host: hostname(),
       ...this.#options.about,
       runner: this.#runner,
       everyMs: REPORT_EVERY_MS,
-      ...(this.#source === null ? {} : takenBy(this.#source)),
+      ...(this.#source === null ? {} : supportedCommands(this.#source)),
       unreachable: this.#watch?.unreachable,
       outbox: { ...(await this.outbox.facts()), lost: this.#lost },
       logLevel: this.logger.level.get(),
@@ -490,21 +442,21 @@ export class RunnerHost {
   }
 
   #statusOf(facts: SessionFacts, about: AgentStatus, at: number): StatusRecord {
-    const open = this.#open.get(facts.sessionId) ?? NOTHING_OPEN;
     const { sessionId } = facts;
-    const told = {
-      report: this.#desk.reportOf(sessionId),
-      last: this.#watch?.lastOf(sessionId),
+    const open = this.#open.of(sessionId);
+    const details = {
+      report: this.#tools.reportOf(sessionId),
+      last: this.#watch?.lastActivityOf(sessionId),
       cpuSeconds: this.#cpu.secondsOf(sessionId),
     };
-    return statusRecord(this.agentId, about, at, { facts, open, ...told });
+    return statusRecord(this.agentId, about, at, { facts, open, ...details });
   }
 
   async #openControl(source: Source): Promise<void> {
     const { controlFile } = this.#options;
     if (controlFile === undefined) return;
     const [file, logger] = [controlFile(this.agentId), this.logger];
-    const obligations = () => this.#desk.owed();
+    const obligations = () => this.#tools.owed();
     this.#control = await openControl({ file, source, logger, obligations, callers: this.#callers });
   }
 
@@ -517,10 +469,10 @@ export class RunnerHost {
 
   #fenced(message: string): void {
     this.#endsFor = 'another runner of this agent has taken over';
-    this.#isOver(message);
+    this.#fail(message);
   }
 
-  #isEnded(reason: string): void {
+  #endInOrder(reason: string): void {
     if (this.over.aborted) return;
     this.#endsFor = reason;
     this.#endsInOrder = true;
@@ -528,13 +480,9 @@ export class RunnerHost {
     this.#log.info(reason);
   }
 
-  #isOver(reason: string): void {
-    if (this.over.aborted) return;
+  #fail(reason: string | null): void {
+    if (reason === null || this.over.aborted) return;
     this.#over.abort(reason);
     this.#log.error(reason);
   }
-}
-
-function failed(reason: string): CommandOutcome {
-  return { state: 'failed', reason };
 }

@@ -6,72 +6,69 @@ import type { LogAbout } from '../logger/logger';
 import type { CallTool, ToolServer } from '../mcp/agent-tools';
 import type { Cursor } from '../outbox/statements';
 import type { AttachmentFile } from './attachment-store';
-import type { ControlHandlers } from './control-port';
-import type { OwedReply } from './owed-replies';
-import type { CommandOutcome } from './seen-commands';
+import type { PendingReply } from './pending-replies';
 
 /**
- * A connection to agents of one kind: it tells what they do, and does what people ask of them. One source carries any
- * number of sessions. @see ../sources/README.md
+ * Connects agents of one kind: emits what they do and carries out commands. One source may run any number of sessions.
+ * @see ../sources/README.md
  */
-export interface Source extends Verbs {
-  /** Resolves once it runs its sessions, or watches for them. */
+export interface Source extends CommandHandlers {
+  /** Resolves once its sessions run or are being watched. */
   start(): Promise<void>;
   /**
-   * Accepts nothing more, waits at most this long for owed replies and running work, and ends what it has started.
-   * Called again with 0, it stops waiting.
-   * @param reason why its sessions end, as their transcripts will say
+   * Accepts no more commands, waits up to `deadlineMs` for pending replies and running work, and ends what it started.
+   * A second call with 0 stops waiting.
+   * @param reason shown in transcripts as the end of the session
    */
   close(deadlineMs: number, reason: string): Promise<void>;
-  /** The sessions it carries now. */
+  /** The current sessions. */
   readonly sessions: readonly SessionFacts[];
-  /** Why it has no verb for a command. */
+  /** Reasons for missing handlers, shown when a command is refused. */
   readonly refusals?: Partial<Record<CommandType, string>>;
-  /** Why a command for a session it does not carry fails. Without this, its verbs say so themselves. */
+  /** Refuses commands for unknown sessions. If absent, the handlers refuse them. */
   readonly elsewhere?: string;
-  /** What it answers to its agents' hooks. */
+  /** Control-port handlers for the hooks of its agents. */
   readonly control?: Partial<Omit<ControlHandlers, 'obligations' | 'logLevel' | 'toolOwner' | 'sessionOf'>>;
-  /** Resolves once all that the agent of a session has said so far is told. Without this, it always is. */
+  /** Resolves once everything the agent has said so far is emitted. If absent, that is always the case. */
   caughtUp?(sessionId: string): Promise<void>;
-  /** The agent has replied to a message with a tool: it need not be put before it any more. */
+  /** The agent replied to a message with a tool, so the message needs no further delivery. */
   replied?(sessionId: string, messageId: string): void;
   /**
-   * Of agents that the runner did not start: why the agent's address does not answer now, as part of a sentence; null if
-   * it does, however slowly. The host asks every few seconds.
+   * For agents that the runner did not start: why the address does not respond, as part of a sentence; null if it does,
+   * however slowly. The host polls this every few seconds.
    */
   reach?(): Promise<string | null>;
   /**
-   * The address has not answered for so long that the agent counts as unreachable: closes what is open. The source goes
-   * on trying, and what comes afterwards is told as always.
-   * @param reason what `reach` has said
+   * The agent counts as unreachable: closes its open work. The source keeps retrying, and later events are emitted as
+   * usual.
+   * @param reason result of `reach`
    */
   lost?(reason: string): Promise<void>;
 }
 
-/** What people can ask for. The host refuses a missing verb, and the dashboard does not offer it. */
-export interface Verbs {
+/** Command handlers. The host refuses a command without a handler, and the dashboard does not offer it. */
+export interface CommandHandlers {
   /**
-   * @param again it was begun before, with unknown outcome: no message may reach an agent twice
-   * @param files what it carries, in its order; the host has checked their bytes, and keeps them
-   * @returns once the agent's input has it
+   * @param again an earlier attempt was interrupted; the message must not reach the agent twice
+   * @param files attachments in order; the host verified their bytes and keeps the files
+   * @returns once the message is in the input of the agent
    */
   say?: (command: CommandOf<'message'>, again: boolean, files?: readonly AttachmentFile[]) => Promise<CommandOutcome>;
-  interrupt?: Verb<'interrupt'>;
-  /** Ends the session, and the runner with it, by `SourceSurroundings.over`. */
-  end?: Verb<'session.end'>;
-  /** Ends a task. */
-  stop?: Verb<'task.stop'>;
-  answer?: Verb<'permission.decision' | 'question.answer'>;
-  /** Begins a turn with the result of a task, for an agent that is never told of it. */
-  wake?: Verb<'task.wake'>;
-  /** Does that by itself from now on, or no more; kept over restarts. */
-  setWakeRule?: Verb<'wake-rule.set'>;
+  interrupt?: Handler<'interrupt'>;
+  /** Ends the session and, through `SourceContext.over`, the runner. */
+  end?: Handler<'session.end'>;
+  stop?: Handler<'task.stop'>;
+  answer?: Handler<'permission.decision' | 'question.answer'>;
+  /** Starts a turn with the result of a task, for an agent that does not receive it by itself. */
+  wake?: Handler<'task.wake'>;
+  /** Turns automatic wakes on or off; survives restarts. */
+  setWakeRule?: Handler<'wake-rule.set'>;
 }
 
 export type CommandOf<Type extends CommandType> = Extract<Command, { type: Type }>;
-type Verb<Type extends CommandType> = (command: CommandOf<Type>, again: boolean) => Promise<CommandOutcome>;
+type Handler<Type extends CommandType> = (command: CommandOf<Type>, again: boolean) => Promise<CommandOutcome>;
 
-export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> = {
+export const HANDLER_NAMES: Record<Exclude<CommandType, 'log-level.set'>, keyof CommandHandlers> = {
   message: 'say',
   interrupt: 'interrupt',
   'session.end': 'end',
@@ -82,7 +79,7 @@ export const VERBS: Record<Exclude<CommandType, 'log-level.set'>, keyof Verbs> =
   'question.answer': 'answer',
 };
 
-/** What the status record says about a session besides its open work. */
+/** Status of a session apart from its open work. */
 export interface SessionFacts {
   sessionId: string;
   cwd?: string;
@@ -90,65 +87,63 @@ export interface SessionFacts {
     state: 'starting' | 'running' | 'restarting' | 'exited';
     pid: number | null;
     exitCode: number | null;
-    /** That ended it: `SIGKILL`. */
+    /** For example `SIGKILL`. */
     signal?: string | null;
   };
-  /** What the agent says it does. */
+  /** Activity reported by the agent. */
   state?: string;
-  /** The agent's program with its version, once it has said so. */
+  /** Program and version of the agent, once known. */
   provider?: string | null;
-  /** Messages the agent holds that no turn has answered. */
+  /** Messages delivered to the agent that no turn has answered. */
   pendingMessages?: number;
-  /** The mode it works in, in the agent's words: `Plan`. */
+  /** Mode as the agent names it: `Plan`. */
   mode?: string;
-  /** The model it works with. */
   model?: string;
-  /** What people can have it do by a `/name` at the beginning of a message. */
+  /** Slash commands that may start a message. */
   commands?: { name: string; description?: string }[];
-  /** What messages to it may carry; null while that is not known: what carries something waits until it is. */
+  /** Supported attachments; null if not yet known, in which case messages with attachments wait. */
   attachments: readonly AttachmentKind[] | null;
-  /** What this very agent can't tell or do, beyond what its kind can't: known once the agent says who it is. */
+  /** Limits of this agent beyond those of its kind, known once it has identified itself. */
   limits?: string[];
-  /** It takes messages while it is idle. Left out of what is always so, or never. */
+  /** Whether it accepts messages while idle. Absent if that never changes. */
   wakeable?: boolean;
-  /** What is wrong between the runner and the agent now, in a sentence that says what to do. */
+  /** Current connection problem, as a sentence that says what to do. */
   trouble?: string;
 }
 
-/** A source's host: what the source tells goes out here. */
-export interface SourceSurroundings {
+/** Services of the host for its source. */
+export interface SourceContext {
   /**
-   * In order; stored with the cursors in one transaction.
-   * @returns once it is stored, which may take as long as the disk is full
+   * Emits events in order and stores them with the cursors in one transaction.
+   * @returns once stored, which takes as long as the disk is full
    */
   emit(sessionId: string, events: readonly TimedEvent[], cursors?: readonly Cursor[]): Promise<void>;
   /**
-   * Tells the dashboard of a session before anything happens in it.
-   * @param at since when it exists; by default now
+   * Announces a session before its first event.
+   * @param at creation time, default now
    */
   opened(sessionId: string, at?: number, cursors?: readonly Cursor[]): Promise<void>;
-  /** What is open in a session according to everything emitted, also by the previous process. */
+  /** Open work of a session after all emitted events, including those of earlier processes. */
   openWork(sessionId: string): OpenWork;
-  /** The cursors whose names have this prefix, as the previous process left them. */
+  /** Stored cursors by name. */
   cursors(prefix: string): Promise<Map<string, string>>;
-  /** Files of a message that the process before had in hand, where they are now. What is lost has a path without them. */
+  /** Resolves the attachments of a message from an earlier process to local paths. A missing file keeps its path. */
   attached(sessionId: string, files: readonly AttachmentFile[]): Promise<AttachmentFile[]>;
-  /** What the agent owes in all its sessions, as last heard from the server. */
-  owed(): readonly OwedReply[];
-  /** Calls Interlude's tools for a session's agent. */
+  /** Pending replies of all sessions, as last reported by the server. */
+  owed(): readonly PendingReply[];
+  /** Calls Interlude's tools on behalf of a session. */
   callTool(sessionId: string): CallTool;
-  /** The tools as an MCP server that the agent starts itself; null without a control port. */
+  /** The tools as an MCP server that the agent spawns; null without a control port. */
   toolServer(sessionId: string): ToolServer | null;
-  /** A command ended differently than its verb had said. */
+  /** Corrects the outcome of a command after its handler returned. */
   report(commandId: string, outcome: CommandOutcome): void;
-  /** `sessions` has changed. */
   changed(): void;
   /**
-   * The runner ends in good order, as after Ctrl-C: people are done with its session.
-   * @param reason why its session ends, as its transcript will say
+   * Shuts the runner down cleanly.
+   * @param reason shown in the transcript as the end of the session
    */
   over(reason: string): void;
-  /** The agent can no longer run; why, in a sentence. */
+  /** Shuts the runner down because the agent can no longer run. */
   gaveUp(message: string): void;
   log(level: 'debug' | 'info' | 'warn' | 'error', message: string, about?: LogAbout): void;
 }

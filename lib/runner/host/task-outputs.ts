@@ -5,20 +5,26 @@ import { parseJson, textOf } from '@interlude/protocol/fields';
 import type { OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import type { Redactor } from '../logger/redactor';
 import type { Cursor } from '../outbox/statements';
-import { MOST_LIVE, NotAFileError, OUTPUT_BEGIN, type OutputPlace, type OutputRead, readOutput } from './output-file';
+import {
+  MOST_LIVE,
+  NotAFileError,
+  OUTPUT_START,
+  type OutputPosition,
+  type OutputRead,
+  readOutput,
+} from './output-file';
 
 /**
- * Follows the output files of the tasks that run, and tells what is written there.
+ * Tails the output files of running tasks and emits what they write.
  *
- * Ordering: what a task wrote is told behind its start and in the file's order; the last of it behind its end. While much
- * waits to be sent, nothing is read: events go first, and the file keeps what is written.
- * Failure: how far a file was told is stored with what was told of it, so the next process goes on there. A file that
- * can't be read any more is told as such. Only a source's own word for where a running task writes is followed.
+ * Ordering: output comes after the start of its task and in file order; the final piece comes after the end. While many
+ * records are unsent nothing is read: other events go first, and the file keeps the output.
+ * Failure: the file position is stored with the emitted output, so the next process continues there. An unreadable file
+ * is reported. Only paths that the source named for a running task are read.
  */
 export interface TaskOutputsOptions {
-  /** Stores records and cursors in one transaction. */
   store: (sessionId: string, events: readonly TimedEvent[], cursors: readonly Cursor[]) => Promise<void>;
-  /** How many records wait to be sent, and for how long the first of them has: 0 where few do. */
+  /** Number of unsent records and age of the oldest; 0 for a short queue. */
   backlog: () => Promise<{ records: number; oldestAgeMs: number }>;
   redactor: Redactor;
   log: (message: string) => void;
@@ -26,49 +32,47 @@ export interface TaskOutputsOptions {
   now?: () => number;
 }
 
-/** One run of a task, whose output is followed. */
-interface Followed {
+/** A task run whose output is tailed. */
+interface TailedTask {
   sessionId: string;
   taskId: string;
   runId: string | null;
   file: string;
-  place: OutputPlace;
+  position: OutputPosition;
   hasEnded: boolean;
-  /** When the file last had anything new. */
+  /** Time of the last new output. */
   newAt: number;
 }
 
-/** What was read of a file. */
-type Told = Pick<OutputRead, 'pieces'> & { writtenAt: number | null };
+type ReadPieces = Pick<OutputRead, 'pieces'> & { writtenAt: number | null };
 
-/** How often files are looked at: at most so often does a task tell anything. */
+/** Poll interval, and so the shortest interval between outputs of a task. */
 const EVERY_MS = 500;
-/** An unfinished line is told once nothing has followed it for so long: it may be a question. */
+/** An unfinished line, possibly a question, is emitted after this much silence. */
 const UNFINISHED_MS = 1_000;
-/** What was passed over is told once a task has been quiet for so long. */
+/** Skipped output is emitted after this much silence. */
 const QUIET_MS = 2_000;
-/** Where records have waited for so long, what a running task writes is left in its file. */
+/** Above this queue age, output of running tasks stays in its file. */
 const LONGEST_WAIT_MS = 2_000;
-/** And with more records than this in front of it, what one that has ended wrote. */
+/** Above this queue length, so does output of ended tasks. */
 const MOST_WAITING_AT_END = 1_000;
-/** What all tasks together tell at one look, in even shares that hold what a card shows. */
+/** Bytes per poll, shared evenly among tasks; a share fills at least a card. */
 const BYTES_AT_ONCE = 64 * 1024;
 const LEAST_SHARE = 2 * 1024;
-/** Most files that are followed. */
-const MOST_FOLLOWED = 5_000;
+const MAX_TASKS = 5_000;
 const CURSOR = 'task-output:';
 
 export class TaskOutputs {
   readonly #options: TaskOutputsOptions;
-  /** By the name of its cursor. The one that waits longest is first. */
-  readonly #followed = new Map<string, Followed>();
+  /** By cursor name, longest waiting first. */
+  readonly #tailed = new Map<string, TailedTask>();
   readonly #now: () => number;
   #timer: NodeJS.Timeout | null = null;
-  #looking: Promise<void> = Promise.resolve();
-  #isAsked = false;
+  #polling: Promise<void> = Promise.resolve();
+  #isPollPending = false;
   #isClosed = false;
   #closeNow: () => void = () => {};
-  /** From then on nobody waits for the disk: whoever stores keeps what is handed over. */
+  /** Resolves on close: nothing waits for the disk any more. */
   readonly #closed = new Promise<void>((resolve) => {
     this.#closeNow = resolve;
   });
@@ -78,7 +82,7 @@ export class TaskOutputs {
     this.#now = options.now ?? Date.now;
   }
 
-  /** Goes on with what the process before this one followed. @param open what its sessions had open */
+  /** Resumes the files of the previous process. @param open open work by session */
   async recall(
     outbox: { cursors: (prefix: string) => Promise<Map<string, string>> },
     open: ReadonlyMap<string, OpenWork>,
@@ -90,152 +94,147 @@ export class TaskOutputs {
         string | null,
         number,
       ];
-      const { file, ...place } = parseJson(value) as OutputPlace & { file: string };
-      const runs = open.get(sessionId)?.tasks.some((task) => task.id === taskId && mayBe(task.runId, runId));
-      this.#follow(name, { sessionId, taskId, runId, file, place, hasEnded: runs !== true, newAt: this.#now() });
+      const { file, ...position } = parseJson(value) as OutputPosition & { file: string };
+      const runs = open.get(sessionId)?.tasks.some((task) => task.id === taskId && mayMatch(task.runId, runId));
+      this.#tail(name, { sessionId, taskId, runId, file, position, hasEnded: runs !== true, newAt: this.#now() });
     }
   }
 
-  /** A session's events, which have just been handed over. */
-  saw(sessionId: string, events: readonly TimedEvent[]): void {
+  /** Observes emitted events of a session. */
+  observe(sessionId: string, events: readonly TimedEvent[]): void {
     for (const { event } of events) {
       if (event.name === CUSTOM.sessionEnded) {
-        for (const followed of this.#followed.values()) if (followed.sessionId === sessionId) followed.hasEnded = true;
-        this.#look();
+        for (const task of this.#tailed.values()) if (task.sessionId === sessionId) task.hasEnded = true;
+        this.#poll();
       }
       if (typeof event.name !== 'string' || !event.name.startsWith('task:')) continue;
       const value = (event.value ?? {}) as Record<string, unknown>;
       const taskId = textOf(value.task_id);
-      if (taskId !== null) this.#sawTask(sessionId, taskId, value, taskEndOf(event) !== null);
+      if (taskId !== null) this.#observeTask(sessionId, taskId, value, taskEndTold(event) !== null);
     }
   }
 
-  /** Tells the rest of what has ended. What goes on is for the next process. */
+  /** Emits the rest of ended tasks. Running ones are left to the next process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#closeNow();
     if (this.#timer !== null) clearInterval(this.#timer);
-    await this.#looking;
-    for (const [name, followed] of this.#followed) if (followed.hasEnded) await this.#tellRest(name, followed);
+    await this.#polling;
+    for (const [name, task] of this.#tailed) if (task.hasEnded) await this.#emitRest(name, task);
   }
 
-  #sawTask(sessionId: string, taskId: string, value: Record<string, unknown>, hasEnded: boolean): void {
+  #observeTask(sessionId: string, taskId: string, value: Record<string, unknown>, hasEnded: boolean): void {
     const runId = textOf(value.run_id);
     const file = textOf(value.output_file);
-    const known = [...this.#followed.values()].find(
-      (one) => !one.hasEnded && one.sessionId === sessionId && one.taskId === taskId && mayBe(one.runId, runId),
+    const known = [...this.#tailed.values()].find(
+      (one) => !one.hasEnded && one.sessionId === sessionId && one.taskId === taskId && mayMatch(one.runId, runId),
     );
     if (known !== undefined) {
       known.hasEnded = hasEnded;
-      if (hasEnded) this.#look();
+      if (hasEnded) this.#poll();
       return;
     }
-    // What tells of an end is no word about files: anybody may have said it.
+    // End events may come from any reporter, so they never name a file to read.
     if (file === null || hasEnded || !isAbsolute(file)) return;
     const name = CURSOR + JSON.stringify([sessionId, taskId, runId, this.#serial()]);
-    this.#follow(name, { sessionId, taskId, runId, file, place: OUTPUT_BEGIN, hasEnded, newAt: this.#now() });
-    if (this.#followed.has(name)) void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_BEGIN)]);
+    this.#tail(name, { sessionId, taskId, runId, file, position: OUTPUT_START, hasEnded, newAt: this.#now() });
+    if (this.#tailed.has(name)) void this.#options.store(sessionId, [], [cursorOf(name, file, OUTPUT_START)]);
   }
 
-  /** The same id may be that of several runs. */
+  /** Several runs may share a task id. */
   #serial(): number {
-    let serial = this.#followed.size;
-    for (const name of this.#followed.keys()) {
+    let serial = this.#tailed.size;
+    for (const name of this.#tailed.keys()) {
       const [, , , used] = parseJson(name.slice(CURSOR.length)) as [string, string, string | null, number];
       serial = Math.max(serial, used + 1);
     }
     return serial;
   }
 
-  #follow(name: string, followed: Followed): void {
-    if (this.#followed.size >= MOST_FOLLOWED) {
-      const error = `What it writes is not followed: that of ${MOST_FOLLOWED} other tasks is.`;
-      void this.#tell(
-        followed,
-        { pieces: [], writtenAt: null },
-        { name, value: null },
-        { text: '', ended: true, error },
-      );
+  #tail(name: string, task: TailedTask): void {
+    if (this.#tailed.size >= MAX_TASKS) {
+      const error = `What it writes is not task: that of ${MAX_TASKS} other tasks is.`;
+      void this.#emit(task, { pieces: [], writtenAt: null }, { name, value: null }, { text: '', ended: true, error });
       return;
     }
-    this.#options.log(`follows the output of task ${followed.taskId} in ${followed.file}`);
-    this.#followed.set(name, followed);
-    this.#timer ??= setInterval(() => this.#look(), this.#options.everyMs ?? EVERY_MS);
+    this.#options.log(`tailing output of task ${task.taskId} in ${task.file}`);
+    this.#tailed.set(name, task);
+    this.#timer ??= setInterval(() => this.#poll(), this.#options.everyMs ?? EVERY_MS);
   }
 
-  /** Looks at every file once, one look at a time. */
-  #look(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
-    this.#looking = this.#looking
+  /** Polls every file once; one poll at a time. */
+  #poll(): void {
+    if (this.#isPollPending) return;
+    this.#isPollPending = true;
+    this.#polling = this.#polling
       .then(() => {
-        this.#isAsked = false;
-        return this.#lookAtAll();
+        this.#isPollPending = false;
+        return this.#pollAll();
       })
-      .catch((error) => this.#options.log(`a look at the output files failed: ${error}`));
+      .catch((error) => this.#options.log(`polling output files failed: ${error}`));
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #pollAll(): Promise<void> {
     let room = BYTES_AT_ONCE;
     const { records, oldestAgeMs } = await this.#options.backlog();
-    for (const [name, followed] of [...this.#followed]) {
+    for (const [name, task] of [...this.#tailed]) {
       if (this.#isClosed || room <= 0) return;
-      if (followed.hasEnded ? records > MOST_WAITING_AT_END : oldestAgeMs > LONGEST_WAIT_MS) continue;
-      const told = followed.hasEnded ? await this.#tellRest(name, followed) : await this.#tellNew(name, followed);
-      room -= told;
-      if (told === 0 || !this.#followed.delete(name)) continue;
-      // Whoever has told something is last in line.
-      this.#followed.set(name, followed);
+      if (task.hasEnded ? records > MOST_WAITING_AT_END : oldestAgeMs > LONGEST_WAIT_MS) continue;
+      const emitted = task.hasEnded ? await this.#emitRest(name, task) : await this.#emitNew(name, task);
+      room -= emitted;
+      if (emitted === 0 || !this.#tailed.delete(name)) continue;
+      // Tasks with output move to the end of the line.
+      this.#tailed.set(name, task);
     }
-    if (this.#followed.size > 0 || this.#timer === null) return;
+    if (this.#tailed.size > 0 || this.#timer === null) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
-  /** @returns how many bytes of the file were told */
-  async #tellNew(name: string, followed: Followed): Promise<number> {
-    const quietMs = this.#now() - followed.newAt;
-    const reach = quietMs >= QUIET_MS ? 'kept' : quietMs >= UNFINISHED_MS ? 'rest' : 'live';
-    const share = Math.min(MOST_LIVE, Math.max(LEAST_SHARE, Math.floor(BYTES_AT_ONCE / this.#followed.size)));
-    const { file, place: before } = followed;
-    const read = await readOutput(file, before, reach, this.#options.redactor, share).catch((error) => {
-      // One that is not there yet may come; what is no file never has anything to tell, or not any more.
-      if (isNoOutput(error) && before.to === 0) this.#letGo(name, followed);
-      else if (isNoOutput(error)) followed.hasEnded = true;
+  /** @returns emitted bytes */
+  async #emitNew(name: string, task: TailedTask): Promise<number> {
+    const quietMs = this.#now() - task.newAt;
+    const mode = quietMs >= QUIET_MS ? 'kept' : quietMs >= UNFINISHED_MS ? 'rest' : 'live';
+    const share = Math.min(MOST_LIVE, Math.max(LEAST_SHARE, Math.floor(BYTES_AT_ONCE / this.#tailed.size)));
+    const { file, position: before } = task;
+    const read = await readOutput(file, before, mode, this.#options.redactor, share).catch((error) => {
+      // A missing file may still appear; something other than a regular file never has output.
+      if (isNotRegularFile(error) && before.to === 0) this.#drop(name, task);
+      else if (isNotRegularFile(error)) task.hasEnded = true;
       return null;
     });
     if (read === null) return 0;
-    if (read.pieces.length > 0) followed.newAt = this.#now();
-    followed.place = read.place;
-    return this.#tell(followed, read, cursorOf(name, file, read.place));
+    if (read.pieces.length > 0) task.newAt = this.#now();
+    task.position = read.position;
+    return this.#emit(task, read, cursorOf(name, file, read.position));
   }
 
-  /** All that is kept and was not told. It is not followed any more. */
-  async #tellRest(name: string, followed: Followed): Promise<number> {
-    const { file, place } = followed;
-    this.#followed.delete(name);
-    let read: Told = { pieces: [], writtenAt: null };
+  /** Emits everything not yet emitted and stops tailing the file. */
+  async #emitRest(name: string, task: TailedTask): Promise<number> {
+    const { file, position } = task;
+    this.#tailed.delete(name);
+    let read: ReadPieces = { pieces: [], writtenAt: null };
     const end: Omit<TaskOutputValue, 'task_id'> = { text: '', ended: true };
     try {
-      read = await readOutput(file, place, 'end', this.#options.redactor);
+      read = await readOutput(file, position, 'end', this.#options.redactor);
     } catch (error) {
-      // what was no file never had anything to tell
-      if (isNoOutput(error) && place.to === 0) return this.#tell(followed, read, { name, value: null });
+      // something other than a file never had output
+      if (isNotRegularFile(error) && position.to === 0) return this.#emit(task, read, { name, value: null });
       end.error = `The rest of ${file} could not be read (${codeOf(error)}).`;
     }
-    const isSilent = place.to === 0 && read.pieces.length === 0 && end.error === undefined;
-    return this.#tell(followed, read, { name, value: null }, isSilent ? null : end);
+    const isEmpty = position.to === 0 && read.pieces.length === 0 && end.error === undefined;
+    return this.#emit(task, read, { name, value: null }, isEmpty ? null : end);
   }
 
-  async #tell(
-    { sessionId, taskId, runId }: Followed,
-    { pieces, writtenAt }: Told,
+  async #emit(
+    { sessionId, taskId, runId }: TailedTask,
+    { pieces, writtenAt }: ReadPieces,
     cursor: Cursor,
     end: Omit<TaskOutputValue, 'task_id'> | null = null,
   ): Promise<number> {
-    const said = [...pieces, ...(end === null ? [] : [end])];
+    const parts = [...pieces, ...(end === null ? [] : [end])];
     const occurredAt = this.#now();
-    const events = said.map(({ redacted, ...piece }): TimedEvent => {
+    const events = parts.map(({ redacted, ...piece }): TimedEvent => {
       const about = { task_id: taskId, ...(runId === null ? {} : { run_id: runId }) };
       const written = piece.text === '' || writtenAt === null ? {} : { written_at: writtenAt };
       const value: TaskOutputValue = { ...about, ...piece, ...(redacted ? { redacted } : {}), ...written };
@@ -247,23 +246,23 @@ export class TaskOutputs {
     return pieces.reduce((sum, { from, to }) => sum + to - from, 0);
   }
 
-  #letGo(name: string, { sessionId }: Followed): void {
-    this.#followed.delete(name);
+  #drop(name: string, { sessionId }: TailedTask): void {
+    this.#tailed.delete(name);
     void this.#options.store(sessionId, [], [{ name, value: null }]);
   }
 }
 
-function cursorOf(name: string, file: string, place: OutputPlace): Cursor {
-  return { name, value: JSON.stringify({ file, ...place }) };
+function cursorOf(name: string, file: string, position: OutputPosition): Cursor {
+  return { name, value: JSON.stringify({ file, ...position }) };
 }
 
-/** Whether two names of a run may mean the same: an agent may name it later than the task. */
-function mayBe(runId: string | null, other: string | null): boolean {
+/** An agent may name the run later than the task. */
+function mayMatch(runId: string | null, other: string | null): boolean {
   return runId === null || other === null || runId === other;
 }
 
-/** What stands under the name of the output is something else: a link, a folder, a pipe. */
-function isNoOutput(error: unknown): boolean {
+/** The path is a link, a folder or a pipe. */
+function isNotRegularFile(error: unknown): boolean {
   return error instanceof NotAFileError || codeOf(error) === 'ELOOP' || codeOf(error) === 'ENXIO';
 }
 

@@ -1,6 +1,8 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { remember } from '../adapters/remember';
 import type { ToldEvent, WireAdapter, WireEnd, WireFrame } from '../adapters/wire';
+import { answeredMessageIds, ReplyAnnotator } from '../host/pending-replies';
+import type { SourceContext } from '../host/source';
 import type { Cursor } from '../outbox/statements';
 import { answeredIn, ReplyMarks } from './reply-marks';
 import type { SourceSurroundings } from './source';
@@ -13,7 +15,7 @@ import type { SourceSurroundings } from './source';
  */
 export interface WireFeedOptions {
   adapter: WireAdapter;
-  around: SourceSurroundings;
+  around: SourceContext;
   record?: ((frame: WireFrame) => void) | undefined;
   /** Called with the emitted events. */
   onTold?: (events: readonly ToldEvent[]) => void;
@@ -28,7 +30,7 @@ const MAX_MARKS = 1_000;
 export class WireFeed {
   readonly #options: WireFeedOptions;
   readonly #now: () => number;
-  readonly #marks = new Map<string, ReplyMarks>();
+  readonly #marks = new Map<string, ReplyAnnotator>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: WireFeedOptions) {
@@ -78,11 +80,11 @@ export class WireFeed {
     const home = ofSession ?? output[0]?.sessionId;
     if (home === undefined && cursors.length > 0) throw new Error('cursors need a session');
     const stored = [...bySession].map(([sessionId, events]) => {
-      const marks = this.#marks.get(sessionId) ?? new ReplyMarks(sessionId, () => around.owed());
-      if (!this.#marks.has(sessionId)) setBounded(this.#marks, sessionId, marks, MAX_MARKS);
+      const marks = this.#marks.get(sessionId) ?? new ReplyAnnotator(sessionId, () => around.owed());
+      if (!this.#marks.has(sessionId)) remember(this.#marks, sessionId, marks, MAX_MARKS);
       const marked = marks.mark(events, around.openWork(sessionId));
       const done = around.emit(sessionId, marked, sessionId === home ? cursors : []);
-      const answered = answeredIn(marked);
+      const answered = answeredMessageIds(marked);
       marks.answered(answered);
       if (answered.length > 0) onAnswered?.(sessionId, answered);
       return done;

@@ -111,7 +111,7 @@ export async function callTool(name: ToolName, input: unknown, tools: SessionToo
   return await (call as (input: unknown, tools: SessionTools) => Promise<ToolAnswer>)(parsed.data, tools);
 }
 
-function listOf(owed: readonly OwedReply[]): string {
+function listOf(owed: readonly PendingReply[]): string {
   if (owed.length === 0) return 'No message waits for a reply from you.';
   const shown = owed.slice(0, MAX_LISTED).map(({ messageId, from, text, sentAt }) => ({
     ...{ messageId, from: { kind: from.kind, id: from.id }, text },

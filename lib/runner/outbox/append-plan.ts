@@ -1,18 +1,19 @@
+import { CUSTOM } from '@interlude/protocol/ag-ui';
+import { fieldsOf } from '@interlude/protocol/fields';
+import { tellsFailure } from '@interlude/protocol/insight';
 import { MAX_REQUEST_BYTES } from '@interlude/protocol/limits';
-import { type Candidate, lostCandidate } from './candidate';
 import type { NewRow } from './statements';
 
 /**
- * What storing some records will change, worked out before anything is written. Pure.
+ * Plans how an append changes the queue, before anything is written. Pure.
  *
- * A full outbox drops what tasks wrote first, from half of the bound on, and log lines from nine tenths on, so that what
- * an agent said and did still finds room when all else has filled the disk. At the bound it drops everything. It drops the newest: what already has a
- * `seq` may be under way and keeps it.
+ * A full outbox drops new records, because stored ones may already be in a request. Task output is dropped above half
+ * of the bound and log lines above nine tenths, which leaves room for what the agent says and does. At the bound
+ * everything is dropped.
  *
- * Ordering: numbers are given out in the order of the candidates, one to each that is stored or declared lost. As long
- * as nothing else follows, further drops of the same agent and session are counted into the `lost` record of the first,
- * so a long outage costs one row and not one per drop.
- * Failure: `lost` records are let in beyond the bound; they are what keeps a drop from being silent.
+ * Ordering: sequence numbers follow the order of the candidates; each stored or lost record takes one. Consecutive
+ * drops of one agent and session share a `lost` record, so a long outage costs one row.
+ * Failure: `lost` records may exceed the bound; without them a drop would be silent.
  */
 export interface Bound {
   maxRows: number;
@@ -20,11 +21,10 @@ export interface Bound {
 }
 
 export interface QueueEnd {
-  /** The newest number given out. */
   seq: number;
   rows: number;
   bytes: number;
-  /** `lost` records at the very end of the queue, by agent and session, that may still count further drops. */
+  /** `lost` records at the end of the queue that can still count further drops, by agent and session. */
   openLosts: ReadonlyMap<string, OpenLost>;
 }
 
@@ -36,19 +36,19 @@ export interface OpenLost {
 
 export interface AppendPlan {
   rows: NewRow[];
-  /** What `lost` records that are in the file already and count more now become, by their number. */
+  /** Updated `lost` rows that are already in the file, by sequence number. */
   changes: Map<number, NewRow>;
-  /** Records that no request can hold, by the number their `lost` record got. */
+  /** Records too large for any request, with the sequence number of their `lost` record. */
   poisoned: { seq: number; body: string }[];
-  /** Excludes the outbox's own log lines, which are dropped without a notice. */
+  /** Excludes log lines of the outbox itself, which are dropped without a notice. */
   dropped: number;
   after: QueueEnd & { openLosts: Map<string, OpenLost> };
 }
 
-/** From these shares of the bound on, log lines and what tasks wrote are dropped. */
+/** Shares of the bound above which log lines and task output are dropped. */
 const LOG_SHARE = 0.9;
 const OUTPUT_SHARE = 0.5;
-/** Room for the rest of a request around the one record in it. */
+/** Leaves room for the request envelope. */
 export const LARGEST_RECORD_BYTES = MAX_REQUEST_BYTES - 2_048;
 
 export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bound): AppendPlan {
@@ -97,4 +97,53 @@ export function planAppend(before: QueueEnd, candidates: Candidate[], bound: Bou
     }
     after.openLosts.set(key, { seq: open?.seq ?? after.seq, count, bytes });
   }
+}
+
+/** A record to append: its JSON without `seq`, and the properties that decide whether it is kept. */
+export interface Candidate {
+  kind: string;
+  agentId: string;
+  sessionId: string | undefined;
+  occurredAt: number;
+  body: string;
+  bytes: number;
+  /** A log line about a failure that needs attention. */
+  isFailure?: boolean;
+  isOutput?: boolean;
+  /** A log line of the outbox itself. */
+  isOutboxLine?: boolean;
+}
+
+export const OUTBOX_COMPONENT = 'outbox';
+
+/** The outbox raises no notices about its own log lines, since each notice would log the next one. */
+export function isOutboxLine({ log }: { log?: unknown }): boolean {
+  return fieldsOf(log).component === OUTBOX_COMPONENT;
+}
+
+type RecordFields = Pick<Candidate, 'kind' | 'agentId' | 'occurredAt'> & {
+  sessionId?: unknown;
+  log?: unknown;
+  event?: unknown;
+};
+
+/** @param record the parsed body, if available */
+export function candidateOf(body: string, record = JSON.parse(body) as RecordFields): Candidate {
+  const { kind, agentId, occurredAt, log, event } = record;
+  const sessionId = record.sessionId as string | undefined;
+  const isFailure = log !== undefined && tellsFailure(log as Parameters<typeof tellsFailure>[0]);
+  const isOutput = fieldsOf(event).name === CUSTOM.taskOutput;
+  const is = { isFailure, isOutput, isOutboxLine: isOutboxLine({ log }) };
+  return { kind, agentId, sessionId, occurredAt, body, bytes: Buffer.byteLength(body), ...is };
+}
+
+export type LostReason = 'outbox-full' | 'outbox-corrupt' | 'record-too-large' | 'refused-by-server' | 'lost-by-server';
+
+export function lostCandidate(
+  { agentId, sessionId, occurredAt }: { agentId: string; sessionId?: string | undefined; occurredAt: number },
+  count: number,
+  reason: LostReason,
+): Candidate {
+  const record = { kind: 'lost', agentId, sessionId, occurredAt, lost: { count, reason } };
+  return candidateOf(JSON.stringify(record), record);
 }

@@ -1,17 +1,19 @@
-import type { IngestAnswer } from '@interlude/protocol/envelope';
-import type { Endpoint } from '../host/server-request';
-import { isOutboxLine } from './candidate';
-import type { OutboxClock } from './clock';
-import { PROBE, type SendOutcome, send } from './send';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { IngestAnswer, ProducerRef } from '@interlude/protocol/envelope';
+import { parseJson } from '@interlude/protocol/fields';
+import { connectionMessage, type Endpoint, errorIn, requestServer } from '../server-request';
+import { withDeadline } from '../with-deadline';
+import { isOutboxLine } from './append-plan';
 import type { OutboxStore, QueuedRow } from './store';
 
 /**
- * One step of the drain: the head of the queue is sent, and the server's answer is applied to the file.
+ * Sends the head of the queue and applies the server's response to the file.
  *
- * Ordering: the head and nothing else. A record that is refused by itself gives its `seq` to a `lost` record before
- * anything behind it is sent.
- * Failure: an answer changes the file in one transaction or not at all. What was sent and not acknowledged is sent
- * again with the same `seq`; the server counts it as a duplicate.
+ * Ordering: only the head is sent. A record that the server refuses is replaced by a `lost` record with the same `seq`
+ * before anything behind it is sent.
+ * Failure: a response changes the file in one transaction or not at all. Unacknowledged records are sent again with the
+ * same `seq`; the server drops duplicates.
  */
 export type Delivery =
   | { kind: 'delivered' }
@@ -21,7 +23,7 @@ export type Delivery =
 
 export type HeldCause = 'unavailable' | 'unauthorized' | 'refused' | 'storage';
 
-/** What a person should know of. */
+/** Events worth a log line. */
 export type OutboxNotice =
   | { level: 'fatal'; kind: 'poisoned'; seq: number; sessionId: string | undefined; message: string }
   | { level: 'error'; kind: 'corrupt'; file: string; count: number; message: string }
@@ -32,7 +34,7 @@ export type OutboxNotice =
   | { level: 'warn'; kind: 'passed-over'; message: string }
   | { level: 'warn'; kind: 'quarantined'; rejected: Rejected[]; message: string };
 
-/** A record in quarantine, with the session that it names. */
+/** A quarantined record and its session. */
 type Rejected = IngestAnswer['rejected'][number] & { sessionId?: string | undefined };
 
 export interface DelivererOptions {
@@ -50,11 +52,11 @@ type Answer<Kind extends SendOutcome['kind']> = Extract<SendOutcome, { kind: Kin
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #store: OutboxStore;
-  /** Shrinks while a request is refused as a whole, to find the record it is refused for. */
+  /** Halved while requests are refused, to isolate the offending record. */
   #batchRows: number;
-  /** The last record of each request that was refused, while the one to blame is searched for. */
+  /** Last `seq` of each refused request during that search. */
   #refusedUpTo: number[] = [];
-  /** The server is not ahead of the file as it was opened. */
+  /** The server was asked whether it is ahead of the file. */
   #isChecked = false;
 
   constructor(options: DelivererOptions) {
@@ -67,13 +69,14 @@ export class Deliverer {
     try {
       return await this.#sendHead(signal);
     } finally {
-      await this.#store.landed(this.#options.clock.now());
+      await this.#store.completed(this.#options.clock.now());
     }
   }
 
   /**
-   * A file that was there before may be an old copy of itself. What it numbers now would pass for duplicates of what the
-   * server has, so it asks first how far the server is. @returns null to go on
+   * Probes the server before the first send of an existing file. If the file is an old copy, its new records would pass
+   * for duplicates.
+   * @returns null to continue
    */
   async #checked(signal: AbortSignal): Promise<Delivery | null> {
     const { endpoint, requestTimeoutMs: timeoutMs } = this.#options;
@@ -135,14 +138,14 @@ export class Deliverer {
     await this.#store.acknowledge(Math.min(ackedSeq, last.seq), hadDuplicates);
     this.#batchRows = Math.min(this.#batchRows * 2, this.#options.maxBatchRows);
     const bodies = new Map(rows.map(({ seq, body }) => [seq, body]));
-    const told = rejected.flatMap((one) => {
-      const said = saidIn(bodies.get(one.seq));
-      return isOutboxLine(said) ? [] : [{ ...one, sessionId: said.sessionId }];
+    const quarantined = rejected.flatMap((one) => {
+      const origin = originOf(bodies.get(one.seq));
+      return isOutboxLine(origin) ? [] : [{ ...one, sessionId: origin.sessionId }];
     });
-    const [one] = told;
+    const [one] = quarantined;
     if (one !== undefined) {
-      const message = `the server put ${told.length} record(s) into quarantine, the first: seq ${one.seq}, ${one.message}`;
-      this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected: told, message });
+      const message = `the server quarantined ${quarantined.length} record(s), first: seq ${one.seq}, ${one.message}`;
+      this.#options.onNotice({ level: 'warn', kind: 'quarantined', rejected: quarantined, message });
     }
     return { kind: 'delivered' };
   }
@@ -161,7 +164,7 @@ export class Deliverer {
     return { kind: 'delivered' };
   }
 
-  /** The server acknowledged `count` records once and no longer has them: its database was lost, or another one answers. */
+  /** The server no longer has `count` records it acknowledged: its database was lost, or another one responds. */
   async #lostByServer(epoch: number, first: QueuedRow, count: number): Promise<void> {
     const { agentId, sessionId } = JSON.parse(first.body) as { agentId: string; sessionId?: string };
     const occurredAt = this.#options.clock.now();
@@ -171,8 +174,8 @@ export class Deliverer {
   }
 
   /**
-   * Restarts the outbox at the server's time, because its epoch is of a clock that is ahead. Waits instead if an earlier outbox
-   * of this producer has written with an epoch that is just as far ahead.
+   * Restarts the epoch at the server's time, because the epoch comes from a clock that is ahead. Waits if an earlier
+   * outbox of this producer wrote with an epoch just as far ahead.
    */
   async #ahead({ now, currentEpoch, message }: Answer<'ahead'>, first: QueuedRow): Promise<Delivery> {
     const { epoch } = this.#store.producer;
@@ -188,12 +191,12 @@ export class Deliverer {
   }
 
   /**
-   * The server has numbers this file has not given out: the file is an old copy of itself. Its numbers would pass for
-   * duplicates, so what waits gets new ones: better twice than never.
+   * The server has sequence numbers that this file never assigned, so the file is an old copy. Renumbers the queue:
+   * duplicates are better than losses.
    */
   async #rewound(serverSeq: number): Promise<Delivery> {
     await this.#store.renumber(this.#nextEpoch(), null);
-    const message = `the outbox is an old copy of itself (the server has ${serverSeq}); what waits is sent again as new`;
+    const message = `the outbox file is an old copy (the server is at seq ${serverSeq}); unsent records are sent again as new ones`;
     this.#options.onNotice({ level: 'error', kind: 'rewound', message });
     return { kind: 'delivered' };
   }
@@ -205,20 +208,20 @@ export class Deliverer {
       this.#batchRows = Math.ceil(rows.length / 2);
       return { kind: 'delivered' };
     }
-    // A server that refuses even the declaration of a loss refuses everything; the records are not to blame.
+    // A server that refuses even a `lost` record refuses everything, so the records are not to blame.
     if (first.kind === 'lost') return { kind: 'held', cause: 'refused', message, retryAfterMs: null };
     const attempts = this.#refusedUpTo.length;
     await this.#store.poison(first, message, this.#options.clock.now());
-    this.#tellOfPoison(first, attempts, message);
+    this.#reportPoisoned(first, attempts, message);
     return { kind: 'delivered' };
   }
 
-  #tellOfPoison({ seq, kind, body }: QueuedRow, attempts: number, reason: string): void {
-    const said = saidIn(body);
-    if (isOutboxLine(said)) return;
-    const { sessionId } = said;
+  #reportPoisoned({ seq, kind, body }: QueuedRow, attempts: number, reason: string): void {
+    const origin = originOf(body);
+    if (isOutboxLine(origin)) return;
+    const { sessionId } = origin;
     const of = sessionId === undefined ? '' : `, session ${sessionId}`;
-    const message = `record refused for good and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}`;
+    const message = `record rejected permanently and set aside: seq ${seq}, kind ${kind}${of}, attempts ${attempts}, reason: ${reason}`;
     this.#options.onNotice({ level: 'fatal', kind: 'poisoned', seq, sessionId, message });
   }
 
@@ -228,11 +231,133 @@ export class Deliverer {
   }
 }
 
-interface Said {
+interface RecordOrigin {
   sessionId?: string | undefined;
   log?: { component?: unknown };
 }
 
-function saidIn(body = '{}'): Said {
-  return JSON.parse(body) as Said;
+function originOf(body = '{}'): RecordOrigin {
+  return JSON.parse(body) as RecordOrigin;
+}
+
+/** Clock and randomness, injectable for tests. */
+export interface OutboxClock {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Uniform in [0, 1). */
+  random(): number;
+  /** Calls `run` once after `ms`. @returns a function that cancels it */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemClock: OutboxClock = {
+  now: Date.now,
+  random: Math.random,
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/**
+ * Sends one request and classifies the response.
+ *
+ * Failure: `unavailable` covers everything that is not Interlude's own verdict about these records: no connection, a
+ * timeout, a truncated response, a proxy page, any 5xx. It never counts against the records.
+ */
+
+type SendOutcome =
+  | { kind: 'acked'; ackedSeq: number; hadDuplicates: boolean; rejected: IngestAnswer['rejected'] }
+  | { kind: 'gap'; expectedSeq: number }
+  | { kind: 'fenced'; message: string }
+  /**
+   * The epoch is ahead of the server's clock. `now`: server time, epoch milliseconds. `currentEpoch`: newest epoch that
+   * has written, 0 if none.
+   */
+  | { kind: 'ahead'; now: number; currentEpoch: number; message: string }
+  | { kind: 'unauthorized'; message: string }
+  /** The server will never accept this request. */
+  | { kind: 'refused'; message: string }
+  | { kind: 'unavailable'; message: string; retryAfterMs: number | null };
+
+interface SendOptions {
+  endpoint: Endpoint;
+  producer: ProducerRef;
+  rows: QueuedRow[];
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+const COMPRESS_FROM_BYTES = 1_024;
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
+const compress = promisify(gzip);
+
+export async function send({ endpoint, producer, rows, timeoutMs, signal }: SendOptions): Promise<SendOutcome> {
+  try {
+    // The bodies are JSON already.
+    const records = rows.map((row) => `{"seq":${row.seq},${row.body.slice(1)}`);
+    const text = `{"producer":${JSON.stringify(producer)},"records":[${records.join(',')}]}`;
+    const zip = text.length > COMPRESS_FROM_BYTES;
+    const body = zip ? new Uint8Array(await compress(text, { level: 1 })) : text;
+    const headers = {
+      'content-type': 'application/json',
+      ...(zip ? { 'content-encoding': 'gzip' } : {}),
+    };
+    return await withDeadline(timeoutMs, signal, async (deadline) => {
+      const response = await requestServer(endpoint, '/events', { method: 'POST', headers, body, signal: deadline });
+      return interpret(response, await response.text());
+    });
+  } catch (error) {
+    return { kind: 'unavailable', message: connectionMessage(error), retryAfterMs: null };
+  }
+}
+
+/** The server rejects it as a gap, reports the expected `seq`, and stores nothing. */
+const PROBE: QueuedRow = { seq: Number.MAX_SAFE_INTEGER, kind: 'probe', body: '{"kind":"probe"}' };
+
+/**
+ * Asks for the next `seq` that the server expects, by sending one beyond it.
+ * @returns null without such a response
+ */
+export async function askExpectedSeq(options: {
+  endpoint: Endpoint;
+  producer: ProducerRef;
+  timeoutMs: number;
+}): Promise<number | null> {
+  const outcome = await send({ ...options, rows: [PROBE], signal: new AbortController().signal });
+  return outcome.kind === 'gap' ? outcome.expectedSeq : null;
+}
+
+function interpret(response: Response, text: string): SendOutcome {
+  if (response.status === 200) {
+    const { ackedSeq, duplicates, rejected = [] } = (parseJson(text) ?? {}) as Partial<IngestAnswer>;
+    if (Number.isSafeInteger(ackedSeq))
+      return { kind: 'acked', ackedSeq: ackedSeq as number, hadDuplicates: duplicates !== 0, rejected };
+    return {
+      kind: 'unavailable',
+      message: `${response.url} is not Interlude's: it answered 200 without ackedSeq`,
+      retryAfterMs: null,
+    };
+  }
+  const error = errorIn(text);
+  const message = error?.message ?? `${response.url} answered ${response.status}`;
+  if (error?.code === 'sequence_gap' && Number.isSafeInteger(error.expectedSeq)) {
+    return { kind: 'gap', expectedSeq: error.expectedSeq as number };
+  }
+  if (error?.code === 'stale_epoch') return { kind: 'fenced', message };
+  if (error?.code === 'epoch_ahead' && Number.isSafeInteger(error.now)) {
+    return { kind: 'ahead', now: error.now as number, currentEpoch: Number(error.currentEpoch ?? 0), message };
+  }
+  if (response.status === 401 || response.status === 403) return { kind: 'unauthorized', message };
+  // A proxy's 413 applies to this request too; a 400 counts only from Interlude itself.
+  if (response.status === 413 || (response.status === 400 && error?.code !== undefined)) {
+    return { kind: 'refused', message };
+  }
+  return { kind: 'unavailable', message, retryAfterMs: retryAfterMs(response.headers.get('retry-after')) };
+}
+
+function retryAfterMs(header: string | null): number | null {
+  if (header === null) return null;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS) : null;
 }

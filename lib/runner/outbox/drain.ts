@@ -1,14 +1,13 @@
-import { retryMs } from '../host/server-request';
-import type { OutboxClock } from './clock';
-import type { Delivery } from './delivery';
+import { retryMs } from '../retry';
+import type { Delivery, OutboxClock } from './delivery';
 
 /**
- * When the queue is sent: a state machine that knows nothing of records or HTTP.
+ * State machine that decides when to send the queue. It knows nothing of records or HTTP.
  *
- * Ordering: one delivery at a time, so the queue leaves strictly first in, first out. A call during a delivery has it
- * look once more before it rests (`sendingAgain`), so nothing is left lying.
- * Failure: a delivery that did not get through is repeated without end; only the wait grows. A `kick` cuts a wait off,
- * and one that comes while a doomed delivery is under way (`sendingKicked`) spares the wait after it.
+ * Ordering: one delivery at a time, so the queue leaves first in, first out. `work` during a delivery causes another
+ * look at the queue (`sendingAgain`).
+ * Failure: a failed delivery is retried forever with growing waits. `kick` skips the wait; a `kick` during a delivery
+ * (`sendingKicked`) skips the wait after it.
  */
 export type DrainState = 'idle' | 'sending' | 'sendingAgain' | 'sendingKicked' | 'waiting' | 'fenced' | 'stopped';
 export type DrainEvent = 'work' | 'kick' | 'due' | 'delivered' | 'emptied' | 'held' | 'fenced' | 'stop';
@@ -17,7 +16,7 @@ type Step = { to: DrainState; send?: true };
 const stay = (to: DrainState): Step => ({ to });
 const sendIn = (to: DrainState): Step => ({ to, send: true });
 
-/** Every state × event. What can't happen stays where it is. */
+/** Every state × event. Impossible events keep the state. */
 export const DRAIN: Record<DrainState, Record<DrainEvent, Step>> = {
   idle: {
     work: sendIn('sending'),
@@ -81,11 +80,10 @@ function allStay(state: DrainState, but: Partial<Record<DrainEvent, Step>> = {})
 export interface Trouble {
   kind: 'unavailable' | 'unauthorized' | 'refused' | 'fenced' | 'storage';
   message: string;
-  /** When it began. */
   since: number;
-  /** Attempts that have failed since then. */
+  /** Failed attempts since then. */
   tries: number;
-  /** Epoch milliseconds; null when it is not tried again. */
+  /** Epoch milliseconds; null without a retry. */
   retryAt: number | null;
 }
 
@@ -96,7 +94,7 @@ export class Drain {
   readonly #abort = new AbortController();
   #state: DrainState = 'idle';
   #trouble: Trouble | null = null;
-  #callOffTimer: (() => void) | null = null;
+  #cancelTimer: (() => void) | null = null;
   #running: Promise<void> = Promise.resolve();
 
   constructor(clock: OutboxClock, deliver: (signal: AbortSignal) => Promise<Delivery>, onChange: () => void) {
@@ -113,17 +111,16 @@ export class Drain {
     return this.#trouble;
   }
 
-  /** Something waits in the queue. */
   work(): void {
     this.#on('work');
   }
 
-  /** Something says the server is back: whatever wait there is ends now. */
+  /** The server seems to be back: ends the current wait. */
   kick(): void {
     this.#on('kick');
   }
 
-  /** Cuts the request under way off and resolves when nothing runs any more. */
+  /** Aborts the current request. Resolves when nothing runs any more. */
   stop(): Promise<void> {
     this.#on('stop');
     this.#abort.abort();
@@ -132,24 +129,24 @@ export class Drain {
 
   #on(event: DrainEvent): void {
     const step = DRAIN[this.#state][event];
-    const told = step.to !== this.#state || event === 'delivered' || event === 'held';
+    const isChange = step.to !== this.#state || event === 'delivered' || event === 'held';
     this.#state = step.to;
     if (step.to !== 'waiting') {
-      this.#callOffTimer?.();
-      this.#callOffTimer = null;
+      this.#cancelTimer?.();
+      this.#cancelTimer = null;
     }
     if (step.send) this.#running = this.#running.then(() => this.#once());
-    if (told) this.#onChange();
+    if (isChange) this.#onChange();
   }
 
   async #once(): Promise<void> {
     if (this.#state === 'stopped' || this.#state === 'fenced') return;
-    // Whatever is asked for from here on is seen by the delivery that begins now.
+    // The delivery that starts now covers events up to this point.
     this.#state = 'sending';
     const delivery = await this.#deliver(this.#abort.signal).catch(
       (error): Delivery => ({ kind: 'held', cause: 'storage', message: String(error), retryAfterMs: null }),
     );
-    // With nothing left to send there is none either: a disk that was full may have taken what was sent all the same.
+    // `emptied` clears the trouble too: a full disk may have stored the batch after all.
     if (delivery.kind === 'delivered' || delivery.kind === 'emptied') this.#trouble = null;
     if (delivery.kind === 'held') this.#hold(delivery);
     if (delivery.kind === 'fenced') this.#note('fenced', delivery.message, null);
@@ -161,8 +158,8 @@ export class Drain {
     const tries = (this.#trouble?.tries ?? 0) + 1;
     const waitMs = Math.max(retryMs(delivery.cause, tries, this.#clock.random()), delivery.retryAfterMs ?? 0);
     this.#note(delivery.cause, delivery.message, this.#clock.now() + waitMs);
-    this.#callOffTimer?.();
-    this.#callOffTimer = this.#clock.after(waitMs, () => this.#on('due'));
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#clock.after(waitMs, () => this.#on('due'));
   }
 
   #note(kind: Trouble['kind'], message: string, retryAt: number | null): void {

@@ -1,16 +1,14 @@
 import { rename } from 'node:fs/promises';
 import { LibsqlError } from '@libsql/client';
 import type { Bound } from './append-plan';
-import { lostCandidate } from './candidate';
-import type { OutboxClock } from './clock';
-import type { OutboxNotice } from './delivery';
+import { lostCandidate } from './append-plan';
+import type { OutboxClock, OutboxNotice } from './delivery';
 import { OutboxStore } from './store';
 
 /**
- * Opens an outbox's file, or a new one in its place when it is damaged.
+ * Opens the outbox file, or replaces a damaged one.
  *
- * Failure: a damaged file is kept under another name, the new one has a new epoch, and its first record says that
- * something unknown is missing.
+ * Failure: a damaged file is renamed. Its replacement has a new epoch and begins with a `lost` record.
  */
 export interface StorePlace {
   file: string;
@@ -21,7 +19,7 @@ export interface StorePlace {
   onNotice?: (notice: OutboxNotice) => void;
 }
 
-/** Nobody can tell how many records a damaged file held: at least one is declared. */
+/** The number of records in a damaged file is unknown, so one loss is declared. */
 const UNKNOWN_COUNT = 1;
 
 const CORRUPT = ['SQLITE_CORRUPT', 'SQLITE_NOTADB'];
@@ -36,7 +34,7 @@ export async function openStore(place: StorePlace): Promise<OutboxStore> {
   }
 }
 
-/** @param was who wrote the damaged file, as far as that is known */
+/** @param was producer of the damaged file, if known */
 export async function replaceCorrupt(
   { file, agentId, bound, clock, onNotice }: StorePlace,
   was: { id: string; epoch: number },
@@ -64,7 +62,7 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof LibsqlError && CORRUPT.some((code) => error.code.startsWith(code));
 }
 
-/** Renames the file and what belongs to it: a log of the damaged file must not be read into the new one. */
+/** Renames the file with its WAL, which must not be replayed into the new file. */
 async function setAside(file: string, now: number): Promise<string> {
   const aside = `${file}.corrupt-${now}`;
   await rename(file, aside);

@@ -1,17 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '@libsql/client';
-import { makePrivate } from '../host/data-folder.mjs';
-import { candidateOf } from './candidate';
-import { OUTBOX_VERSION } from './schema';
-import { oldestAt, READ_FILL, READ_IDENTITY, READ_OLDEST } from './statements';
+import { makePrivate } from '../data-folder.mjs';
+import { candidateOf } from './append-plan';
+import { OUTBOX_VERSION, oldestAt, READ_FILL, READ_IDENTITY, READ_OLDEST } from './statements';
 
 /**
- * What people do with the outboxes of a machine, from a process of their own, while a runner has them open or not.
+ * Operator commands on outbox files, run in a separate process while a runner may have them open.
  *
- * Ordering: a decision is noted in the file; the outbox that has it open takes it up within seconds, else the next one
- * that is opened. So no two processes ever give out numbers.
- * Failure: nothing is deleted. A discarded record stays in the file, with when that was decided.
+ * Ordering: a decision is only recorded in the file. The process that has the outbox open applies it within seconds,
+ * otherwise the next one does. So no two processes assign sequence numbers.
+ * Failure: nothing is deleted. A discarded record stays in the file with the time of the decision.
  */
 export interface OutboxReport {
   file: string;
@@ -20,18 +19,18 @@ export interface OutboxReport {
   lastSeq: number;
   depth: number;
   bytes: number;
-  /** When the oldest record that waits happened; null when none waits. */
+  /** Time of the oldest queued record; null if the queue is empty. */
   oldestAt: number | null;
   poisoned: number;
   redriving: number;
   discarded: number;
-  /** Declared lost by what waits. */
+  /** Losses declared by queued `lost` records. */
   lost: number;
-  /** The process that has it open, or null. */
+  /** PID of the process that has the file open, or null. */
   pid: number | null;
 }
 
-/** A record that the server will never take, as it is kept. */
+/** A record that the server rejected permanently. */
 export interface PoisonedRow {
   id: number;
   epoch: number;
@@ -39,9 +38,9 @@ export interface PoisonedRow {
   reason: string;
   poisonedAt: number;
   body: string;
-  /** `redrive`: to be sent again by whoever has the outbox open; `redriven`: that has been done. */
+  /** `redrive`: to be queued again; `redriven`: queued again. */
   state: PoisonState;
-  /** When a person decided so, epoch milliseconds. */
+  /** Epoch milliseconds of the decision. */
   decidedAt: number | null;
 }
 
@@ -96,13 +95,13 @@ export async function poisonedIn(file: string): Promise<PoisonedRow[]> {
 }
 
 export interface Decision {
-  /** What is noted now. */
+  /** Ids of the updated records. */
   changed: number[];
-  /** Ids that are not there, are decided already, or are not to be sent again. */
+  /** Ids that do not exist, are decided already, or can't be sent again. */
   refused: { id: number; why: string }[];
 }
 
-/** @param ids `all` means all that are kept */
+/** @param ids `all` selects every undecided record */
 export async function decide(
   file: string,
   ids: number[] | 'all',
@@ -137,7 +136,7 @@ function objection(row: PoisonedRow | undefined, to: 'redrive' | 'discarded'): s
   if (row.state === to) return to === 'redrive' ? 'it is about to be sent again' : 'it is discarded already';
   if (to === 'discarded') return null;
   if (row.reason === 'record-too-large') return 'no request can hold it';
-  // behind what the runner has said since, it would be what the server shows
+  // queued now, it would replace newer status on the server
   if (candidateOf(row.body).kind === 'status') return 'it is an old status report, and newer ones have replaced it';
   return null;
 }
@@ -167,7 +166,7 @@ async function withFile<Result>(file: string, work: (client: Client) => Promise<
   }
 }
 
-/** Who wrote itself down as the holder and lives. The lock itself is not touched: that could keep a runner out. */
+/** PID recorded in the lock file, if alive. Reads without taking the lock, which could block a runner. */
 async function holder(file: string): Promise<number | null> {
   makePrivate(`${file}.lock`);
   const client = createClient({ url: `file:${file}.lock`, concurrency: 1 });

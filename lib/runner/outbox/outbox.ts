@@ -6,41 +6,42 @@ import { stringifyWellFormed } from '@interlude/protocol/well-formed';
 import { ProcessLock } from '../host/process-lock';
 import type { Endpoint } from '../host/server-request';
 import type { Bound } from './append-plan';
-import { type Candidate, candidateOf } from './candidate';
-import { type OutboxClock, systemClock } from './clock';
-import { Deliverer, type OutboxNotice } from './delivery';
+import { type Candidate, candidateOf } from './append-plan';
+import { askExpectedSeq, Deliverer, type OutboxClock, type OutboxNotice, systemClock } from './delivery';
 import { Drain, type DrainState, type Trouble } from './drain';
 import { isCorrupt, openStore, replaceCorrupt, type StorePlace } from './open-store';
-import { askExpectedSeq } from './send';
 import type { Cursor } from './statements';
 import type { Append, OutboxStore } from './store';
 
 /**
- * A durable, ordered queue between an agent and the server. What `enqueue` has accepted reaches the server exactly
- * once, in order, or is declared lost there.
+ * A durable, ordered queue between an agent and the server. A record accepted by `enqueue` reaches the server exactly
+ * once and in order, or is declared lost in its place.
  *
- * Ordering: records leave in the order of the `enqueue` calls. All calls of one tick are stored in one transaction.
- * Failure: no outage uses up attempts, no kill loses what `enqueue` resolved for, a full or damaged outbox says what is
- * missing with a `lost` record at its place.
+ * Ordering: records leave in the order of the `enqueue` calls. Calls within one tick share a transaction.
+ * Failure: outages never use up attempts. A kill loses nothing that `enqueue` resolved for. A full or damaged outbox
+ * declares its losses with `lost` records.
+ *
+ * @example
+ * const outbox = await Outbox.open(file, { agentId, endpoint });
+ * await outbox.enqueue({ kind: 'event', agentId, sessionId, occurredAt: Date.now(), event });
  */
 
-/** Not `Omit`: it would forget the known keys of a record that allows unknown ones. */
+/** Not `Omit`, which drops the known keys of records with an index signature. */
 type WithoutSeq<R> = R extends unknown ? { [Key in keyof R as Key extends 'seq' ? never : Key]: R[Key] } : never;
-/** A record before the outbox has numbered it. */
+/** A record without its sequence number. */
 export type OutgoingRecord = WithoutSeq<IngestRecord>;
 
 export interface OutboxOptions {
-  /** Names the producer when the file is made; one that exists keeps the name it has. Default: made of the agent's. */
+  /** Producer id of a new file; an existing file keeps its own. Default: derived from `agentId`. */
   producerId?: string;
-  /** Whose outbox it is. */
   agentId: string;
   endpoint: Endpoint;
-  /** Whether to send what waits as soon as the file is open. Default true; else `kick` begins. */
+  /** Sends queued records on open. Default true; otherwise `kick` starts. */
   sendAtOpen?: boolean;
   onStatus?: (status: OutboxStatus) => void;
   onNotice?: (notice: OutboxNotice) => void;
   clock?: OutboxClock;
-  /** Default 1,000,000 records and 1 GiB. What tasks wrote is dropped from half of it on, log lines from nine tenths, everything at the bound. */
+  /** Default: 1,000,000 records and 1 GiB. See append-plan for what is dropped first. */
   bound?: Bound;
   maxBatchRows?: number;
   maxBatchBytes?: number;
@@ -50,7 +51,7 @@ export interface OutboxOptions {
 export interface OutboxStatus {
   state: DrainState;
   producer: { id: string; epoch: number };
-  /** Records that are not acknowledged yet. */
+  /** Unacknowledged records. */
   waiting: number;
   lastSeq: number;
   trouble: Trouble | null;
@@ -58,11 +59,10 @@ export interface OutboxStatus {
 
 /** For the status record. */
 export interface OutboxFacts {
-  /** Records that wait. */
   depth: number;
-  /** How long ago the oldest of them happened, milliseconds; null when none waits. */
+  /** Age of the oldest queued record in milliseconds; null if the queue is empty. */
   oldestAgeMs: number | null;
-  /** Records the server will never take. */
+  /** Records rejected permanently. */
   poisoned: number;
 }
 
@@ -72,7 +72,7 @@ interface Pending extends Append {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** How often to check whether somebody wants refused records sent again. */
+/** How often to look for records that an operator wants sent again. */
 const REDRIVE_MS = 5_000;
 const DEFAULT_BOUND: Bound = { maxRows: 1_000_000, maxBytes: 1024 ** 3 };
 
@@ -102,21 +102,20 @@ export class Outbox {
       (signal) => this.#deliver(signal),
       () => this.#changed(),
     );
-    // By the machine's own time: it is people who wait for it.
+    // Real time, not `clock`: operators wait for it.
     this.#redriving = setInterval(() => void this.takeRedrives().catch(() => undefined), REDRIVE_MS);
     this.#redriving.unref();
   }
 
   /**
-   * Opens or makes the file and begins to send what waits in it.
-   *
+   * Opens or creates the file and starts sending.
    * @throws ProcessLockedError when another process has it open
    * @throws OutboxVersionError when another version of Interlude wrote it
    */
   static async open(file: string, options: OutboxOptions): Promise<Outbox> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     const clock = options.clock ?? systemClock;
-    // Beside the file, which itself stays readable for others. Two processes would give out the same numbers.
+    // A separate lock file keeps the outbox readable. Two processes would assign the same sequence numbers.
     const lock = await ProcessLock.take(`${file}.lock`, `the outbox ${file}`);
     try {
       const store = await openStore(storePlace(file, options, clock));
@@ -145,15 +144,12 @@ export class Outbox {
   }
 
   /**
-   * Hands records over. Once this resolves they outlive the process; what must not happen unless they are stored
-   * happens after it.
-   *
-   * @param cursor stored in the same transaction: how far the source was read when it gave these records, or what else
-   *   must be known after a restart
-   * @throws Error after `stop`, or when the disk does not take them
+   * Stores records. Once this resolves they survive the process.
+   * @param cursor stored in the same transaction: the position of the source, or other restart state
+   * @throws Error after `stop`, or when the disk rejects the write
    */
   enqueue(records: OutgoingRecord | OutgoingRecord[], cursor?: Cursor | Cursor[]): Promise<void> {
-    if (this.#stopped) throw new Error('the outbox is stopped and takes nothing more');
+    if (this.#stopped) throw new Error('the outbox is stopped and accepts no more records');
     const candidates = (Array.isArray(records) ? records : [records]).map(candidate);
     return new Promise((resolve, reject) => {
       const cursors = cursor === undefined ? [] : Array.isArray(cursor) ? cursor : [cursor];
@@ -162,17 +158,16 @@ export class Outbox {
     });
   }
 
-  /** The cursor of this name as last stored, or null. */
   cursor(name: string): Promise<string | null> {
     return this.#store.cursor(name);
   }
 
-  /** The cursors whose name begins so, by name. */
+  /** Cursors by name. */
   cursors(prefix: string): Promise<Map<string, string>> {
     return this.#store.cursors(prefix);
   }
 
-  /** Never rejects: a file that can't be read has no figures, and its trouble is told elsewhere. */
+  /** Never rejects: an unreadable file reports zeros, and its trouble surfaces elsewhere. */
   async facts(): Promise<OutboxFacts> {
     const { oldestAt, poisoned } = await this.#store.figures().catch(() => ({ oldestAt: null, poisoned: 0 }));
     const oldestAgeMs = oldestAt === null ? null : Math.max(0, this.#clock.now() - oldestAt);
@@ -180,9 +175,8 @@ export class Outbox {
   }
 
   /**
-   * Whether the server still has everything it once acknowledged; null when it can't be asked. It stores nothing.
-   *
-   * A server whose database was deleted since, or another server at the same address, says false.
+   * Whether the server still has everything it acknowledged; null if it can't be asked. False if its database was
+   * deleted or another server responds.
    */
   async isRemembered(): Promise<boolean | null> {
     const { endpoint, requestTimeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
@@ -195,7 +189,7 @@ export class Outbox {
     return expectedSeq === null ? null : expectedSeq > lastSeq - waiting;
   }
 
-  /** Queues what somebody wants sent again, which another process has noted in the file. @returns how many */
+  /** Queues the records that an operator wants sent again. @returns how many */
   async takeRedrives(): Promise<number> {
     if (this.#stopped) return 0;
     const taken = await this.#withStore((store) => store.takeRedrives(this.#clock.now()));
@@ -203,12 +197,12 @@ export class Outbox {
     return taken;
   }
 
-  /** Something says the server is back: send now instead of waiting on. */
+  /** The server seems to be back: retries now. */
   kick(): void {
     this.#drain.kick();
   }
 
-  /** Resolves when everything is acknowledged, when another producer took over, or when the signal fires. */
+  /** Resolves when everything is acknowledged, another producer has taken over, or the signal fires. */
   async idle(signal?: AbortSignal): Promise<OutboxStatus> {
     while (!this.#isIdle() && !signal?.aborted) {
       await new Promise<void>((resolve) => {
@@ -225,9 +219,8 @@ export class Outbox {
   }
 
   /**
-   * Takes nothing more, stores what was handed over, sends on for at most `flushMs` and closes the file.
-   *
-   * @returns what still waits; the next outbox on this file sends it
+   * Accepts nothing more, stores pending records, keeps sending for up to `flushMs`, and closes the file.
+   * @returns the number of unsent records, which the next outbox on this file sends
    */
   async stop({ flushMs = 0 }: { flushMs?: number } = {}): Promise<{ waiting: number }> {
     if (this.#stopped) return { waiting: this.#store.waiting };
@@ -274,14 +267,14 @@ export class Outbox {
     return this.#withStore(() => this.#deliverer.deliver(signal));
   }
 
-  /** A file that turns out to be damaged is set aside and what was to be done is done on a new one. */
+  /** Replaces the file if it turns out to be damaged, then repeats the work. */
   async #withStore<Result>(work: (store: OutboxStore) => Promise<Result>): Promise<Result> {
     const store = this.#store;
     try {
       return await work(store);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
-      // Appending and delivering may both run into it; the first one mends it.
+      // Appending and delivering may both hit it; the first one replaces the file.
       if (this.#store === store) {
         await store.close();
         this.#store = await replaceCorrupt(storePlace(this.#file, this.#options, this.#clock), store.producer, error);
@@ -315,7 +308,7 @@ export class Outbox {
 }
 
 function candidate(record: OutgoingRecord): Candidate {
-  // A `seq` that came along would overrule the one the outbox gives.
+  // A given `seq` would override the assigned one.
   return candidateOf(stringifyWellFormed({ ...record, seq: undefined }), record);
 }
 

@@ -1,25 +1,23 @@
 import type { InStatement, ResultSet } from '@libsql/client';
 
-/** The statements that are needed in more than one place. */
-
 export const READ_IDENTITY = 'SELECT producer_id, epoch, last_seq FROM outbox';
-/** How much waits: how many rows, their bytes, and the last one's number. */
+/** Row count, bytes and last `seq` of the queue. */
 export const READ_FILL =
   'SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes, coalesce(max(seq), 0) AS seq FROM queue';
-/** What waits longest. A status record does not tell how long the queue waits: it is of now, wherever it stands. */
+/** The oldest queued record. Status records are always current, so they come last. */
 export const READ_OLDEST = `SELECT coalesce((SELECT body FROM queue WHERE kind <> 'status' ORDER BY seq LIMIT 1),
   (SELECT body FROM queue ORDER BY seq LIMIT 1)) AS body`;
 
-/** @returns when it happened, epoch milliseconds; null if nothing waits */
+/** @returns epoch milliseconds; null if the queue is empty */
 export function oldestAt(found: ResultSet | undefined): number | null {
   const body = found?.rows[0]?.body ?? null;
   return body === null ? null : ((JSON.parse(String(body)) as { occurredAt?: number }).occurredAt ?? null);
 }
 
-/** How far a source was read, or what else must be known after a restart; committed with the records it goes with. */
+/** Restart state such as the position of a source, committed with the records it belongs to. */
 export interface Cursor {
   name: string;
-  /** null forgets it. */
+  /** null deletes it. */
   value: string | null;
 }
 
@@ -30,7 +28,7 @@ export interface NewRow {
   body: string;
 }
 
-/** More rows to a statement bring nothing, and SQLite limits the parameters. */
+/** More rows per statement are no faster, and SQLite limits parameters. */
 const ROWS_PER_INSERT = 100;
 
 export function insertStatements(rows: NewRow[]): InStatement[] {
@@ -45,7 +43,6 @@ export function insertStatements(rows: NewRow[]): InStatement[] {
   return statements;
 }
 
-/** Gives the row with this number other content. */
 export function updateStatement({ seq, kind, bytes, body }: NewRow): InStatement {
   return { sql: 'UPDATE queue SET kind = ?, bytes = ?, body = ? WHERE seq = ?', args: [kind, bytes, body, seq] };
 }
@@ -64,3 +61,50 @@ export function cursorStatement({ name, value }: Cursor): InStatement {
     args: [name, value],
   };
 }
+
+/**
+ * Schema of the outbox file. `outbox` holds its identity, with `last_seq` at least the newest number that left the
+ * queue; `queue` unacknowledged records, dense in `seq`; `poisoned` permanently rejected records and decisions about
+ * them; `cursors` restart state.
+ */
+export const OUTBOX_SCHEMA = [
+  `CREATE TABLE outbox (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    producer_id TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL
+  ) STRICT`,
+  // `body` last: reading sizes must not touch the overflow pages of large bodies
+  `CREATE TABLE queue (
+    seq INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT`,
+  `CREATE TABLE poisoned (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    epoch INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    poisoned_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'kept',
+    decided_at INTEGER
+  ) STRICT`,
+  'CREATE TABLE cursors (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT',
+  'PRAGMA user_version = 2',
+];
+
+export const OUTBOX_VERSION = 2;
+
+/**
+ * `synchronous = FULL` guards against power loss: a rolled-back commit would assign its `seq` to another record, which
+ * the server would drop as a duplicate.
+ */
+export const OUTBOX_PRAGMAS = [
+  'PRAGMA journal_mode = WAL',
+  'PRAGMA synchronous = FULL',
+  'PRAGMA wal_autocheckpoint = 1000',
+  'PRAGMA busy_timeout = 2000',
+  'PRAGMA cache_size = -8000',
+];

@@ -1,12 +1,22 @@
 import { type Client, createClient, LibsqlError } from '@libsql/client';
-import { makePrivate } from '../host/data-folder.mjs';
-import { type Bound, type OpenLost, planAppend, type QueueEnd } from './append-plan';
-import { type Candidate, candidateOf, type LostReason, lostCandidate } from './candidate';
-import { OUTBOX_PRAGMAS, OUTBOX_SCHEMA, OUTBOX_VERSION } from './schema';
+import { makePrivate } from '../data-folder.mjs';
+import {
+  type Bound,
+  type Candidate,
+  candidateOf,
+  type LostReason,
+  lostCandidate,
+  type OpenLost,
+  planAppend,
+  type QueueEnd,
+} from './append-plan';
 import {
   type Cursor,
   cursorStatement,
   insertStatements,
+  OUTBOX_PRAGMAS,
+  OUTBOX_SCHEMA,
+  OUTBOX_VERSION,
   oldestAt,
   poisonStatement,
   READ_FILL,
@@ -17,19 +27,19 @@ import {
 import { READ_STATUSES, statusStatements, WaitingStatuses } from './waiting-statuses';
 
 /**
- * The outbox's file and everything that changes it. Nothing else writes SQL.
+ * Reads and writes the outbox file. Nothing else writes SQL.
  *
- * Ordering: `seq` is dense within the epoch and is given out in the transaction that stores the record. One operation
- * runs at a time, so what an operation read of the counters is still true when it commits.
- * Failure: every operation is one transaction. A kill between any two statements leaves the file as it was before or
- * after it. A record leaves the queue only when the server has acknowledged it, or into `poisoned` with a `lost` record
- * in its place; a status record also for a newer one of its session, which takes its number.
+ * Ordering: `seq` is dense within an epoch and assigned in the transaction that stores the record. Operations run one
+ * at a time, so counters stay valid until commit.
+ * Failure: every operation is one transaction. A record leaves the queue only when acknowledged, or into `poisoned`
+ * with a `lost` record in its place. A newer status record of the same session may take over the number of an older
+ * one.
  */
 
 export interface QueuedRow {
   seq: number;
   kind: string;
-  /** The record's JSON without `seq`. */
+  /** Record JSON without `seq`. */
   body: string;
 }
 
@@ -40,7 +50,7 @@ export interface Append {
 
 export interface Birth {
   producerId: string;
-  /** Epoch milliseconds: the epoch of the file, should it be made now. */
+  /** Epoch of a new file, in milliseconds. */
   epoch: number;
 }
 
@@ -52,10 +62,9 @@ export class OutboxStore {
   #lastSeq = 0;
   #rows = 0;
   #bytes = 0;
-  /** Everything up to here may be known to the server and keeps its content. */
+  /** The server may know everything up to here, so its content is frozen. */
   #handedOutSeq = 0;
   #openedSeq = 0;
-  /** `lost` records at the very end of the queue, by agent and session, that may still count further drops. */
   #openLosts: ReadonlyMap<string, OpenLost> = new Map();
   #statuses = new WaitingStatuses();
   #tail: Promise<unknown> = Promise.resolve();
@@ -66,11 +75,11 @@ export class OutboxStore {
   }
 
   /**
-   * @throws LibsqlError; `isCorrupt` (open-store) tells whether the file must be set aside.
-   * @throws OutboxVersionError when another version of Interlude wrote the file, which is left as it is
+   * @throws LibsqlError; see `isCorrupt` in open-store
+   * @throws OutboxVersionError when another version of Interlude wrote the file, which stays untouched
    */
   static async open(file: string, birth: Birth, bound: Bound): Promise<OutboxStore> {
-    // what SQLite puts beside it is as closed as the file itself
+    // SQLite creates its side files with the same mode
     makePrivate(file);
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     const store = new OutboxStore(client, bound);
@@ -88,19 +97,18 @@ export class OutboxStore {
     return { id: this.#producerId, epoch: this.#epoch };
   }
 
-  /** The newest `seq` given out in this epoch. */
+  /** The newest assigned `seq` of this epoch. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
 
-  /** The newest `seq` that the file had when it was opened: 0 of a new file. */
+  /** The newest `seq` when the file was opened; 0 for a new file. */
   get openedSeq(): number {
     return this.#openedSeq;
   }
 
-  /** How many records wait. */
   get waiting(): number {
-    return this.#rows + this.#statuses.heldBack;
+    return this.#rows + this.#statuses.deferred;
   }
 
   async #load(file: string, birth: Birth): Promise<void> {
@@ -130,16 +138,15 @@ export class OutboxStore {
     this.#rows = Number(fill?.rows[0]?.rows);
     this.#bytes = Number(fill?.rows[0]?.bytes);
     this.#statuses = new WaitingStatuses(statuses?.rows, this.#lastSeq);
-    // What an earlier process handed out is not known, so nothing that is in the file may change its content.
+    // An earlier process may have sent anything in the file, so all of it is frozen.
     this.#handedOutSeq = this.#lastSeq;
     this.#openedSeq = this.#lastSeq;
   }
 
   /**
-   * Stores all of it in one transaction; durable when it returns, but for a status record that outdates one which a
-   * request carries just now.
-   *
-   * @returns what had to be left out, for the log
+   * Stores everything in one transaction; durable when it resolves, except a status record that replaces one in the
+   * current request.
+   * @returns counts of dropped records, for the log
    */
   append(appends: Append[], now: number): Promise<{ dropped: number; tooLarge: number }> {
     return this.#alone(() => this.#append(appends, now));
@@ -175,15 +182,15 @@ export class OutboxStore {
     this.#openLosts = openLosts;
   }
 
-  /** It is known what became of the request under way: what was held back for it is stored. */
-  landed(now: number): Promise<void> {
+  /** The current request has completed: stores the status records deferred because of it. */
+  completed(now: number): Promise<void> {
     return this.#alone(async () => {
-      const candidates = this.#statuses.landed();
+      const candidates = this.#statuses.completed();
       if (candidates.length > 0) await this.#append([{ candidates }], now);
     });
   }
 
-  /** What waits longest: at most `maxRows`, at most `maxBytes` together, but at least one where any waits. */
+  /** The head of the queue: up to `maxRows` and `maxBytes`, but at least one record. */
   head(maxRows: number, maxBytes: number): Promise<QueuedRow[]> {
     return this.#alone(async () => {
       const sizes = await this.#client.execute({
@@ -202,14 +209,14 @@ export class OutboxStore {
         args: [upTo],
       });
       this.#handedOutSeq = Math.max(this.#handedOutSeq, upTo);
-      this.#statuses.underWay(upTo);
+      this.#statuses.sending(upTo);
       return found.rows.map((row) => ({ seq: Number(row.seq), kind: String(row.kind), body: String(row.body) }));
     });
   }
 
   /**
-   * The server has everything up to `seq`.
-   * @param hadDuplicates whether it may have had some of it before
+   * Removes acknowledged records.
+   * @param hadDuplicates the server may have had some of them before
    */
   acknowledge(seq: number, hadDuplicates: boolean): Promise<void> {
     return this.#alone(async () => {
@@ -223,13 +230,13 @@ export class OutboxStore {
       );
       this.#rows -= Number(gone?.rows[0]?.rows);
       this.#bytes -= Number(gone?.rows[0]?.bytes);
-      // The server may have more than it was sent: an open `lost` record that left the queue must count nothing more.
+      // An open `lost` record that left the queue must not count further drops.
       this.#handedOutSeq = Math.max(this.#handedOutSeq, seq);
       this.#statuses.acknowledged(seq, hadDuplicates);
     });
   }
 
-  /** The server will never take this record: it goes to `poisoned` and its `seq` to a `lost` record. */
+  /** Moves a permanently rejected record to `poisoned` and puts a `lost` record in its place. */
   poison(row: QueuedRow, reason: string, now: number): Promise<void> {
     return this.#alone(async () => {
       const record = JSON.parse(row.body) as { agentId: string; sessionId?: string; occurredAt: number };
@@ -246,11 +253,7 @@ export class OutboxStore {
     });
   }
 
-  /**
-   * Begins a new epoch: what waits is numbered from 1, behind a `lost` record when something is declared lost.
-   *
-   * @param lost the missing records' number, and what to name as their owner
-   */
+  /** Starts a new epoch and renumbers the queue from 1, behind a `lost` record if `lost` is given. */
   renumber(
     epoch: number,
     lost: { agentId: string; sessionId?: string; occurredAt: number; count: number; reason: LostReason } | null,
@@ -262,7 +265,7 @@ export class OutboxStore {
       const lastSeq = this.#rows + declared.length;
       await this.#client.batch(
         [
-          // By way of negative numbers: a row would otherwise meet one that has not moved yet.
+          // Negative numbers first, because rows would collide with ones not moved yet.
           { sql: 'UPDATE queue SET seq = -(seq - ?)', args: [shift] },
           'UPDATE queue SET seq = -seq',
           ...insertStatements(declared),
@@ -288,7 +291,6 @@ export class OutboxStore {
     });
   }
 
-  /** The cursors whose name begins so, by name. */
   cursors(prefix: string): Promise<Map<string, string>> {
     return this.#alone(async () => {
       const found = await this.#client.execute({
@@ -299,7 +301,7 @@ export class OutboxStore {
     });
   }
 
-  /** When the oldest record that waits happened (epoch milliseconds), and how many the server will never take. */
+  /** Time of the oldest queued record, and the number of rejected ones. */
   figures(): Promise<{ oldestAt: number | null; poisoned: number }> {
     return this.#alone(async () => {
       const [oldest, poisoned] = await this.#client.batch(
@@ -311,9 +313,8 @@ export class OutboxStore {
   }
 
   /**
-   * Takes up what somebody wants sent again: each at the end of the queue, with a number of its own.
-   *
-   * @returns how many; none while there is no room for them
+   * Appends the records that an operator wants sent again.
+   * @returns how many; 0 without room for all of them
    */
   takeRedrives(now: number): Promise<number> {
     return this.#alone(async () => {
@@ -339,7 +340,6 @@ export class OutboxStore {
     });
   }
 
-  /** After what is under way. */
   close(): Promise<void> {
     return this.#alone(async () => this.#client.close());
   }
@@ -356,7 +356,7 @@ export class OutboxVersionError extends Error {
     const [age, next] =
       version > OUTBOX_VERSION
         ? ['a newer', 'update this Interlude']
-        : ['an older', 'send what waits in it with the version that wrote it, then move the file away'];
+        : ['an older', 'send its records with the version that wrote it, then move the file away'];
     super(`${file} was written by ${age} version of Interlude; ${next}`);
     this.name = 'OutboxVersionError';
   }

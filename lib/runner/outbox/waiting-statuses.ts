@@ -1,63 +1,61 @@
 import { fieldsOf } from '@interlude/protocol/fields';
 import type { InStatement, Row } from '@libsql/client';
-import { LARGEST_RECORD_BYTES } from './append-plan';
-import { type Candidate, candidateOf } from './candidate';
+import { type Candidate, candidateOf, LARGEST_RECORD_BYTES } from './append-plan';
 import { type NewRow, updateStatement } from './statements';
 
 /**
- * The status records that wait: one for each agent and session, since each outdates the one before it. A newer one takes
- * the number of what it outdates instead of one more, so an outage leaves one of each, as new as its last report.
+ * Keeps at most one queued status record per agent and session. A newer one takes over the number of the one it
+ * replaces, so an outage leaves one record each, as new as the last report.
  *
- * Ordering: the newest report of all stands behind the others: as one is outdated, those behind it move up by a place,
- * each keeping what it says.
- * Failure: what a request carries just now keeps its content; what outdates it is held back in memory until it is known
- * what became of that request, and then says nothing of the moment if events of its session have been stored since. What an
- * earlier one carried, whose answer was lost, may be replaced and the server have it all the same: where the answer speaks of
- * duplicates, what replaced it is sent once more, under a number of its own.
+ * Ordering: the newest report comes last. When one is replaced, those behind it move up one place and keep their
+ * content.
+ * Failure: records in the current request are frozen. Their replacements are deferred in memory until the request
+ * completes, without transient fields if events of the session were stored since. After a lost response the server may
+ * have the replaced content; if it reports duplicates, the replacement is sent again under its own number.
  */
 export class WaitingStatuses {
-  /** By agent and session, in the order of their numbers. */
-  #waiting = new Map<string, Waiting>();
-  #heldBack = new Map<string, Candidate>();
-  /** A request carries everything up to here just now. */
-  #underWaySeq = 0;
-  /** Everything up to here some request has carried. */
+  /** By agent and session, in queue order. */
+  #waiting = new Map<string, WaitingStatus>();
+  #deferred = new Map<string, Candidate>();
+  /** Everything up to here is in the current request. */
+  #inRequestSeq = 0;
+  /** Everything up to here was in some request. */
   #carriedSeq: number;
 
   /**
-   * @param rows of READ_STATUSES
-   * @param carriedSeq what an earlier process may have sent
+   * @param rows result of READ_STATUSES
+   * @param carriedSeq last `seq` that an earlier process may have sent
    */
   constructor(rows: readonly Row[] = [], carriedSeq = 0) {
     for (const { seq, bytes, body } of rows) {
       const text = String(body);
       const key = statusKey(JSON.parse(text));
-      // it may have said something else when that process sent it
+      // its content may have been different when that process sent it
       const isRewritten = Number(seq) <= carriedSeq;
-      // of several only the newest waits to be outdated, at its own place in the order
+      // only the newest can be replaced, at its own place in the order
       this.#waiting.delete(key);
       this.#waiting.set(key, { seq: Number(seq), bytes: Number(bytes), body: text, isRewritten });
     }
     this.#carriedSeq = carriedSeq;
   }
 
-  /** How many wait beside those in the queue. */
-  get heldBack(): number {
-    return this.#heldBack.size;
+  /** Number of deferred records. */
+  get deferred(): number {
+    return this.#deferred.size;
   }
 
-  underWay(upToSeq: number): void {
-    this.#underWaySeq = upToSeq;
+  sending(upToSeq: number): void {
+    this.#inRequestSeq = upToSeq;
     this.#carriedSeq = Math.max(this.#carriedSeq, upToSeq);
   }
 
-  /** It is known what became of the request. @returns what was held back for it */
-  landed(): Candidate[] {
-    this.#underWaySeq = 0;
-    return [...this.#heldBack.values()];
+  /** The current request has completed. @returns the deferred records */
+  completed(): Candidate[] {
+    this.#inRequestSeq = 0;
+    return [...this.#deferred.values()];
   }
 
-  /** Which records are put at the end of the queue, and what changes in it for those that outdate others. Changes nothing. */
+  /** Plans which records to append and which rows to replace, without changing state. */
   plan(candidates: readonly Candidate[]): StatusPlan {
     const newest = new Map<string, Candidate>();
     const overtaken = new Set<string>();
@@ -76,20 +74,20 @@ export class WaitingStatuses {
       changed: new Map(),
       bytes: 0,
       waiting: new Map(this.#waiting),
-      heldBack: new Map(),
+      deferred: new Map(),
     };
-    for (const [key, candidate] of this.#heldBack) {
-      if (overtaken.has(key) && !newest.has(key)) plan.heldBack.set(key, withoutMoment(candidate));
+    for (const [key, candidate] of this.#deferred) {
+      if (overtaken.has(key) && !newest.has(key)) plan.deferred.set(key, withoutTransientFields(candidate));
     }
     for (const [key, candidate] of newest) {
       const older = plan.waiting.get(key);
       if (older === undefined) continue;
-      if (older.seq <= this.#underWaySeq) {
-        plan.heldBack.set(key, overtaken.has(key) ? withoutMoment(candidate) : candidate);
+      if (older.seq <= this.#inRequestSeq) {
+        plan.deferred.set(key, overtaken.has(key) ? withoutTransientFields(candidate) : candidate);
         continue;
       }
       plan.bytes += candidate.bytes - older.bytes;
-      for (const [name, status] of movedUp(plan.waiting, key, candidate)) {
+      for (const [name, status] of shiftedRows(plan.waiting, key, candidate)) {
         plan.changed.set(status.seq, status);
         plan.waiting.delete(name);
         plan.waiting.set(name, { ...status, isRewritten: status.seq <= this.#carriedSeq });
@@ -98,37 +96,33 @@ export class WaitingStatuses {
     return plan;
   }
 
-  /** The plan was carried out; these were put at the end of the queue. */
+  /** The plan is stored; `rows` were appended. */
   adopt(plan: StatusPlan, rows: readonly NewRow[]): void {
     this.#waiting = plan.waiting;
     for (const { kind, seq, bytes, body } of rows) {
       if (kind === 'status') this.#waiting.set(statusKey(JSON.parse(body)), { seq, bytes, body, isRewritten: false });
     }
-    // what was held back is among what was planned, or outdated by it
-    for (const key of plan.planned) this.#heldBack.delete(key);
-    for (const [key, candidate] of plan.heldBack) this.#heldBack.set(key, candidate);
+    // deferred records are part of the plan or replaced by it
+    for (const key of plan.planned) this.#deferred.delete(key);
+    for (const [key, candidate] of plan.deferred) this.#deferred.set(key, candidate);
   }
 
-  /**
-   * These have left the queue: the server has them.
-   * @param hadDuplicates whether it had some of them before, and kept what those said
-   */
+  /** @param hadDuplicates the server had some of them before, with their earlier content */
   acknowledged(upToSeq: number, hadDuplicates: boolean): void {
     for (const [key, { seq, body, isRewritten }] of this.#waiting) {
       if (seq > upToSeq) continue;
       this.#waiting.delete(key);
-      if (hadDuplicates && isRewritten && !this.#heldBack.has(key)) {
-        this.#heldBack.set(key, withoutMoment(candidateOf(body)));
+      if (hadDuplicates && isRewritten && !this.#deferred.has(key)) {
+        this.#deferred.set(key, withoutTransientFields(candidateOf(body)));
       }
     }
   }
 
-  /** The server will never take it. */
   drop(seq: number): void {
     for (const [key, status] of this.#waiting) if (status.seq === seq) this.#waiting.delete(key);
   }
 
-  /** A new epoch has begun: all numbers are less by this, and none has been sent. */
+  /** A new epoch starts: shifts all numbers; none of them has been sent. */
   renumber(lessBy: number): void {
     this.#carriedSeq = 0;
     this.#waiting = new Map(
@@ -137,24 +131,24 @@ export class WaitingStatuses {
   }
 }
 
-interface Waiting {
+interface WaitingStatus {
   seq: number;
   bytes: number;
   body: string;
-  /** Some request may have carried what this row said before. */
+  /** A request may have carried earlier content of this row. */
   isRewritten: boolean;
 }
 
 export interface StatusPlan {
-  /** Of which agents and sessions it stores a report, or holds it back. */
+  /** Keys whose report is stored or deferred. */
   planned: string[];
   added: Candidate[];
-  /** By number: what a row in the queue says from now on. */
-  changed: Map<number, Omit<Waiting, 'isRewritten'>>;
-  /** By how much the queue grows through that. */
+  /** Replaced rows by `seq`. */
+  changed: Map<number, Omit<WaitingStatus, 'isRewritten'>>;
+  /** Size change of the queue. */
   bytes: number;
-  waiting: Map<string, Waiting>;
-  heldBack: Map<string, Candidate>;
+  waiting: Map<string, WaitingStatus>;
+  deferred: Map<string, Candidate>;
 }
 
 export const READ_STATUSES = "SELECT seq, bytes, body FROM queue WHERE kind = 'status' ORDER BY seq";
@@ -163,35 +157,35 @@ export function statusStatements({ changed }: StatusPlan): InStatement[] {
   return [...changed.values()].map((row) => updateStatement({ kind: 'status', ...row }));
 }
 
-/** What it says of the moment that events behind it have passed by. */
-const OF_THE_MOMENT = ['process', 'state', 'openTurnId', 'tasks', 'requests'];
+/** Fields that later events make obsolete. */
+const TRANSIENT_FIELDS = ['process', 'state', 'openTurnId', 'tasks', 'requests'];
 
-function withoutMoment(candidate: Candidate): Candidate {
+function withoutTransientFields(candidate: Candidate): Candidate {
   const record = fieldsOf(JSON.parse(candidate.body));
   const status = Object.fromEntries(
-    Object.entries(fieldsOf(record.status)).filter(([name]) => !OF_THE_MOMENT.includes(name)),
+    Object.entries(fieldsOf(record.status)).filter(([name]) => !TRANSIENT_FIELDS.includes(name)),
   );
   return candidateOf(JSON.stringify({ ...record, status }));
 }
 
-/** One that no request can hold outdates nothing: it is refused, and declared. */
+/** An oversized one replaces nothing: it is refused and declared lost. */
 function isStatus({ kind, bytes }: Candidate): boolean {
   return kind === 'status' && bytes <= LARGEST_RECORD_BYTES;
 }
 
-/** The rows from the outdated one on, with what they say once the new one is the last of them. */
-function movedUp(
-  waiting: ReadonlyMap<string, Waiting>,
+/** Rows from the replaced one on, with their shifted content. */
+function shiftedRows(
+  waiting: ReadonlyMap<string, WaitingStatus>,
   key: string,
   { body, bytes }: Candidate,
-): [string, Omit<Waiting, 'isRewritten'>][] {
+): [string, Omit<WaitingStatus, 'isRewritten'>][] {
   const from = waiting.get(key)?.seq ?? 0;
   const rows = [...waiting].filter(([, { seq }]) => seq >= from);
   const seqs = rows.map(([, { seq }]) => seq);
-  const says = rows.slice(1).map(([name, status]) => ({ name, body: status.body, bytes: status.bytes }));
-  return [...says, { name: key, body, bytes }].map(({ name, ...said }, at) => [
+  const shifted = rows.slice(1).map(([name, status]) => ({ name, body: status.body, bytes: status.bytes }));
+  return [...shifted, { name: key, body, bytes }].map(({ name, ...content }, at) => [
     name,
-    { ...said, seq: seqs[at] as number },
+    { ...content, seq: seqs[at] as number },
   ]);
 }
 

@@ -7,5 +7,4 @@ import { kind as hooks } from './hooks/kind';
 import { kind as opencode } from './opencode/kind';
 import type { RunnerKind } from './runner-kind';
 
-/** `interlude runner <kind>`: the folders beside this file. */
 export const KINDS: Readonly<Record<string, RunnerKind>> = { acp, agentapi, agui, claude, codex, hooks, opencode };

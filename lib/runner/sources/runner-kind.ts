@@ -1,32 +1,30 @@
 import type { AgentStatus } from '@interlude/protocol/agent-status';
-import type { Source, SourceSurroundings } from '../host/source';
+import type { Source, SourceContext } from '../host/source';
 import type { CallerRule } from '../host/tool-callers';
 import type { Logger } from '../logger/logger';
 import type { Outbox } from '../outbox/outbox';
-import type { KindFeatures } from './features';
 
-/** One kind of agent, as `interlude runner <kind>` runs it. @see README.md */
+/** A kind of agent, run by `interlude runner <kind>`. @see README.md */
 export interface RunnerKind {
-  /** What people call it: `Codex`. */
+  /** Display name: `Codex`. */
   title: string;
-  /** What it can do, and why it can't do the rest. */
+  /** Supported features, with reasons for missing ones. */
   features: KindFeatures;
-  /** It takes a command behind `--`, which `RunnerCall.command` has. */
+  /** Accepts a command after `--`, passed as `RunnerCall.command`. */
   takesCommand?: boolean;
   /**
-   * It connects to an agent that has an address: `--url` names that, and `--dashboard` the dashboard, by default
-   * INTERLUDE_URL or the one on this machine.
+   * The agent has an address: `--url` names it, and `--dashboard` names the dashboard, by default INTERLUDE_URL or the
+   * local one.
    */
   urlIsAgents?: true;
-  /** It runs one session, and `--prompt` may have a first message for it. @see lib/runner/host/first-message.ts */
+  /** Runs one session, so `--prompt` may give its first message. */
   takesPrompt?: true;
-  /** What `--help` prints. */
   help: string;
-  /** Its flags beside `--agent`, `--session`, `--url` and `--token-file`. */
+  /** Flags besides `--agent`, `--session`, `--url` and `--token-file`. */
   flags?: Record<string, { type: 'string' | 'boolean' }>;
   /**
-   * Judges what was asked for, and finds what it needs on this machine. Nothing is open yet.
-   * @throws CliError with the line that says what to do next
+   * Validates the options and finds what the kind needs on this machine, before anything is opened.
+   * @throws CliError with a line that says what to do next
    */
   prepare(call: RunnerCall): Promise<PreparedRunner>;
 }
@@ -34,37 +32,34 @@ export interface RunnerKind {
 export interface RunnerCall {
   flag(name: string): string | undefined;
   has(name: string): boolean;
-  /**
-   * @param most of what is allowed
-   * @returns milliseconds
-   */
+  /** @returns milliseconds */
   seconds(name: string, otherwise: number, most: number): number;
   usage(problem: string): Error;
   env: Record<string, string | undefined>;
   dataDir: string;
-  /** What stands behind `--`. */
+  /** The command after `--`. */
   command: readonly string[];
 }
 
 export interface PreparedRunner {
-  /** What the status record says of it. */
+  /** Fields of the status record. */
   about: AgentStatus & { kind: string };
-  /** The component that hands events over, where the log is to tell what they say. */
+  /** Log component for emitted events; without it they are not logged. */
   journal?: string;
-  /** It carries several sessions: each of those lines names its own. */
+  /** Log lines name their session. */
   carriesMany?: true;
-  /** Who goes on while the dashboard is away. */
+  /** What continues while the dashboard is away. */
   meanwhile: string;
-  /** The agent, where none was named. */
+  /** Default agent id. */
   agentId: string;
-  /** Two of them on one machine would be in each other's way: a second one is refused, and gets no other name. */
+  /** Only one per machine: a second one is refused rather than renamed. */
   isAlone?: boolean;
-  /** Whether an outbox belongs to the agent that is looked for; without one, the first free agent is taken. */
+  /** Whether an outbox belongs to the wanted agent. If none does, the first free agent is taken. */
   carries?(outbox: Outbox): Promise<boolean>;
   controlFile(agentId: string): string;
-  /** How calls of Interlude's tools prove whose they are. @see lib/runner/host/tool-callers.ts */
+  /** How tool calls prove their session. @see lib/runner/host/tool-callers.ts */
   callers?: CallerRule;
-  /** How long its agents may finish what they are at. */
+  /** How long agents may finish their work on close. */
   endWithinMs: number;
   open(opened: OpenedRunner): Promise<RunningKind>;
 }
@@ -73,16 +68,58 @@ export interface OpenedRunner {
   agentId: string;
   outbox: Outbox;
   logger: Logger;
-  /** For the agent before its first message; null if there is none. @see lib/runner/host/workspace-note.ts */
+  /** Text for the agent before its first message. @see lib/runner/host/first-message.ts */
   workspaceNote: string | null;
-  /** Writes down what passes between the source and its agent, where `--record` asked for it. */
+  /** Records the traffic between source and agent, with `--record`. */
   record?: (fields: object) => void;
 }
 
 export interface RunningKind {
-  source(surroundings: SourceSurroundings): Source | Promise<Source>;
-  /** The one session it is about: its address is printed. */
+  source(context: SourceContext): Source | Promise<Source>;
+  /** The session of a single-session runner; its URL is printed. */
   sessionId?: string;
-  /** Said on stderr where there is no such session. */
+  /** Printed to stderr otherwise. */
   greeting?: string;
+}
+
+/**
+ * Features of a kind, in the order of the table in docs/kinds. A test compares the table, the handlers and the texts.
+ */
+export const FEATURES = {
+  turns: 'turns with their texts, thoughts and tool calls',
+  betweenRun: 'turns that the agent begins by itself',
+  cause: 'what woke it',
+  tasks: 'background tasks, as they begin',
+  taskEnds: 'how a background task ended',
+  taskOutput: 'what a background task writes',
+  subagents: 'what subagents say and do',
+  permissions: 'permissions, answered in the dashboard',
+  questions: 'questions, answered in the dashboard',
+  messages: 'messages from the dashboard',
+  attachments: 'images and files from the composer',
+  interrupt: 'interrupting a turn',
+  end: 'ending the session',
+  stop: 'stopping a task',
+  wake: 'waking it with the result of a task',
+  plans: 'plans',
+  edits: 'changes of files, as diffs',
+  catchUp: 'what happened while its runner was away',
+  shared: 'beside the operator’s own terminal',
+} as const;
+
+export type Feature = keyof typeof FEATURES;
+
+/**
+ * True, or a sentence for operators: `partly` supported with a reservation, `no`, or `needless` because the agent does
+ * it by itself.
+ */
+export type Support = true | { partly: string } | { no: string } | { needless: string };
+
+export type KindFeatures = Record<Feature, Support>;
+
+/** Limits shown on the page of an agent. */
+export function limitsOf(features: KindFeatures): string[] {
+  return Object.values(features).flatMap((support) =>
+    support === true || 'needless' in support ? [] : Object.values(support),
+  );
 }

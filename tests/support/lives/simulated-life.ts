@@ -8,8 +8,7 @@ import { AgentWatch } from '@interlude/runner/host/agent-watch';
 import { RestartRule } from '@interlude/runner/host/restart-rule';
 import { SessionReports } from '@interlude/runner/host/session-reports';
 import type { SessionFacts } from '@interlude/runner/host/source';
-import { statusRecord } from '@interlude/runner/host/status-record';
-import { REPORT_EVERY_MS } from '@interlude/runner/host/status-reporter';
+import { REPORT_EVERY_MS, ReportSelector, statusRecord } from '@interlude/runner/host/status-report';
 import type { OutgoingRecord } from '@interlude/runner/outbox/outbox';
 import { type KindName, LIFE_KINDS, type LifeKind, linesAtWork, linesOf } from './life-kinds';
 import { terminalLife } from './terminal-life';
@@ -80,9 +79,9 @@ export class SimulatedLife {
   readonly #diesAt: number;
   readonly #sessions = new Map<string, string>();
   readonly #open = new Map<string, OpenWork>();
-  readonly #restarts = new RestartRule();
+  readonly #restarts = new RestartPolicy();
   #reader: RecordingReader | null = null;
-  #reports = new SessionReports();
+  #reports = new ReportSelector();
   #watch: AgentWatch | null = null;
   #process: SessionFacts['process'];
   #agenda: { at: number; act: (at: number) => void | Promise<void> }[] = [];
@@ -179,7 +178,7 @@ export class SimulatedLife {
   async #runnerStarts(at: number): Promise<void> {
     const { watch } = this.kind;
     if (watch !== 'promise') this.runner = { id: `${this.agentId}-runner-${at}`, startedAt: at };
-    this.#reports = new SessionReports();
+    this.#reports = new ReportSelector();
     const started = this.runner;
     const isGone = () => this.runner !== started || (started === null && this.#isAgentDead);
     const clock = { now: at };
@@ -360,7 +359,7 @@ export class SimulatedLife {
         ...(this.#process ? { process: this.#process } : {}),
       };
       const open = this.#open.get(sessionId) ?? NOTHING_OPEN;
-      return statusRecord(agentId, about, at, { facts, open, last: this.#watch?.lastOf(sessionId) });
+      return statusRecord(agentId, about, at, { facts, open, last: this.#watch?.lastActivityOf(sessionId) });
     });
     const picked = this.#reports.pick(records, at);
     this.#unsent.push(...(picked.length > 0 ? picked : [statusRecord(agentId, about, at)]));

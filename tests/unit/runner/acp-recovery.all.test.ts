@@ -32,7 +32,7 @@ describe('an agent that has lost its session while its process lives', () => {
     const answer = (method: string) => (method === 'session/prompt' ? LOST : undefined);
     const { agent, around, say, until, gaveUp } = await live({ past: [], answer });
     const said = say('m1', 'first');
-    await until(gaveUp).toMatch(/has lost its session, and neither loading it again nor a restart helped: Resource/);
+    await until(gaveUp).toMatch(/has lost its session, and neither a reload nor a restart helped: Resource/);
     expect(await said).toEqual({ state: 'delivered' });
     expect(agent.starts).toBe(2);
     expect(custom(around.events, 'session:ended')).toHaveLength(1);

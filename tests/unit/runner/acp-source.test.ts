@@ -185,7 +185,7 @@ describe('an agent that dies', () => {
       ['success', ['m2']],
     ]);
     expect(texts(around.events)).toEqual(['One.', 'Two.']);
-    expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/ended by SIGKILL.*started again in 0\.5 s/);
+    expect(custom(around.events, 'interlude:notice')[0]?.text).toMatch(/ended by SIGKILL.*Restarting in 0\.5 s/);
   });
 
   test('is given again what no turn had taken up, unless its past has it', async () => {
@@ -209,7 +209,9 @@ describe('an agent that dies', () => {
     await until(() => source.sessions[0]?.process?.state).toBe('running');
     agent.hangUp();
     await until(() => agent.of('session/new')).toHaveLength(2);
-    await until(() => custom(around.events, 'interlude:notice').at(-1)?.text).toMatch(/does not know what was before/);
+    await until(() => custom(around.events, 'interlude:notice').at(-1)?.text).toMatch(
+      /could not load the earlier conversation/,
+    );
   });
 });
 
@@ -251,7 +253,7 @@ describe('setting up', () => {
   test('names the ways to sign in, where there is none to choose', async () => {
     const authMethods = [{ id: 'oauth', name: 'Log in with Google' }];
     const { gaveUp, around, until } = await live({ ...wantsKey, authMethods });
-    await until(gaveUp).toMatch(/wants to be signed in.*choose one with --auth: oauth \(Log in with Google\)/);
+    await until(gaveUp).toMatch(/requires signing in.*choose one with --auth: oauth \(Log in with Google\)/);
     expect(custom(around.events, 'session:ended')[0]?.reason).toMatch(/--auth/);
   });
 
@@ -312,7 +314,7 @@ describe('what an agent sends', () => {
     agent.say('Still here.');
     await until(() => texts(around.events)).toEqual(['Still here.']);
     expect(lines.filter((line) => line.startsWith('warn')).join('\n')).toMatch(
-      /can’t be read \(not JSON\): Debug: loading[\s\S]*no JSON-RPC: \[1,2\][\s\S]*was not asked/,
+      /unreadable line \(not JSON\): Debug: loading[\s\S]*invalid JSON-RPC: \[1,2\][\s\S]*unknown request/,
     );
     expect(around.events.filter(({ type }) => type === 'RAW').length).toBe(6);
   });
@@ -342,7 +344,7 @@ describe('what an agent sends', () => {
     agent.write('{"jsonrpc":"2.0","method":"session/upd');
     agent.hangUp();
     await until(() => turnEnds(around.events)).toEqual([['failed', ['m1']]]);
-    expect(lines.join('\n')).toMatch(/can’t be read \(cut off\): \{"jsonrpc"/);
+    expect(lines.join('\n')).toMatch(/unreadable line \(cut off\): \{"jsonrpc"/);
     await until(() => source.sessions[0]?.process?.state).toBe('running');
   });
 });

@@ -2,17 +2,17 @@ import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import type { SelfReport } from '@interlude/protocol/agent-state';
 import { NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
 import { MAX_REPORT_SUMMARY } from '@interlude/protocol/limits';
-import type { OwedReply } from '@interlude/runner/host/owed-replies';
-import { ToolDesk } from '@interlude/runner/host/tool-desk';
+import { McpTools } from '@interlude/runner/host/mcp-tools';
+import type { PendingReply } from '@interlude/runner/host/pending-replies';
 import { callTool, type SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { describe, expect, test } from 'vitest';
 
-const owedReply = (messageId: string, sentAt: number, sessionId = 's'): OwedReply => ({
+const owedReply = (messageId: string, sentAt: number, sessionId = 's'): PendingReply => ({
   ...{ messageId, sessionId, sentAt, text: `Text of ${messageId}` },
   from: { kind: 'person', id: 'mara' },
 });
 
-function toolsOwing(owed: OwedReply[]) {
+function toolsOwing(owed: PendingReply[]) {
   const reports: SelfReport[] = [];
   const replies: string[][] = [];
   const tools: SessionTools = {
@@ -91,12 +91,12 @@ test('reply refuses an unknown message and lists the known ones', async () => {
 });
 
 /** The tools of a host, with the emitted events. */
-function desk(owed: OwedReply[], stored = new Map<string, string>()) {
+function desk(owed: PendingReply[], stored = new Map<string, string>()) {
   const said: TimedEvent[] = [];
   const replied: string[] = [];
   let open: OpenWork = NOTHING_OPEN;
   const emit = (events: TimedEvent[]) => {
-    const { events: out, cursors } = own.passed('s', events, open);
+    const { events: out, cursors } = own.annotate('s', events, open);
     open = workAfter(open, events);
     said.push(...out);
     store(cursors);
@@ -104,7 +104,7 @@ function desk(owed: OwedReply[], stored = new Map<string, string>()) {
   const store = (cursors: { name: string; value: string | null }[]) => {
     for (const { name, value } of cursors) value === null ? stored.delete(name) : stored.set(name, value);
   };
-  const own = new ToolDesk({
+  const own = new McpTools({
     emit: (_sessionId, events) => emit(events),
     store,
     openWork: () => open,
@@ -116,7 +116,7 @@ function desk(owed: OwedReply[], stored = new Map<string, string>()) {
   });
   const tell = (type: string, more: object = {}) =>
     emit([{ occurredAt: 1, event: { type, threadId: 's', runId: 'r1', ...more } }]);
-  return { own, tools: own.of('s'), said, replied, stored, tell };
+  return { own, tools: own.toolsFor('s'), said, replied, stored, tell };
 }
 
 const success = { outcome: { type: 'success' } };

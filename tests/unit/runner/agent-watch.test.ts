@@ -1,5 +1,5 @@
 import { NOTHING_OPEN, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
-import { AgentWatch } from '@interlude/runner/host/agent-watch';
+import { AgentWatch } from '@interlude/runner/host/agent-reachability';
 import { expect, test } from 'vitest';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');
@@ -35,7 +35,7 @@ test('an agent that has not answered since the start is not vouched for with wha
   const { watch, told, look } = watched(IN_A_TURN);
   await look('no answer');
   expect(watch.unreachable).toEqual({ since: AT, reason: 'no answer', wasAtWork: true });
-  expect(watch.lastOf('s1')).toBe('working');
+  expect(watch.lastActivityOf('s1')).toBe('working');
   await look('no answer');
   await look(null);
   expect(watch.unreachable).toBeUndefined();

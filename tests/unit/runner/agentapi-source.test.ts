@@ -20,7 +20,13 @@ async function stage(): Promise<SourceStage> {
   return {
     open(surroundings) {
       around = surroundings;
-      source = new AgentApiSource({ surroundings, url: server.url, sessionId: 's', headers: {}, waits: QUICK });
+      source = new AgentApiSource({
+        context: surroundings,
+        url: server.url,
+        sessionId: 's',
+        headers: {},
+        waits: QUICK,
+      });
       return source;
     },
     async begin() {
@@ -79,7 +85,7 @@ describe('a message', () => {
     await settled(() => facts()?.state).toBe('still');
     server.status = 'running';
     const saying = say('one');
-    await settled(() => facts()?.trouble).toContain('A message waits: the agent is at work');
+    await settled(() => facts()?.trouble).toContain('A message is queued: the agent is working');
     server.status = 'stable';
     expect(await saying).toEqual({ state: 'delivered' });
     expect(server.typed).toEqual(['one']);
@@ -93,7 +99,7 @@ describe('a message', () => {
     await settled(() => facts()?.state).toBe('still');
     server.screenNow('Run rm -r build? (y/n)');
     const saying = say('one');
-    await settled(() => facts()?.trouble).toContain('A message waits: the terminal asks something');
+    await settled(() => facts()?.trouble).toContain('A message is queued: the terminal is asking something');
     expect(server.typed).toEqual([]);
     server.replies('Left alone.');
     expect(await saying).toEqual({ state: 'delivered' });
@@ -158,7 +164,7 @@ describe('a message', () => {
     await settled(() => facts()?.state).toBe('still');
     await server.stop();
     const saying = say('one');
-    await settled(() => facts()?.trouble).toMatch(/Nothing is heard of the agent.*can’t be reached/s);
+    await settled(() => facts()?.trouble).toMatch(/No events from the agent.*can’t be reached/s);
     await server.listen();
     expect(await saying).toEqual({ state: 'delivered' });
     server.replies('Yes.');
@@ -232,7 +238,7 @@ describe('between runs', () => {
     expect(reason).toBe(`no answer at ${server.url}/: ECONNREFUSED`);
     await source.lost(reason ?? '');
     expect(turns()[0]?.end).toBe('failed');
-    expect(lines().join('\n')).toContain(`The agent has gone (${reason}). It is tried again by itself.`);
+    expect(lines().join('\n')).toContain(`The agent has gone (${reason}). Retrying.`);
     expect(facts()?.state).toBeUndefined();
     await server.listen();
     await settled(() => source.reach()).toBeNull();
@@ -246,7 +252,7 @@ describe('between runs', () => {
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
-    await settled(() => facts()?.trouble).toContain('asked every second');
+    await settled(() => facts()?.trouble).toContain('polled every second');
     expect(await say('Build it')).toEqual({ state: 'delivered' });
     server.says('Building');
     await settled(() => turns()[0]?.said).toBe('Building');
@@ -282,7 +288,7 @@ describe('between runs', () => {
     await settled(() => facts()?.state).toBe('still');
     server.hasEvents = false;
     server.cut();
-    await settled(() => facts()?.trouble).toContain('asked every second');
+    await settled(() => facts()?.trouble).toContain('polled every second');
     const said = say('Build it');
     await settled(() => server.typed).toEqual(['Build it']);
     expect(await source.reach()).toBeNull();
@@ -333,7 +339,7 @@ describe('between runs', () => {
     server.replies('Read.');
     await settled(() => turns()[0]?.end).toBe('success');
     expect(turns()[0]?.said).toBe('Read.');
-    expect(around.logged.join('\n')).toContain('no JSON');
+    expect(around.logged.join('\n')).toContain('invalid JSON');
   });
 
   test('a name that AgentAPI does not answer to is told with what to do', async () => {
@@ -415,7 +421,7 @@ describe('a choice on the screen', () => {
     expect(opened()?.input).toEqual({ screen: asking('rm -r build') });
     // Of this the runner hears only when it looks.
     server.screenNow(asking('rm -r ~'));
-    expect(await choose('y')).toEqual({ state: 'failed', reason: 'the terminal does not ask this any more' });
+    expect(await choose('y')).toEqual({ state: 'failed', reason: 'the terminal no longer asks this' });
     expect(server.keys).toEqual([]);
   });
 
@@ -435,7 +441,7 @@ describe('a choice on the screen', () => {
 
 test('a turn is interrupted by Escape, and shown as broken off', async () => {
   const { server, say, turns, interrupt, turn } = await attached({}, await resting());
-  expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing runs now' });
+  expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   await say('Build it');
   server.says('Building');
   await settled(turn).not.toBeNull();

@@ -26,7 +26,13 @@ async function stage(): Promise<SourceStage> {
   return {
     open(surroundings) {
       around = surroundings;
-      return new AgUiSource({ surroundings, url: server.url, sessionId: SESSION, history: 'all', headers: {} });
+      return new AgUiSource({
+        context: surroundings,
+        url: server.url,
+        sessionId: SESSION,
+        history: 'all',
+        headers: {},
+      });
     },
     async begin() {
       server.between({ type: 'RUN_STARTED', ...S, parentRunId: 'r0' }, ...said('m1', 'The build is done.', S));
@@ -110,7 +116,7 @@ describe('a message', () => {
     const { server, say, trouble } = await listening();
     await server.stop();
     const saying = say('one');
-    await settled(trouble).toMatch(/A message waits: the agent can’t be reached at http:.*ECONNREFUSED/);
+    await settled(trouble).toMatch(/A message is queued: the agent can’t be reached at http:.*ECONNREFUSED/);
     server.onRun = (run) => run.reply('Yes.');
     await server.comeBack();
     expect(await saying).toEqual({ state: 'delivered' });
@@ -126,7 +132,7 @@ describe('a message', () => {
       reason: `${server.url} answered 422: messages: field required`,
     });
     server.refusal = { status: 200, body: '{}' };
-    expect((await say('two')).reason).toContain('and not with a stream of events');
+    expect((await say('two')).reason).toContain('not with an event stream');
     expect(turns()).toEqual([]);
   });
 
@@ -170,7 +176,7 @@ describe('a message', () => {
     after.stored.set(`in-hand:${SESSION}`, '[{"messageId":"m1","text":"one"}]');
     around.deafen();
     const next = new AgUiSource({
-      surroundings: after,
+      context: after,
       url: server.url,
       sessionId: SESSION,
       history: 'all',
@@ -178,7 +184,7 @@ describe('a message', () => {
     });
     await next.start();
     const outcome = await next.say(message('m1', 'one'), true);
-    expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('look what it does') });
+    expect(outcome).toMatchObject({ state: 'failed', reason: expect.stringContaining('Check what it does') });
     await next.close(0, 'the test is over');
   });
 
@@ -214,7 +220,7 @@ describe('a message', () => {
     expect(around.events).toContainEqual(
       expect.objectContaining({ name: 'agui:too-much', value: expect.objectContaining({ type: 'STATE_SNAPSHOT' }) }),
     );
-    expect(around.logged.join('\n')).toContain('no JSON');
+    expect(around.logged.join('\n')).toContain('invalid JSON');
   });
 });
 
@@ -254,7 +260,7 @@ describe('a run that is told on the stream of events', () => {
     server.acceptance = { status: 202, body: '{}' };
     expect(await say('one')).toMatchObject({
       state: 'failed',
-      reason: expect.stringContaining('no event of the run arrived on its stream of events'),
+      reason: expect.stringContaining('no event of the run arrived on the event stream'),
       result: { mayHaveArrived: true },
     });
     expect(turns()).toEqual([]);
@@ -336,7 +342,7 @@ describe('between runs', () => {
     await settled(tasks).toEqual(['t1']);
     server.streams = 'none';
     server.cutListeners();
-    await settled(trouble).toContain('the stream of events answered 404. It is opened again by itself.');
+    await settled(trouble).toContain('the event stream answered 404. Reconnecting.');
     server.streams = 'thread';
     await settled(() => server.listeners).toBe(1);
     const notices = () => around.events.flatMap(({ name, value }) => (name === 'interlude:notice' ? [value] : []));
@@ -357,7 +363,7 @@ describe('between runs', () => {
     const server = await AmbientServer.start();
     server.streams = 'none';
     const { trouble } = await listening({}, server);
-    await settled(trouble).toContain(`no stream of events at ${server.url}events/s or ${server.url}events (404)`);
+    await settled(trouble).toContain(`no event stream at ${server.url}events/s or ${server.url}events (404)`);
     server.streams = 'all';
     await settled(trouble).toBeUndefined();
     expect(server.listeners).toBe(1);
@@ -398,7 +404,7 @@ describe('between runs', () => {
     await settled(() => server.listeners).toBe(0);
     const told = () => after.events.slice(around.events.length);
     const next = new AgUiSource({
-      surroundings: after,
+      context: after,
       url: server.url,
       sessionId: SESSION,
       history: 'all',
@@ -430,12 +436,12 @@ describe('between runs', () => {
     server.streams = 'none';
     const after = new MemorySurroundings(undefined, around);
     const next = new AgUiSource({
-      ...{ surroundings: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
+      ...{ context: after, url: server.url, sessionId: SESSION, history: 'all', headers: {}, random: () => 0 },
       waits: { longestMs: 20, missingMs: 20 },
     });
     await next.start();
     onTestFinished(() => next.close(0, 'the test is over'));
-    await settled(() => next.sessions[0]?.trouble).toContain('no stream of events');
+    await settled(() => next.sessions[0]?.trouble).toContain('no event stream');
     server.streams = 'thread';
     await settled(() => JSON.stringify(after.events)).toContain('No signal from the agent');
   });
@@ -491,7 +497,7 @@ describe('a turn', () => {
     await settled(turn).not.toBeNull();
     expect(await interrupt(turn()?.runId)).toEqual({ state: 'done' });
     await settled(() => turns()[1]?.end).toBe('cancelled');
-    expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing runs now' });
+    expect(await interrupt()).toEqual({ state: 'failed', reason: 'nothing is running now' });
   });
 
   test('is cut off when the runner ends, once its time is over', async () => {
@@ -518,7 +524,7 @@ describe('a task', () => {
     await settled(tasks).toEqual(['t2']);
     expect(await stop('t1')).toMatchObject({ state: 'failed' });
     server.tasks = null;
-    expect(await stop('t2')).toEqual({ state: 'failed', reason: 'this server has no way to stop a task' });
+    expect(await stop('t2')).toEqual({ state: 'failed', reason: 'this server can’t stop tasks' });
   });
 
   test('that ended while the runner was away is settled at its start', async () => {
@@ -531,7 +537,7 @@ describe('a task', () => {
     around.deafen();
     await source.close(0, 'killed');
     const next = new AgUiSource({
-      surroundings: after,
+      context: after,
       url: server.url,
       sessionId: SESSION,
       history: 'all',
@@ -571,7 +577,7 @@ describe('a question', () => {
       { id: 'q1/answer', role: 'tool', toolCallId: 'q1', content: 'main' },
     ]);
     await settled(requests).toEqual([]);
-    expect((await reply('q1', { 'Which branch?': 'dev' })).reason).toMatch(/answered already|not wait/);
+    expect((await reply('q1', { 'Which branch?': 'dev' })).reason).toMatch(/already answered|no longer waits/);
   });
 
   test('is answered by the next message as well, which its turn names', async () => {

@@ -1,5 +1,4 @@
-import { planAppend, type QueueEnd } from '@interlude/runner/outbox/append-plan';
-import { type Candidate, candidateOf } from '@interlude/runner/outbox/candidate';
+import { type Candidate, candidateOf, planAppend, type QueueEnd } from '@interlude/runner/outbox/append-plan';
 import { describe, expect, test } from 'vitest';
 
 const empty: QueueEnd = { seq: 0, rows: 0, bytes: 0, openLosts: new Map() };

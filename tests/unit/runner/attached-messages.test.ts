@@ -2,13 +2,13 @@ import { rm, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
 import type { AttachmentFile } from '@interlude/runner/host/attachment-store';
-import { type HandedMessage, MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { type InFlightMessage, InFlightMessages } from '@interlude/runner/host/message-delivery';
 import type { CommandOf } from '@interlude/runner/host/source';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
-import { AgentsPast, isInPast } from '@interlude/runner/sources/acp/agents-past';
+import { isReplayed, ReplayRecorder } from '@interlude/runner/sources/acp/prompts';
 import type { ClaudeSdk, UserMessage } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';
-import { openSocket } from '@interlude/runner/sources/codex/codex-socket';
+import { connectSocket } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -45,11 +45,11 @@ const lineOf = ({ name, mediaType, bytes, path }: AttachmentFile) =>
   `- ${JSON.stringify(name)} (${mediaType}, ${bytes} bytes): ${path}`;
 type FilesHere = NonNullable<MemorySurroundings['filesHere']>;
 const lostLines = (file: AttachmentFile) =>
-  `Attached to this message, and lost before it could be given to you:\n${lineOf(file).replace(`: ${file.path}`, '')}`;
+  `Attached to this message, but lost before delivery:\n${lineOf(file).replace(`: ${file.path}`, '')}`;
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 
 describe('Claude Code', () => {
-  function agent(given: { inHand?: HandedMessage[]; filesHere?: FilesHere } = {}) {
+  function agent(given: { inHand?: InFlightMessage[]; filesHere?: FilesHere } = {}) {
     const heard: UserMessage[] = [];
     const sdk: ClaudeSdk = {
       query({ prompt }) {
@@ -74,7 +74,7 @@ describe('Claude Code', () => {
     const around = new MemorySurroundings();
     around.filesHere = given.filesHere ?? null;
     const source = new ClaudeSource({
-      ...{ sdk, surroundings: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
+      ...{ sdk, context: around, env: { HOME: '/nowhere' }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: given.inHand !== undefined },
       inHand: given.inHand ?? [],
     });
@@ -142,9 +142,9 @@ describe('an ACP agent', () => {
     const agent = await PlayedAcpAgent.open({ capabilities: { promptCapabilities }, ...(past ? { past } : {}) });
     const nativeId = around.stored.size === 0 ? null : SESSION;
     const source = new AcpSource({
-      ...{ surroundings: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
+      ...{ context: around, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
       memory: { sessionId: 's', nativeId, cwd: process.cwd(), pid: null, running: false, note: null },
-      inHand: await MessagesInHand.recall(around, 's'),
+      inHand: await InFlightMessages.recall(around, 's'),
     });
     await source.start();
     onTestFinished(() => source.close(0, 'the test is over'));
@@ -189,7 +189,7 @@ describe('an ACP agent', () => {
     ]);
 
   /** The past of an agent, and what its runner had in hand when it was killed; what is prompted after that. */
-  async function afterKill(past: object[][], message: HandedMessage): Promise<unknown[]> {
+  async function afterKill(past: object[][], message: InFlightMessage): Promise<unknown[]> {
     const around = new MemorySurroundings();
     around.stored.set('in-hand:s', JSON.stringify([message]));
     const { source, prompts } = await live({ image: true, embeddedContext: true }, replayOf(past), around);
@@ -200,13 +200,13 @@ describe('an ACP agent', () => {
   const text = (said: string) => ({ type: 'text', text: said });
   const picture = (bytes: Uint8Array) => ({ type: 'image', mimeType: 'image/png', data: base64(bytes) });
   const messageOf = (id: string, words: string) => message('s', id, words);
-  const isGivenAgain = (past: object[][], inHand: HandedMessage) => {
-    const agents = new AgentsPast();
-    agents.heard({ dir: 'out', msg: { method: 'session/load', params: { sessionId: SESSION } } });
+  const isGivenAgain = (past: object[][], inHand: InFlightMessage) => {
+    const agents = new ReplayRecorder();
+    agents.record({ dir: 'out', msg: { method: 'session/load', params: { sessionId: SESSION } } });
     for (const update of replayOf(past)) {
-      agents.heard({ dir: 'in', msg: { method: 'session/update', params: { sessionId: SESSION, update } } });
+      agents.record({ dir: 'in', msg: { method: 'session/update', params: { sessionId: SESSION, update } } });
     }
-    return !agents.over().some((one) => isInPast(inHand, one));
+    return !agents.finish().some((one) => isReplayed(inHand, one));
   };
   const another = Uint8Array.from(PNG, (byte, at) => (at === PNG.length - 1 ? byte ^ 1 : byte));
 
@@ -279,7 +279,7 @@ describe('Codex', () => {
     const { path } = await server.listen();
     const thread = server.newThread();
     const connect = async (around: MemorySurroundings) => {
-      const source = new CodexSource({ own: null, around, open: (listener) => openSocket(path, listener) });
+      const source = new CodexSource({ own: null, context: around, open: (listener) => connectSocket(path, listener) });
       onTestFinished(() => source.close(0, 'the test is over'));
       await source.start();
       await settled(() => source.sessions.length).toBe(1);
@@ -312,7 +312,7 @@ describe('Codex', () => {
     const { path } = await server.listen();
     const thread = server.newThread();
     const around = new MemorySurroundings();
-    const source = new CodexSource({ own: null, around, open: (listener) => openSocket(path, listener) });
+    const source = new CodexSource({ own: null, context: around, open: (listener) => connectSocket(path, listener) });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await settled(() => source.sessions.length).toBe(1);
@@ -332,7 +332,12 @@ describe('OpenCode', () => {
     const session = server.session();
     const surroundings = new MemorySurroundings();
     const address = { url: url(server.url), user: 'opencode', password: null };
-    const source = await OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => 'r' });
+    const source = await OpencodeSource.open({
+      address,
+      shownUrl: server.url,
+      context: surroundings,
+      newRunId: () => 'r',
+    });
     onTestFinished(() => source.close());
     await source.start();
     await settled(() => source.sessions.length).toBe(1);
@@ -343,7 +348,7 @@ describe('OpenCode', () => {
     const { notes, log } = await carriedFiles();
     const { server, source, session } = await followed(asElsewhere);
     const { state, reason } = await source.say(message(session), false, [notes, log]);
-    expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part of it')]);
+    expect([state, reason]).toEqual(['failed', expect.stringContaining('("build.log"); attach a shorter part')]);
     expect(source.sessions[0]?.pendingMessages).toBe(0);
     expect(await source.say(message(session, 'm2'), false, [notes])).toEqual(delivered);
     expect(server.asked.filter(({ path }) => path.endsWith('/prompt_async'))).toHaveLength(1);
@@ -407,7 +412,7 @@ describe('AgentAPI', () => {
     server.takesFiles = false;
     expect(await source.say(message(), false, [image])).toMatchObject({
       state: 'failed',
-      reason: expect.stringContaining('takes no files, and may not read those of this machine; update it to 0.10'),
+      reason: expect.stringContaining('accepts no files; update it to 0.10'),
     });
     expect(server.typed).toEqual([]);
   });
@@ -441,7 +446,7 @@ describe('AgentAPI', () => {
     around.stored.set('in-hand:s', JSON.stringify([inHand]));
     const { server } = await terminal(undefined, around);
     await settled(() => around.reported).toEqual([
-      ['m1', { state: 'failed', reason: 'the file "shot.png" is lost: attach it to another message' }],
+      ['m1', { state: 'failed', reason: 'the file "shot.png" is missing; attach it to a new message' }],
     ]);
     expect(server.typed).toEqual([]);
   });
@@ -452,7 +457,7 @@ describe('AgentAPI', () => {
     const { server, source } = await terminal();
     expect(await source.say(message(), false, [image])).toEqual({
       state: 'failed',
-      reason: 'the file "shot.png" is lost: attach it to another message',
+      reason: 'the file "shot.png" is missing; attach it to a new message',
     });
     expect(server.typed).toEqual([]);
   });

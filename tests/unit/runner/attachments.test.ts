@@ -62,7 +62,7 @@ describe('the bytes of an attachment', () => {
     for (const other of [bytesOf('other'), new Uint8Array(10 * 1024 * 1024)]) {
       const { store, dir } = await stored((_, response) => void response.end(other));
       await expect(store.files('s', [image])).rejects.toThrow(
-        'the attachment "a.png" can’t be had: its bytes are not those of its hash',
+        'the attachment "a.png" is unavailable: its bytes do not match its hash',
       );
       expect(await readdir(dir).catch(() => [])).toEqual([]);
     }
@@ -90,11 +90,11 @@ describe('the bytes of an attachment', () => {
     });
     expect(await store.files('s', [image])).toHaveLength(1);
     expect(times).toBe(4);
-    expect(said[0]).toContain('the attachment "a.png" is waited for: ');
+    expect(said[0]).toContain('the attachment "a.png" is not available yet: ');
     const { store: without } = await stored((_, response) => {
       response.writeHead(404).end('{"error":{"code":"not_found","message":"It is gone."}}');
     });
-    await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" can’t be had: It is gone.');
+    await expect(without.files('s', [image])).rejects.toThrow('the attachment "a.png" is unavailable: It is gone.');
   });
 
   test('are waited for while the token is refused or a proxy answers, which is said once for each cause', async () => {
@@ -111,8 +111,8 @@ describe('the bytes of an attachment', () => {
     );
     expect(await store.files('s', [image])).toHaveLength(1);
     expect(said).toEqual([
-      'the attachment "a.png" is waited for: The token is old.',
-      'the attachment "a.png" is waited for: the server answered 404',
+      'the attachment "a.png" is not available yet: The token is old.',
+      'the attachment "a.png" is not available yet: the server answered 404',
     ]);
     expect(causes).toEqual([...Array(3).fill('unauthorized'), ...Array(3).fill('unavailable')]);
   });
@@ -125,7 +125,7 @@ describe('the bytes of an attachment', () => {
     };
     const { store, asked } = await stored(refuse, { waitMs: () => 3_600_000, now: () => now });
     await expect(store.files('s', [image], 50)).rejects.toThrow(
-      'the message expired before the attachment "a.png" could be had: the server answered 403',
+      'the message expired before the attachment "a.png" was available: the server answered 403',
     );
     expect(asked).toHaveLength(2);
   });
@@ -143,20 +143,20 @@ describe('the bytes of an attachment', () => {
     const { open, asked, dir } = await stored((_, response) => void response.end(PNG));
     const before = { ...image, path: `/another/folder/${image.hash}.png` };
     const there = { ...image, path: join(dir, `${image.hash}.png`) };
-    expect(await open().again('s', [before])).toEqual([there]);
+    expect(await open().restore('s', [before])).toEqual([there]);
     expect(asked).toHaveLength(1);
-    expect(await open().again('s', [before])).toEqual([there]);
+    expect(await open().restore('s', [before])).toEqual([there]);
     expect(asked).toHaveLength(1);
-    expect(hashOf(attachedBytes(there) ?? bytesOf(''))).toBe(image.hash);
+    expect(hashOf(readAttachment(there) ?? bytesOf(''))).toBe(image.hash);
   });
 
   test('that an earlier process had and nobody has any more keep nobody waiting, and are known to be lost', async () => {
     const gone = '{"error":{"code":"not_found","message":"It is gone."}}';
     const { store, said, dir } = await stored((_, response) => void response.writeHead(404).end(gone));
-    const [file] = await store.again('s', [{ ...image, path: '/another/folder/x.png' }]);
+    const [file] = await store.restore('s', [{ ...image, path: '/another/folder/x.png' }]);
     expect(file?.path).toBe(join(dir, `${image.hash}.png`));
-    expect(said).toEqual(['the attachment "a.png" can’t be had: It is gone.']);
-    expect(file && attachedBytes(file)).toBeNull();
+    expect(said).toEqual(['the attachment "a.png" is unavailable: It is gone.']);
+    expect(file && readAttachment(file)).toBeNull();
   });
 
   test('that no message has asked for in two weeks are removed, again and again, unless a message in hand names them', async () => {
@@ -171,7 +171,7 @@ describe('the bytes of an attachment', () => {
     };
     await old('old.txt');
     await old(`${image.hash}.png`);
-    store.keepTidy(20);
+    store.startCleanup(20);
     await expect.poll(() => readdir(dir)).toEqual([`${image.hash}.png`]);
     expect((await stat(join(dir, `${image.hash}.png`))).mtimeMs).toBeGreaterThan(Date.now() - 60_000);
     await old('older.txt');
@@ -186,7 +186,7 @@ describe('the bytes of an attachment', () => {
       const then = new Date(Date.now() - days * DAY_MS);
       await utimes(join(dir, name), then, then);
     }
-    store.keepTidy();
+    store.startCleanup();
     await expect.poll(async () => (await readdir(dir)).toSorted()).toEqual(['now', 'yesterday']);
   });
 });
@@ -208,7 +208,7 @@ describe('a message that carries something', () => {
 
   test('is said before those behind it in its session, and holds up no other session', async () => {
     const waiting: (() => void)[] = [];
-    const carried = new CarriedMessages({
+    const carried = new MessageDelivery({
       files: (_, attachments) =>
         new Promise((resolve) => waiting.push(() => resolve(attachments.map((one) => ({ ...one, path: '/x' }))))),
     });
@@ -232,7 +232,7 @@ describe('a message that carries something', () => {
   });
 
   test('does not wait for what the agent makes of the one before', async () => {
-    const carried = new CarriedMessages({ files: async () => [] });
+    const carried = new MessageDelivery({ files: async () => [] });
     const never = new Promise<never>(() => {});
     void carried.pass(message('m1', [image]), both, () => never);
     expect(await carried.pass(message('m2', [image]), both, async () => ({ state: 'delivered' }))).toEqual({
@@ -241,26 +241,26 @@ describe('a message that carries something', () => {
   });
 
   test('is refused with a sentence if its agent takes no such thing, or it can’t be had, or names no hash', async () => {
-    const carried = new CarriedMessages({ files: () => Promise.reject(new Error('it is gone')) });
+    const carried = new MessageDelivery({ files: () => Promise.reject(new Error('it is gone')) });
     const pass = (attachments: unknown, known: () => SessionFacts) =>
       carried.pass(message('m1', attachments as Attachment[]), known, async () => ({ state: 'delivered' }));
     const refused = (reason: string) => ({ state: 'failed', reason });
     expect(await pass([image], facts(['file']))).toEqual(
-      refused('this agent takes no images; send the message without them'),
+      refused('this agent does not support images; send the message without them'),
     );
     const file = { ...image, mediaType: 'text/plain' };
-    expect(await pass([file], facts([]))).toEqual(refused('this agent takes no files; send the message without them'));
+    expect(await pass([file], facts([]))).toEqual(
+      refused('this agent does not support files; send the message without them'),
+    );
     expect(await pass([image], both)).toEqual(refused('it is gone'));
     for (const misfit of [{ ...image, hash: '../../x' }, { ...image, bytes: 6 * 1024 * 1024 }, null]) {
-      expect(await pass([misfit], both)).toEqual(
-        refused('the message carries something that is no attachment of this protocol'),
-      );
+      expect(await pass([misfit], both)).toEqual(refused('the message has an invalid attachment'));
     }
   });
 
   test('waits until its agent has said what it takes, and is refused if that is something else', async () => {
     let known: SessionFacts = { sessionId: 's', attachments: null };
-    const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] });
+    const carried = new MessageDelivery({ files: async () => [{ ...image, path: '/x' }] });
     const said: number[] = [];
     const pass = (id: string) =>
       carried.pass(
@@ -272,37 +272,37 @@ describe('a message that carries something', () => {
         },
       );
     const first = pass('m1');
-    carried.look();
+    carried.recheck();
     await new Promise(setImmediate);
     expect(said).toEqual([]);
     known = { sessionId: 's', attachments: ['image'] };
-    carried.look();
+    carried.recheck();
     expect(await first).toEqual({ state: 'delivered' });
     expect(said).toEqual([1]);
     known = { sessionId: 's', attachments: null };
     const second = pass('m2');
     await new Promise(setImmediate);
     known = { sessionId: 's', attachments: ['file'] };
-    carried.look();
+    carried.recheck();
     expect(await second).toEqual({
       state: 'failed',
-      reason: 'this agent takes no images; send the message without them',
+      reason: 'this agent does not support images; send the message without them',
     });
     expect(said).toEqual([1]);
   });
 
   test('for a session that is not there is refused once a source would have found it', async () => {
-    const carried = new CarriedMessages({ files: async () => [{ ...image, path: '/x' }] }, 20);
+    const carried = new MessageDelivery({ files: async () => [{ ...image, path: '/x' }] }, 20);
     const say = async () => ({ state: 'delivered' }) as const;
     expect(await carried.pass(message('m1', [image]), () => undefined, say)).toEqual({
       state: 'failed',
-      reason: 'this runner does not carry the session',
+      reason: 'this runner does not have the session',
     });
   });
 
   test('is waited for until its own end, and stays open with those behind it if the runner is stopped first', async () => {
     const asked: number[] = [];
-    const carried = new CarriedMessages({
+    const carried = new MessageDelivery({
       files: (_, __, until = 0) => {
         asked.push(until);
         return Promise.reject(new StoppedError('stopped'));

@@ -46,7 +46,7 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
   };
   const source = new ClaudeSource({
     sdk,
-    surroundings: around,
+    context: around,
     memory: { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false },
     inHand: [],
     env: { HOME: '/nowhere' },
@@ -77,11 +77,11 @@ async function running(more: Partial<ClaudeSourceOptions> = {}) {
       return options?.canUseTool?.(tool, input, { signal, toolUseID: id, ...more });
     },
     requests: () => around.events.filter(({ name }) => String(name).startsWith('request:')),
-    deliver: <Type extends Exclude<keyof typeof VERBS, 'task.wake' | 'wake-rule.set'>>(
+    deliver: <Type extends Exclude<keyof typeof HANDLER_NAMES, 'task.wake' | 'wake-rule.set'>>(
       type: Type,
       body: CommandBodies[Type],
     ) => {
-      const verb = source[VERBS[type] as 'say'].bind(source) as unknown as (
+      const verb = source[HANDLER_NAMES[type] as 'say'].bind(source) as unknown as (
         command: Command,
         again: boolean,
       ) => Promise<CommandOutcome>;
@@ -121,7 +121,7 @@ describe('an interrupt', () => {
     await agent.say(result({ user_message_uuids: ['u1'] }));
     expect(await agent.deliver('interrupt', { turnId: first })).toEqual({
       state: 'failed',
-      reason: expect.stringContaining('nothing runs now'),
+      reason: expect.stringContaining('nothing is running now'),
     });
     await agent.say(init(['u2']), assistant('m2', [text('Two')]));
     const second = agent.openTurnId();
@@ -151,7 +151,7 @@ describe('an answer', () => {
     expect(await allowed).toEqual({ behavior: 'allow', updatedInput: input });
     expect(await agent.deliver('permission.decision', answer)).toEqual({
       state: 'failed',
-      reason: 'it was answered already',
+      reason: 'it was already answered',
     });
     expect(agent.requests().map(({ name }) => name)).toEqual(['request:opened', 'request:resolved']);
   });

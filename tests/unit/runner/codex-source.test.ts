@@ -5,9 +5,8 @@ import type { AgUiEvent, RequestOption } from '@interlude/protocol/ag-ui';
 import { fieldsOf } from '@interlude/protocol/fields';
 import { requestDigest } from '@interlude/protocol/request-digest';
 import type { CommandOf } from '@interlude/runner/host/source';
-import type { LinkListener } from '@interlude/runner/sources/codex/codex-link';
-import { openProcess } from '@interlude/runner/sources/codex/codex-process';
-import { noListenerAt, openSocket } from '@interlude/runner/sources/codex/codex-socket';
+import type { TransportListener } from '@interlude/runner/sources/codex/app-server';
+import { connectSocket, probeSocket, spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource, type CodexSourceOptions } from '@interlude/runner/sources/codex/codex-source';
 import { kind } from '@interlude/runner/sources/codex/kind';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -29,7 +28,7 @@ async function child(): Promise<SourceStage> {
     open(surroundings) {
       opened += 1;
       around = surroundings;
-      return ownSource(command, { around: surroundings });
+      return ownSource(command, { context: surroundings });
     },
     async begin() {
       await until(() => server.requests.filter(({ method }) => method === 'initialize').length === opened);
@@ -58,7 +57,7 @@ async function shared(): Promise<SourceStage> {
   return {
     open(surroundings) {
       around = surroundings;
-      return sharedSource(path, { around: surroundings });
+      return sharedSource(path, { context: surroundings });
     },
     async begin() {
       await until(() => thread.subscribers.size > 0);
@@ -78,23 +77,23 @@ async function shared(): Promise<SourceStage> {
   };
 }
 
-function ownSource(command: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
+function ownSource(command: string, options: Partial<CodexSourceOptions> & { context: MemorySurroundings }) {
   const own = { sessionId: 's', cwd: process.cwd(), params: {} };
   const program = { command, cwd: process.cwd(), env: process.env };
-  return new CodexSource({ own, open: (listener) => openProcess(program, listener), ...options });
+  return new CodexSource({ own, open: (listener) => spawnAppServer(program, listener), ...options });
 }
 
-function sharedSource(path: string, options: Partial<CodexSourceOptions> & { around: MemorySurroundings }) {
-  const [open, reach] = [(listener: LinkListener) => openSocket(path, listener), () => noListenerAt(path)];
+function sharedSource(path: string, options: Partial<CodexSourceOptions> & { context: MemorySurroundings }) {
+  const [open, reach] = [(listener: TransportListener) => connectSocket(path, listener), () => probeSocket(path)];
   return new CodexSource({ own: null, open, reach, random: () => 0, ...options });
 }
 
 test('a socket says whether a server listens on it, before anything connects', async () => {
   const path = join(await tempDir(), 'app-server.sock');
-  expect(await noListenerAt(path)).toBe(`no Codex listens on ${path}`);
+  expect(await probeSocket(path)).toBe(`no Codex listens on ${path}`);
   const server = createServer().listen(path);
   await once(server, 'listening');
-  expect(await noListenerAt(path)).toBeNull();
+  expect(await probeSocket(path)).toBeNull();
   server.close();
 });
 
@@ -111,7 +110,7 @@ async function attached(options: Partial<CodexSourceOptions> = {}, before?: Memo
   const { path, stop } = await server.listen();
   const thread = server.newThread();
   const connect = async (around: MemorySurroundings) => {
-    const source = sharedSource(path, { ...options, around });
+    const source = sharedSource(path, { ...options, context: around });
     onTestFinished(() => source.close(0, 'the test is over'));
     await source.start();
     await until(() => thread.subscribers.size > 0);
@@ -250,7 +249,7 @@ test('woken by hand, it is told how the command ended, and the turn names it', a
   const { params } = server.requests.findLast(({ method }) => method === 'turn/start') ?? {};
   expect(params?.turnTrigger).toBe(`interlude:task:${taskId}`);
   expect(JSON.stringify(params?.additionalContext)).toContain('no luck');
-  expect(server.heard).toEqual(['The background command `sleep 5; exit 3` has ended with exit code 3.']);
+  expect(server.heard).toEqual(['The background command `sleep 5; exit 3` ended with exit code 3.']);
   expect(around.events.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
@@ -482,7 +481,7 @@ test('garbage, and frames of 10 MB, are survived and told in the log', async () 
   const server = new CodexAppServer();
   const { path } = await server.listen();
   const thread = server.newThread();
-  const source = sharedSource(path, { around });
+  const source = sharedSource(path, { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => thread.subscribers.size > 0);
@@ -496,7 +495,7 @@ test('garbage, and frames of 10 MB, are survived and told in the log', async () 
   server.endTurn(thread);
   await until(() => types(around).includes('RUN_FINISHED'));
   expect(log.some((line) => line.includes('not JSON'))).toBe(true);
-  expect(log.some((line) => line.includes('no message'))).toBe(true);
+  expect(log.some((line) => line.includes('invalid message'))).toBe(true);
   for (const { event } of around.told) expect(JSON.stringify(event).length).toBeLessThan(1024 * 1024);
 });
 
@@ -514,7 +513,7 @@ test('a second client that is told the same changes nothing', async () => {
 
 async function attachTo(server: CodexAppServer, threadId: string) {
   const { path } = await server.listen();
-  const source = sharedSource(path, { around: new MemorySurroundings() });
+  const source = sharedSource(path, { context: new MemorySurroundings() });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => (server.threads.get(threadId)?.subscribers.size ?? 0) > 1);
@@ -530,7 +529,7 @@ test('a thread that can’t be resumed is given up at once, with the reason', as
     },
   });
   const own = { sessionId: 's', cwd: process.cwd(), resume: 'none', params: {} };
-  const source = ownSource(await server.program(), { around, own });
+  const source = ownSource(await server.program(), { context: around, own });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await settled(() => gaveUp).toContain('thread none can');
@@ -548,7 +547,7 @@ test('attached in the middle of a turn, it tells all of that turn and nothing be
   server.message(thread, 'Build it');
   const item = server.runs(thread, 'make');
   const around = new MemorySurroundings();
-  const source = sharedSource(path, { around });
+  const source = sharedSource(path, { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => types(around).includes('TOOL_CALL_START'));
@@ -563,7 +562,7 @@ test('attached in the middle of a turn, it tells all of that turn and nothing be
 test('a child that dies in mid-frame fails its turn, and its thread goes on in the next one', async () => {
   const server = new CodexAppServer();
   const around = new MemorySurroundings();
-  const source = ownSource(await server.program(), { around });
+  const source = ownSource(await server.program(), { context: around });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
   await until(() => server.threads.size === 1);

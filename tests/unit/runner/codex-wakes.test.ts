@@ -16,8 +16,8 @@ async function wakes(around = new MemorySurroundings(), send?: (wake: Wake) => P
     sent.push(wake);
     return { state: 'done' };
   };
-  const recalled = await Wakes.recall(around, 's', send ?? take);
-  const tell = (event: object) => recalled.told([{ sessionId: 's', occurredAt: 1, event } as EmittedEvent], false);
+  const recalled = await TaskWakes.recall(around, 's', send ?? take);
+  const tell = (event: object) => recalled.observe([{ sessionId: 's', occurredAt: 1, event } as EmittedEvent], false);
   const custom = (name: string, value: object) => tell({ type: 'CUSTOM', name, value });
   return {
     around,

@@ -20,7 +20,7 @@ const ended = (value: object = { reason: 'it was left' }): AgUiEvent => ({
 /** A runner that counts, and whose cursors outlive it. */
 function runner(stored = new Map<string, string>()) {
   const told: { message: string; about: LogAbout }[] = [];
-  const ratio = new ContextRatio({ tell: (message, about) => void told.push({ message, about }) });
+  const ratio = new ContextRatio({ log: (message, about) => void told.push({ message, about }) });
   const store = (cursors: readonly { name: string; value: string | null }[]) => {
     for (const { name, value } of cursors) value === null ? stored.delete(name) : stored.set(name, value);
   };
@@ -30,11 +30,11 @@ function runner(stored = new Map<string, string>()) {
     recall: () =>
       ratio.recall({ cursors: async (prefix) => new Map([...stored].filter(([name]) => name.startsWith(prefix))) }),
     passed(sessionId: string, ...said: AgUiEvent[]) {
-      const { events, cursors } = ratio.passed(sessionId, timed(...said));
+      const { events, cursors } = ratio.count(sessionId, timed(...said));
       store(cursors);
       return events.map(({ event }) => event);
     },
-    left: (reason: string) => store(ratio.left(reason, 9)),
+    left: (reason: string) => store(ratio.abandoned(reason, 9)),
   };
 }
 
@@ -102,10 +102,8 @@ describe('the share of tool calls that only gathered', () => {
   });
 
   test('can be switched off', () => {
-    expect([{}, { INTERLUDE_CONTEXT_RATIO: 'off' }, { INTERLUDE_CONTEXT_RATIO: 'on' }].map(tellsContextRatio)).toEqual([
-      true,
-      false,
-      true,
-    ]);
+    expect(
+      [{}, { INTERLUDE_CONTEXT_RATIO: 'off' }, { INTERLUDE_CONTEXT_RATIO: 'on' }].map(isContextRatioEnabled),
+    ).toEqual([true, false, true]);
   });
 });

@@ -17,7 +17,7 @@ function conversation() {
   const talk = new Conversation(around, memory, [], () => 1);
   const give = (id: string) => {
     given.push(id);
-    talk.handed(id);
+    talk.delivering(id);
   };
   return { talk, around, give };
 }
@@ -45,7 +45,7 @@ describe('what the agent says', () => {
       for (const { src, msg } of recordingLines(name)) {
         const { uuid } = (msg ?? {}) as { uuid?: string };
         if (src === 'in' && uuid !== undefined) give(uuid);
-        if (src === 'sdk') talk.heard(msg);
+        if (src === 'sdk') talk.received(msg);
       }
       const turns = turnsIn(around.events);
       expect(turns.map(({ cause }) => cause)).toContain('user');
@@ -73,12 +73,12 @@ describe('what the agent says', () => {
   test('in a turn of its own answers what it had read before, and not what is on its way', () => {
     const { talk, around, give } = conversation();
     give('old');
-    for (const message of [init('i1', 'old'), text('a1')]) talk.heard(message);
-    talk.heard(result('r1', { is_error: true, terminal_reason: 'api_error', user_message_uuids: ['old'] }));
+    for (const message of [init('i1', 'old'), text('a1')]) talk.received(message);
+    talk.received(result('r1', { is_error: true, terminal_reason: 'api_error', user_message_uuids: ['old'] }));
     give('new');
-    for (const message of [init('i2'), text('a2'), result('r2', { origin: { kind: 'peer' } })]) talk.heard(message);
+    for (const message of [init('i2'), text('a2'), result('r2', { origin: { kind: 'peer' } })]) talk.received(message);
     for (const message of [init('i3', 'new'), text('a3'), result('r3', { user_message_uuids: ['new'] })]) {
-      talk.heard(message);
+      talk.received(message);
     }
     expect(turnsIn(around.events).map(({ replyTo }) => replyTo)).toEqual([['old'], ['old'], ['new']]);
   });
@@ -87,11 +87,11 @@ describe('what the agent says', () => {
     const { talk, around, give } = conversation();
     give('old');
     for (const message of [init('i1', 'old'), text('a1'), result('r1', { user_message_uuids: ['old'] })])
-      talk.heard(message);
+      talk.received(message);
     talk.processEnded({ reason: 'exited', goesOn: 'It is started again.' });
     give('new');
     for (const message of [init('i2'), text('a2'), result('r2', { origin: { kind: 'task-notification' } })])
-      talk.heard(message);
+      talk.received(message);
     expect(turnsIn(around.events).at(-1)).toMatchObject({ cause: 'unknown', names: [] });
     expect(turnsIn(around.events).at(-1)?.replyTo).not.toContain('new');
   });

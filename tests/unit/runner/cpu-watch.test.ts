@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
-import { CpuWatch } from '@interlude/runner/host/cpu-watch';
-import { MARK, markedProcesses } from '@interlude/runner/host/marked-processes';
+import { CpuSampler, MARK, markedProcesses } from '@interlude/runner/host/agent-processes';
 import { describe, expect, it } from 'vitest';
 
 /** What is told of the processor time of an agent that works without a word, with the clock in hand. */
@@ -9,15 +8,15 @@ const BUSY = new Set(['s1']);
 /** @param used milliseconds, by look */
 async function seconds(used: (number | null)[], stepMs = 60_000): Promise<(number | null)[]> {
   let looks = -1;
-  const watch = new CpuWatch(async () => {
+  const watch = new CpuSampler(async () => {
     looks += 1;
     const cpuMs = used[looks];
     return cpuMs == null ? null : [{ cpuMs }];
   });
-  watch.told('s1', 0);
+  watch.emitted('s1', 0);
   const found: (number | null)[] = [];
   for (let at = 120_000; found.length < used.length; at += stepMs) {
-    await watch.look(BUSY, at);
+    await watch.sample(BUSY, at);
     found.push(watch.secondsOf('s1'));
   }
   return found;
@@ -38,13 +37,13 @@ describe('the processor time of a silent agent', () => {
 
   it('is looked at after two minutes without a word, once a minute', async () => {
     let looks = 0;
-    const watch = new CpuWatch(async () => [{ cpuMs: ++looks * 5_000 }]);
-    watch.told('s1', 0);
-    for (let at = 0; at < 240_000; at += 10_000) await watch.look(BUSY, at);
+    const watch = new CpuSampler(async () => [{ cpuMs: ++looks * 5_000 }]);
+    watch.emitted('s1', 0);
+    for (let at = 0; at < 240_000; at += 10_000) await watch.sample(BUSY, at);
     expect(looks).toBe(2);
-    watch.told('s1', 240_000);
+    watch.emitted('s1', 240_000);
     expect(watch.secondsOf('s1')).toBeNull();
-    await watch.look(new Set(), 900_000);
+    await watch.sample(new Set(), 900_000);
     expect(looks).toBe(2);
   });
 

@@ -11,10 +11,10 @@ function sayer(outcome: () => CommandOutcome = () => ({ state: 'delivered' })) {
     surroundings,
     said,
     run: (text: string, around = surroundings) =>
-      sayFirst(
+      deliverFirstMessage(
         { sessionId: 's', text },
         {
-          surroundings: around,
+          context: around,
           say: async ({ body: { messageId, text: words } }, again) => {
             said.push({ messageId, text: words, again });
             return outcome();
@@ -71,7 +71,7 @@ describe('what --prompt says', () => {
     await run('Build it.');
     await run('Build it.');
     expect(said).toHaveLength(2);
-    expect(surroundings.logged).toContain('warn what --prompt says is not said again: it may have it');
+    expect(surroundings.logged).toContain('warn the --prompt message is not sent again: it may have it');
   });
 
   test('is tried again by the next runner where the agent would not take it', async () => {

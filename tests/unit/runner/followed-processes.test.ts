@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { FollowedProcesses } from '@interlude/runner/sources/acp/followed-processes';
+import { ProcessExitWatcher } from '@interlude/runner/host/process-lookup';
 import { expect, onTestFinished, test } from 'vitest';
 
 function followed() {
   const ended: [pid: number, wasSeen: boolean][] = [];
-  const processes = new FollowedProcesses((...one) => void ended.push(one), 10);
+  const processes = new ProcessExitWatcher((...one) => void ended.push(one), 10);
   onTestFinished(() => processes.close());
   return { processes, ended };
 }
@@ -28,8 +28,8 @@ async function started() {
 test('a followed process is told of once, when it has ended', async () => {
   const { processes, ended } = followed();
   const { pid, end } = await started();
-  processes.follow([pid]);
-  processes.follow([pid]);
+  processes.watch([pid]);
+  processes.watch([pid]);
   await end();
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, true]]);
 });
@@ -38,15 +38,15 @@ test('one that is not there was never seen', async () => {
   const { processes, ended } = followed();
   const { pid, end } = await started();
   await end();
-  processes.follow([pid]);
+  processes.watch([pid]);
   await expect.poll(() => ended, { interval: 5 }).toEqual([[pid, false]]);
 });
 
 test('one that is followed no more is not told of', async () => {
   const { processes, ended } = followed();
   const [first, second] = [await started(), await started()];
-  processes.follow([first.pid, second.pid]);
-  processes.follow([second.pid]);
+  processes.watch([first.pid, second.pid]);
+  processes.watch([second.pid]);
   await first.end();
   await second.end();
   await expect.poll(() => ended, { interval: 5 }).toEqual([[second.pid, true]]);

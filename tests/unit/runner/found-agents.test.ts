@@ -53,7 +53,7 @@ test('a terminal’s socket and settings are found, where a variable moves them 
 });
 
 test('every sign is of a kind that there is, and its commands are of that kind', () => {
-  for (const [kind, signs] of Object.entries(KIND_SIGNS)) {
+  for (const [kind, signs] of Object.entries(DETECTION_RULES)) {
     expect(Object.keys(KINDS)).toContain(kind);
     for (const { commands } of signs) expect(commands.at(-1)).toMatch(new RegExp(`^runner ${kind}\\b`));
   }

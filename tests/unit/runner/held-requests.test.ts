@@ -1,5 +1,5 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { type HeldAnswer, type HeldRequest, HeldRequests } from '@interlude/runner/host/held-requests';
+import { type PendingRequest, PendingRequests, type RequestAnswer } from '@interlude/runner/host/pending-requests';
 import { expect, test } from 'vitest';
 
 const INPUT = { command: 'ls' };
@@ -9,9 +9,9 @@ const OPTIONS = [
   { id: 'no', label: 'Reject', kind: 'deny' },
 ] as const;
 
-function held(request: Partial<HeldRequest> = {}) {
-  const given: HeldAnswer[] = [];
-  const requests = new HeldRequests();
+function held(request: Partial<PendingRequest> = {}) {
+  const given: RequestAnswer[] = [];
+  const requests = new PendingRequests();
   let failure: string | null = null;
   requests.hold({
     sessionId: 's',
@@ -52,7 +52,7 @@ function held(request: Partial<HeldRequest> = {}) {
 test('an answer is given once; a second one hears that it was answered', async () => {
   const { given, decide } = held();
   expect(await decide({})).toBeNull();
-  expect(await decide({})).toBe('it was answered already');
+  expect(await decide({})).toBe('it was already answered');
   expect(given).toEqual([{ kind: 'permission', isAllowed: true, isLasting: false }]);
 });
 
@@ -68,7 +68,7 @@ test('what is held again in the same words takes no second answer to what was he
       return null;
     },
   });
-  expect(await decide({})).toBe('it was answered already');
+  expect(await decide({})).toBe('it was already answered');
   expect(given).toHaveLength(1);
   expect(await decide({ digest: requestDigest({ ...asked, position: '8' }), openedPosition: '8' })).toBeNull();
   expect(given).toHaveLength(2);
@@ -94,9 +94,9 @@ test('nor while the first answer is on its way; one that could not be given may 
       return null;
     },
   });
-  expect(await decide({})).toBe('it was answered already');
-  fail('the agent has gone');
-  expect(await first).toBe('the agent has gone');
+  expect(await decide({})).toBe('it was already answered');
+  fail('the agent has exited');
+  expect(await first).toBe('the agent has exited');
   expect(await decide({})).toBeNull();
   expect(given).toHaveLength(1);
 });
@@ -117,7 +117,7 @@ test('two answers at once: the first is given, the second is refused while it is
 
 test('what was answered has to be what is held, to the last byte', async () => {
   const { given, decide } = held({ input: { command: 'ls -a' } });
-  expect(await decide({})).toMatch(/asks for something other than what was answered/);
+  expect(await decide({})).toMatch(/is asking for something else than what was answered/);
   expect(given).toEqual([]);
 });
 
@@ -139,20 +139,20 @@ test('the agent’s own options are named by id, and a decision without one take
 test('an option that is not offered, or says the opposite of the decision, is refused', async () => {
   const { given, decide } = held({ options: OPTIONS });
   expect(await decide({ optionId: 'never' })).toBe('the agent does not offer "never"');
-  expect(await decide({ optionId: 'no' })).toBe('"Reject" is no way to allow this');
+  expect(await decide({ optionId: 'no' })).toBe('"Reject" can’t allow this');
   expect(given).toEqual([]);
 });
 
 test('where every way to allow it lasts, it is not allowed by guessing', async () => {
   const { given, decide } = held({ options: [OPTIONS[1], OPTIONS[2]] });
-  expect(await decide({})).toMatch(/choose one of its answers/);
+  expect(await decide({})).toMatch(/choose one of its options/);
   expect(given).toEqual([]);
 });
 
 test('an answer that could not be given leaves the request open', async () => {
   const { fails, decide } = held();
-  fails('the agent is being started again');
-  expect(await decide({})).toBe('the agent is being started again');
+  fails('the agent is restarting');
+  expect(await decide({})).toBe('the agent is restarting');
   fails(null);
   expect(await decide({})).toBeNull();
 });
@@ -172,10 +172,10 @@ test('what is let go while its answer is on its way is not held again, however t
   });
   const { requests, decide } = held({ give: () => onItsWay });
   const first = decide({});
-  requests.letGoAll();
-  fail('the agent has gone');
-  expect(await first).toBe('the agent has gone');
-  expect(await decide({})).toBe('the agent does not wait for this any more');
+  requests.clear();
+  fail('the agent has exited');
+  expect(await first).toBe('the agent has exited');
+  expect(await decide({})).toBe('the agent no longer waits for this');
 });
 
 test('an answer that throws on its way leaves the request open', async () => {

@@ -1,6 +1,6 @@
-import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
 import { routeHook } from '@interlude/runner/sources/hooks/hook-router';
 import { MessageInbox } from '@interlude/runner/sources/hooks/message-inbox';
+import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
 
@@ -150,7 +150,7 @@ describe('lines that come after the hook’s word was taken', () => {
 });
 
 describe('a turn that our stop hook holds', () => {
-  const OFFER = { messageIds: ['m1'], reason: 'Someone waits for a reply from you: 2+2?' };
+  const OFFER = { messageIds: ['m1'], reason: 'A message is waiting for your reply: 2+2?' };
 
   /** The agent has its answer, and has answered it. None of that is in the transcript. */
   async function held(lastWords: string | null): Promise<{ heldAt: number; stoppedAt: number }> {
@@ -257,7 +257,7 @@ describe('a turn that the model API failed', () => {
     const input = text === null ? about : { ...about, last_assistant_message: text };
     const { mirror } = terminal;
     const nothing = () => undefined;
-    const permissions = new HeldPermissions({ onChange: nothing, onAnswered: nothing, onLetGo: nothing });
+    const permissions = new PermissionHooks({ onChange: nothing, onAnswered: nothing, onReleased: nothing });
     const inbox = new MessageInbox();
     const router = {
       mirror: () => mirror,

@@ -23,7 +23,7 @@ test('what is remembered of a session goes once it has ended and its transcript 
     surroundings.stored.set(`transcript:${name}`, JSON.stringify({ ...newMirrorState(file), ended }));
   }
   surroundings.stored.set('transcript:of no mirror', '7');
-  const source = await HooksSource.open({ surroundings, logger: createLogger({ agentId: 'a1', dir }) });
+  const source = await HooksSource.open({ context: surroundings, logger: createLogger({ agentId: 'a1', dir }) });
   await source.close();
   expect([...surroundings.stored.keys()]).toEqual(['transcript:ended, there', 'transcript:open, gone']);
 });
@@ -33,7 +33,7 @@ test('an agent that missed a message, because its turn ended without it, is told
   const [sessionId, file] = ['s', join(dir, 's.jsonl')];
   const logger = createLogger({ agentId: 'a1', dir });
   const surroundings = new MemorySurroundings();
-  const source = await HooksSource.open({ surroundings, logger, offersToListen: true });
+  const source = await HooksSource.open({ context: surroundings, logger, offersToListen: true });
   await source.start();
   onTestFinished(() => source.close());
   const hook = async (event: string, more: object = {}) =>

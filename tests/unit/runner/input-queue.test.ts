@@ -1,5 +1,5 @@
+import { InputQueue } from '@interlude/runner/sources/claude/claude-input';
 import type { UserMessage } from '@interlude/runner/sources/claude/claude-sdk';
-import { InputQueue } from '@interlude/runner/sources/claude/input-queue';
 import { describe, expect, test } from 'vitest';
 
 function message(uuid: string): UserMessage {
@@ -50,7 +50,7 @@ describe('the input of a CLI', () => {
     first.die();
     await first.done;
     expect(queue.waiting).toEqual(['2']);
-    queue.pushAgain([message('1')]);
+    queue.requeue([message('1')]);
     const next = reader(queue);
     await tick();
     queue.confirmed('1');

@@ -1,20 +1,20 @@
 import { GONE, type RpcAnswer } from '@interlude/runner/sources/acp/acp-connection';
-import { LostSession, type LostSessionOptions } from '@interlude/runner/sources/acp/lost-session';
+import { SessionRecovery, type SessionRecoveryOptions } from '@interlude/runner/sources/acp/prompt-queue';
 import { expect, test } from 'vitest';
 
 const TAKEN: RpcAnswer = { result: {}, error: null };
 const LOST: RpcAnswer = { result: {}, error: { code: -32_002, message: 'Resource not found', about: 'n' } };
 const message = (messageId: string) => ({ messageId, text: messageId });
 
-function lostSession(answers: RpcAnswer[], options: Partial<LostSessionOptions> = {}) {
+function lostSession(answers: RpcAnswer[], options: Partial<SessionRecoveryOptions> = {}) {
   const done: string[] = [];
-  const session = new LostSession({
+  const session = new SessionRecovery({
     nativeId: () => 'n',
     give: async ({ messageId }) => {
       done.push(`give ${messageId}`);
       return answers.shift() ?? LOST;
     },
-    isUntaken: () => true,
+    isUnprocessed: () => true,
     reload: async () => {
       done.push('reload');
       return null;
@@ -34,7 +34,7 @@ test('messages that are refused together are given again in their order, after o
 });
 
 test('a message that a turn had taken up is not given again', async () => {
-  const { session, done } = lostSession([LOST], { isUntaken: () => false });
+  const { session, done } = lostSession([LOST], { isUnprocessed: () => false });
   expect(await session.prompt(message('a'))).toEqual(LOST);
   expect(done).toEqual(['give a', 'reload']);
 });
@@ -44,13 +44,13 @@ test('a reload that does not help leads to a restart, and a second one is hopele
   expect(await session.prompt(message('a'))).toEqual(GONE);
   expect(done).toEqual(['give a', 'reload', 'give a', 'restart']);
   expect(session.exited()).toEqual({
-    why: 'it had lost its session: Resource not found',
-    untaken: [message('a')],
+    why: 'it lost its session: Resource not found',
+    unprocessed: [message('a')],
     hopeless: null,
   });
   expect(session.exited()).toBeNull();
   await session.prompt(message('a'));
-  expect(session.exited()?.hopeless).toMatch(/neither loading it again nor a restart helped/);
+  expect(session.exited()?.hopeless).toMatch(/neither a reload nor a restart helped/);
 });
 
 test('a prompt that is taken between two losses gives hope again', async () => {

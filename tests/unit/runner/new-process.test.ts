@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { uptime } from 'node:os';
-import { birthOf, bornAt } from '@interlude/runner/sources/hooks/terminal-process';
+import { startMarkOf, startTimeOf } from '@interlude/runner/host/process-lookup';
 import { describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
 
@@ -10,11 +10,11 @@ const [OLD, NEW] = [2_147_483_000, 2_147_483_001];
 async function leftOpen(): Promise<PlayedTerminal> {
   const terminal = await PlayedTerminal.begin();
   terminal.mirror.began(terminal.claim());
-  terminal.mirror.heard(OLD, null, terminal.now);
+  terminal.mirror.hookRan(OLD, null, terminal.now);
   await terminal.pass(1_000);
   writeOpen(terminal);
   await terminal.pass(20);
-  terminal.mirror.heard(OLD, null, terminal.now);
+  terminal.mirror.hookRan(OLD, null, terminal.now);
   terminal.mirror.prompted(terminal.claim());
   await terminal.pass(1_000);
   return terminal;
@@ -43,12 +43,12 @@ const ends = ({ events }: PlayedTerminal) =>
   });
 
 const began = (terminal: PlayedTerminal, at = terminal.now) => {
-  terminal.mirror.heard(NEW, null, at);
+  terminal.mirror.hookRan(NEW, null, at);
   terminal.mirror.began(terminal.claim(at));
 };
 const prompts = (terminal: PlayedTerminal) => {
   terminal.asks(terminal.now - 20);
-  terminal.mirror.heard(NEW, null, terminal.now);
+  terminal.mirror.hookRan(NEW, null, terminal.now);
   terminal.mirror.prompted(terminal.claim());
 };
 
@@ -68,7 +68,7 @@ describe('a new process owns nothing old', () => {
     [
       'that only the pid of a stop hook tells of',
       (terminal) => {
-        terminal.mirror.heard(NEW, null, terminal.now);
+        terminal.mirror.hookRan(NEW, null, terminal.now);
         terminal.mirror.stopped(null, null, terminal.claim());
       },
     ],
@@ -118,7 +118,7 @@ describe('a new process owns nothing old', () => {
     writeOpen(terminal);
     // A process of this machine says when it was born; lines that are made after that are its own.
     terminal.now = Math.max(terminal.now, Date.now()) + 60_000;
-    terminal.mirror.heard(process.pid, null, terminal.now);
+    terminal.mirror.hookRan(process.pid, null, terminal.now);
     terminal.mirror.prompted(terminal.claim());
     await terminal.pass(2_000);
     expect(ends(terminal)).toEqual(['cancelled', 'lost']);
@@ -140,7 +140,7 @@ describe('a new process owns nothing old', () => {
     await terminal.pass(500);
     prompts(terminal);
     await terminal.pass(500);
-    expect(terminal.mirror.heard(OLD, null, before)).toBe(false);
+    expect(terminal.mirror.hookRan(OLD, null, before)).toBe(false);
     await terminal.pass(5_000);
     expect(terminal.mirror.process?.pid).toBe(NEW);
     expect(terminal.mirror.openRunId).not.toBeNull();
@@ -161,7 +161,7 @@ describe('a new process owns nothing old', () => {
   test('but one that goes on is left alone', async () => {
     const terminal = await leftOpen();
     for (let count = 0; count < 3; count += 1) {
-      terminal.mirror.heard(OLD, null, terminal.now);
+      terminal.mirror.hookRan(OLD, null, terminal.now);
       await terminal.pass(5_000);
     }
     expect(ends(terminal)).toEqual([]);
@@ -173,7 +173,7 @@ test('a process was born when it was started, to a tenth of a second', async () 
   const child = spawn('sleep', ['60']);
   try {
     const until = Date.now();
-    const at = bornAt(await birthOf(child.pid as number)) as number;
+    const at = startTimeOf(await startMarkOf(child.pid as number)) as number;
     // Without /proc, `ps` has whole seconds.
     expect(at).toBeGreaterThan(since - (process.platform === 'linux' ? 250 : 1_250));
     expect(at).toBeLessThanOrEqual(until);
@@ -186,6 +186,6 @@ test.runIf(process.platform === 'linux')(
   'a process has no known birth if the clock of a container puts it into the future',
   () => {
     const ticks = (uptime() + 3_600) * 100;
-    expect(bornAt(`boot/${ticks}`)).toBeNull();
+    expect(startTimeOf(`boot/${ticks}`)).toBeNull();
   },
 );

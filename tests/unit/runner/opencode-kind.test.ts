@@ -63,7 +63,7 @@ test('a password comes from a file, the address or the environment, and no log s
 test('a server that refuses the password ends it, with what to do', async () => {
   const { url } = await server('a-long-secret');
   const opened = (await prepared({ url })).open();
-  await expect(opened).rejects.toThrow('OpenCode asks for a password; give it with OPENCODE_SERVER_PASSWORD');
+  await expect(opened).rejects.toThrow('OpenCode requires a password; set OPENCODE_SERVER_PASSWORD');
   await expect(opened).rejects.toMatchObject({ exitCode: EXIT.failed });
   await expect((await prepared({ url }, { OPENCODE_SERVER_PASSWORD: 'x' })).open()).rejects.toBeInstanceOf(CliError);
 });

@@ -52,7 +52,13 @@ async function stage(): Promise<SourceStage & { server: OpencodeStandIn }> {
 function open(server: OpencodeStandIn, surroundings: MemorySurroundings, more: Partial<OpencodeSourceOptions> = {}) {
   let runs = 0;
   const address = { url: server.url, user: 'opencode', password: null };
-  return OpencodeSource.open({ address, shownUrl: server.url, surroundings, newRunId: () => `r${++runs}`, ...more });
+  return OpencodeSource.open({
+    address,
+    shownUrl: server.url,
+    context: surroundings,
+    newRunId: () => `r${++runs}`,
+    ...more,
+  });
 }
 
 describe('a source of the kind opencode:', () => {
@@ -285,7 +291,7 @@ describe('a server that does not answer', () => {
     const lines: string[] = [];
     const source = await open(server, Object.assign(around, { log: (_: string, line: string) => lines.push(line) }));
     await source.start();
-    await poll(() => lines.join('\n')).toContain('asks for a password');
+    await poll(() => lines.join('\n')).toContain('requires a password');
     await source.close();
     const address = { url: server.url, user: 'opencode', password: 'right' };
     const second = await open(server, around, { address });
@@ -308,7 +314,7 @@ describe('frames that no server should send', () => {
     server.turn(session, 'One', 'y'.repeat(10_000_000));
     await poll(() => turnsIn(around()).at(-1)?.[2]).toBe('success');
     expect(textsIn(around()).at(-1)).toHaveLength(10_000_000);
-    expect(lines.join('\n')).toContain("can't be read and is passed over: not JSON at all");
+    expect(lines.join('\n')).toContain('skipped an unreadable event: not JSON at all');
   });
 
   test('of sessions that no longer exist are passed over', async () => {
@@ -404,7 +410,7 @@ describe('what people ask for', () => {
       body: { requestId: id, answers, ...signed(around(), session, id) },
     });
     const wrong = await source().answer(answer({ 'Which?': 'Green', 'Which of all?': ['Green'] }));
-    expect(wrong).toEqual({ state: 'failed', reason: '"Which of all?" takes only what it offers' });
+    expect(wrong).toEqual({ state: 'failed', reason: '"Which of all?" accepts only the offered answers' });
     expect(await source().answer(answer({ 'Which?': 'Green', 'Which of all?': ['Red', 'Blue'] }))).toEqual({
       state: 'done',
     });

@@ -2,13 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MAX_TASK_OUTPUT_BYTES } from '@interlude/protocol/limits';
-import {
-  MOST_LIVE,
-  NotAFileError,
-  OUTPUT_BEGIN,
-  type OutputReach,
-  readOutput,
-} from '@interlude/runner/host/output-file';
+import { MOST_LIVE, NotAFileError, OUTPUT_START, type ReadMode, readOutput } from '@interlude/runner/host/output-file';
 import { Redactor } from '@interlude/runner/logger/redactor';
 import { describe, expect, test } from 'vitest';
 import { tempDir } from '../../support/temp-dir';
@@ -16,15 +10,15 @@ import { tempDir } from '../../support/temp-dir';
 /** A file that somebody writes to, read on and on. */
 async function follow() {
   const file = join(await tempDir(), 't.output');
-  let place = OUTPUT_BEGIN;
+  let place = OUTPUT_START;
   const redactor = new Redactor();
   return {
     file,
     write: (text: string | Uint8Array) => appendFile(file, text),
     /** What is new by now. */
-    async read(reach: OutputReach = 'live') {
+    async read(reach: ReadMode = 'live') {
       const read = await readOutput(file, place, reach, redactor);
-      place = read.place;
+      place = read.position;
       return read.pieces;
     },
   };

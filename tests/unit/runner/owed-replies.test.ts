@@ -1,7 +1,7 @@
-import { OwedReplies, type OwedReply } from '@interlude/runner/host/owed-replies';
+import { PendingReplies, type PendingReply } from '@interlude/runner/host/pending-replies';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-const reply = (messageId: string): OwedReply => ({
+const reply = (messageId: string): PendingReply => ({
   messageId,
   sessionId: 's1',
   from: { kind: 'person', id: 'operator' },
@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers());
 function asking(answers: unknown[] | (() => Promise<unknown>)) {
   const errors: string[] = [];
   const fetch = vi.fn(typeof answers === 'function' ? answers : async () => answers.shift());
-  const owed = new OwedReplies(fetch, (message) => errors.push(message));
+  const owed = new PendingReplies(fetch, (message) => errors.push(message));
   return { owed, fetch, errors };
 }
 
@@ -27,7 +27,7 @@ describe('what is owed', () => {
     const mine = owed.get();
     mine.push(reply('mine'));
     expect(owed.get()).toEqual([reply('a')]);
-    expect(() => Object.assign(owed.get()[0] as OwedReply, { messageId: 'changed' })).toThrow(TypeError);
+    expect(() => Object.assign(owed.get()[0] as PendingReply, { messageId: 'changed' })).toThrow(TypeError);
   });
 
   test('is asked at the start and every ten seconds', async () => {
@@ -88,7 +88,7 @@ describe('what is owed', () => {
     fails = true;
     await owed.refresh();
     expect(owed.get()).toEqual([reply('a')]);
-    expect(errors).toEqual(['what is owed could not be asked, the last answer stands: ECONNREFUSED']);
+    expect(errors).toEqual(['pending replies could not be refreshed, keeping the last result: ECONNREFUSED']);
   });
 
   test.each([[{ obligations: [] }], ['text'], [null], [undefined], [7]])(

@@ -1,24 +1,24 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
 import {
   answerOf,
-  type PendingRequest,
-  PendingRequests,
+  type PermissionRequest,
+  PermissionRequests,
   resultOf,
-} from '@interlude/runner/sources/claude/pending-requests';
+} from '@interlude/runner/sources/claude/permission-requests';
 import { describe, expect, test } from 'vitest';
 
-function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PendingRequest {
+function request(tool: string, input: Record<string, unknown> = {}, more: object = {}): PermissionRequest {
   return { tool, input, context: { signal: new AbortController().signal, ...more } };
 }
 
 /** What the server sends with an answer to this request. */
-function about(requestId: string, { tool, input }: PendingRequest, position = '7') {
+function about(requestId: string, { tool, input }: PermissionRequest, position = '7') {
   const digest = requestDigest({ sessionId: 's', requestId, tool, input, position });
   return { requestId, digest, openedPosition: position };
 }
 
-const allow = (requestId: string, asked: PendingRequest) =>
-  ({ kind: 'permission', said: { ...about(requestId, asked), behavior: 'allow' } }) as const;
+const allow = (requestId: string, asked: PermissionRequest) =>
+  ({ kind: 'permission', body: { ...about(requestId, asked), behavior: 'allow' } }) as const;
 
 const questions = {
   questions: [
@@ -29,94 +29,96 @@ const questions = {
 
 describe('what the agent waits for people to say', () => {
   test('a decision is given to the request it names, and to no other', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash');
     const one = pending.wait('1', asked, 10_000);
     const other = pending.wait('2', asked, 10_000);
-    const denial = { kind: 'permission', said: { ...about('2', asked), behavior: 'deny' } } as const;
+    const denial = { kind: 'permission', body: { ...about('2', asked), behavior: 'deny' } } as const;
     expect(pending.decide('2', denial)).toBeNull();
     expect((await other).kind).toBe('permission');
-    expect(pending.decide('3', allow('3', asked))).toMatch(/any more/);
+    expect(pending.decide('3', allow('3', asked))).toMatch(/no longer/);
     pending.cancelAll();
     expect(await one).toEqual({ kind: 'cancelled' });
   });
 
   test('an answer that was meant for anything else is refused, and the agent goes on waiting', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
-    const { said } = allow('1', asked);
+    const { body } = allow('1', asked);
     const others = [
-      allow('1', request('Bash', { command: 'ls -la' })).said,
-      allow('1', request('Write', { command: 'ls' })).said,
-      { ...said, digest: allow('2', asked).said.digest },
-      { ...said, openedPosition: '8' },
-      { ...said, digest: said.digest.slice(1) },
+      allow('1', request('Bash', { command: 'ls -la' })).body,
+      allow('1', request('Write', { command: 'ls' })).body,
+      { ...body, digest: allow('2', asked).body.digest },
+      { ...body, openedPosition: '8' },
+      { ...body, digest: body.digest.slice(1) },
     ];
     for (const other of others)
-      expect(pending.decide('1', { kind: 'permission', said: other })).toMatch(/something other than/);
+      expect(pending.decide('1', { kind: 'permission', body: other })).toMatch(/something else than/);
     const unsaid = { requestId: '1', behavior: 'allow' } as const;
-    expect(pending.decide('1', { kind: 'permission', said: unsaid })).toMatch(/does not say what was answered/);
-    expect(new PendingRequests('t').decide('1', allow('1', asked))).toMatch(/any more/);
+    expect(pending.decide('1', { kind: 'permission', body: unsaid })).toMatch(
+      /does not say which request was answered/,
+    );
+    expect(new PermissionRequests('t').decide('1', allow('1', asked))).toMatch(/no longer/);
     expect(pending.decide('1', allow('1', request('Bash', { command: 'ls' })))).toBeNull();
     expect(resultOf(await decision, asked)).toEqual({ behavior: 'allow', updatedInput: { command: 'ls' } });
   });
 
   test('what a person allowed instead, or answered, reaches the agent with every name in it', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const own = JSON.parse('{"a":1,"__proto__":{"x":1}}') as Record<string, unknown>;
     const asked = request('Bash', { command: 'ls' });
     const decision = pending.wait('1', asked, 10_000);
-    const { said } = allow('1', asked);
-    pending.decide('1', { kind: 'permission', said: { ...said, updatedInput: own } });
+    const { body } = allow('1', asked);
+    pending.decide('1', { kind: 'permission', body: { ...body, updatedInput: own } });
     expect(JSON.stringify(resultOf(await decision, asked))).toContain('"updatedInput":{"a":1,"__proto__":{"x":1}}');
     const question = request('AskUserQuestion', { questions: [{ question: '__proto__' }] });
     const reply = pending.wait('2', question, 10_000);
     const answers = JSON.parse('{"__proto__":["A","B"]}') as Record<string, string[]>;
-    pending.decide('2', { kind: 'question', said: { ...about('2', question), answers } });
+    pending.decide('2', { kind: 'question', body: { ...about('2', question), answers } });
     expect(JSON.stringify(resultOf(await reply, question))).toContain('"answers":{"__proto__":"A, B"}');
   });
 
   test('a request is answered once', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const told: string[] = [];
     const decision = pending.wait('1', asked, 10_000, ({ kind }) => told.push(kind));
     expect(pending.decide('1', allow('1', asked))).toBeNull();
-    expect(pending.decide('1', allow('1', asked))).toBe('it was answered already');
-    const denial = { kind: 'permission', said: { ...about('1', asked), behavior: 'deny' } } as const;
-    expect(pending.decide('1', denial)).toBe('it was answered already');
-    expect(await decision).toMatchObject({ said: { behavior: 'allow' } });
+    expect(pending.decide('1', allow('1', asked))).toBe('it was already answered');
+    const denial = { kind: 'permission', body: { ...about('1', asked), behavior: 'deny' } } as const;
+    expect(pending.decide('1', denial)).toBe('it was already answered');
+    expect(await decision).toMatchObject({ body: { behavior: 'allow' } });
     expect(told).toEqual(['permission']);
   });
 
   test('asked anew under the same id, it is another request: the first is cancelled, its answer goes nowhere', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const [first, second] = [request('Bash', { command: 'ls' }), request('Bash', { command: 'rm' })];
     const one = pending.wait('1', first, 10_000);
     const other = pending.wait('1', second, 10_000);
     expect(await one).toEqual({ kind: 'cancelled' });
-    expect(pending.decide('1', allow('1', first))).toMatch(/something other than/);
+    expect(pending.decide('1', allow('1', first))).toMatch(/something else than/);
     expect(pending.decide('1', allow('1', second))).toBeNull();
     expect(resultOf(await other, second)).toMatchObject({ updatedInput: { command: 'rm' } });
   });
 
   test('asked again in the same words, it takes no second answer to what was asked before', async () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const asked = request('Bash', { command: 'ls' });
     const first = pending.wait('1', asked, 10_000);
     expect(pending.decide('1', allow('1', asked))).toBeNull();
     await first;
     const again = pending.wait('1', { ...asked }, 10_000);
-    expect(pending.decide('1', allow('1', asked))).toBe('it was answered already');
-    const said = { ...about('1', asked, '8'), behavior: 'deny' } as const;
-    expect(pending.decide('1', { kind: 'permission', said })).toBeNull();
-    expect(await again).toEqual({ kind: 'permission', said });
+    expect(pending.decide('1', allow('1', asked))).toBe('it was already answered');
+    const body = { ...about('1', asked, '8'), behavior: 'deny' } as const;
+    expect(pending.decide('1', { kind: 'permission', body })).toBeNull();
+    expect(await again).toEqual({ kind: 'permission', body });
   });
 
   test('nobody answers: the agent is told to go on without it', async () => {
     const asked = request('Bash', { command: 'rm' });
-    const decision = await new PendingRequests('s').wait('1', asked, 1);
+    const decision = await new PermissionRequests('s').wait('1', asked, 1);
     expect(decision).toEqual({ kind: 'expired' });
     expect(resultOf(decision, asked)).toEqual({
       behavior: 'deny',
@@ -127,36 +129,36 @@ describe('what the agent waits for people to say', () => {
 
   test('a request that the agent withdraws is cancelled', async () => {
     const withdrawn = new AbortController();
-    const decision = new PendingRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
+    const decision = new PermissionRequests('s').wait('1', request('Bash', {}, { signal: withdrawn.signal }), 10_000);
     withdrawn.abort();
     expect(await decision).toEqual({ kind: 'cancelled' });
   });
 
   test('answers go by the text of their questions, also where people named the header', () => {
-    const said = { requestId: '1', answers: { Database: 'libSQL', 'Which extras?': ['search', 'sync'] } };
-    expect(resultOf({ kind: 'question', said }, request('AskUserQuestion', questions))).toEqual({
+    const body = { requestId: '1', answers: { Database: 'libSQL', 'Which extras?': ['search', 'sync'] } };
+    expect(resultOf({ kind: 'question', body }, request('AskUserQuestion', questions))).toEqual({
       behavior: 'allow',
       updatedInput: { ...questions, answers: { 'Which database?': 'libSQL', 'Which extras?': 'search, sync' } },
     });
   });
 
   test('a question is not allowed but answered, and a permission not answered but decided', () => {
-    const pending = new PendingRequests('s');
+    const pending = new PermissionRequests('s');
     const [question, permission] = [request('AskUserQuestion', questions), request('Bash')];
     void pending.wait('q', question, 10_000);
     void pending.wait('p', permission, 10_000);
     expect(pending.decide('q', allow('q', question))).toContain('answers');
-    const answers = { kind: 'question', said: { ...about('p', permission), answers: {} } } as const;
+    const answers = { kind: 'question', body: { ...about('p', permission), answers: {} } } as const;
     expect(pending.decide('p', answers)).toContain('behavior');
-    const denial = { kind: 'permission', said: { ...about('q', question), behavior: 'deny' } } as const;
+    const denial = { kind: 'permission', body: { ...about('q', question), behavior: 'deny' } } as const;
     expect(pending.decide('q', denial)).toBeNull();
     pending.cancelAll();
   });
 
   test('what is to be remembered are the rules the agent suggested, unless it may not be', () => {
     const suggestions = [{ type: 'addRules' }];
-    const said = { requestId: '1', behavior: 'allow', remember: true } as const;
-    const decide = (more: object) => resultOf({ kind: 'permission', said }, request('Bash', { command: 'ls' }, more));
+    const body = { requestId: '1', behavior: 'allow', remember: true } as const;
+    const decide = (more: object) => resultOf({ kind: 'permission', body }, request('Bash', { command: 'ls' }, more));
     expect(decide({ suggestions })).toEqual({
       behavior: 'allow',
       updatedInput: { command: 'ls' },

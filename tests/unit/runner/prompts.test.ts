@@ -1,12 +1,12 @@
 import { fieldsOf, listOf } from '@interlude/protocol/fields';
-import { sayFirst } from '@interlude/runner/host/first-message';
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { deliverFirstMessage } from '@interlude/runner/host/first-message';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import type { CommandOf, Source } from '@interlude/runner/host/source';
-import { readMemories } from '@interlude/runner/sources/acp/acp-memory';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
+import { readSessions } from '@interlude/runner/sources/acp/session-setup';
 import { AgentApiSource } from '@interlude/runner/sources/agentapi/agentapi-source';
 import { AgUiSource } from '@interlude/runner/sources/agui/agui-source';
-import { openProcess } from '@interlude/runner/sources/codex/codex-process';
+import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { OpencodeSource } from '@interlude/runner/sources/opencode/opencode-source';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -46,9 +46,9 @@ async function acp(): Promise<Stage> {
       }
       const fresh = { sessionId: S, nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false };
       return new AcpSource({
-        memory: (await readMemories(surroundings as never))[0] ?? fresh,
-        inHand: await MessagesInHand.recall(surroundings, S),
-        ...{ surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
+        memory: (await readSessions(surroundings as never))[0] ?? fresh,
+        inHand: await InFlightMessages.recall(surroundings, S),
+        ...{ context: surroundings, command: agent.command, env: { PATH: process.env.PATH }, answerWithinMs: 60_000 },
         workspaceNote,
       });
     },
@@ -66,8 +66,8 @@ async function codex(): Promise<Stage> {
   return {
     open: (around) =>
       new CodexSource({
-        ...{ around, own: { sessionId: S, cwd: process.cwd(), params: {}, workspaceNote } },
-        open: (listener) => openProcess(program, listener),
+        ...{ context: around, own: { sessionId: S, cwd: process.cwd(), params: {}, workspaceNote } },
+        open: (listener) => spawnAppServer(program, listener),
       }),
     comes: () => void server.silent.delete('initialize'),
     heard: () =>
@@ -88,7 +88,7 @@ async function opencode(): Promise<Stage> {
   return {
     open: (surroundings) =>
       OpencodeSource.open({
-        ...{ address, shownUrl: server.url, surroundings, session: S, workspaceNote },
+        ...{ address, shownUrl: server.url, context: surroundings, session: S, workspaceNote },
         newRunId: () => crypto.randomUUID(),
       }),
     async comes() {
@@ -112,7 +112,7 @@ async function agui(): Promise<Stage> {
   server.onRun = (run) => run.reply('Done.');
   const how = { url: server.url, sessionId: S, history: 'none' as const, headers: {}, workspaceNote };
   return {
-    open: (surroundings) => new AgUiSource({ ...how, surroundings, waits: { longestMs: 60_000 } }),
+    open: (surroundings) => new AgUiSource({ ...how, context: surroundings, waits: { longestMs: 60_000 } }),
     waits: (source) => settled(() => source.sessions[0]?.trouble).toContain('A message waits'),
     answered: (around) => settled(() => around.stored.get(`agui-history:${S}`)).toContain('Done.'),
     comes() {
@@ -129,7 +129,14 @@ async function agentapi(): Promise<Stage> {
   await server.stop();
   return {
     open: (surroundings) =>
-      new AgentApiSource({ surroundings, url: server.url, sessionId: S, headers: {}, waits: QUICK, workspaceNote }),
+      new AgentApiSource({
+        context: surroundings,
+        url: server.url,
+        sessionId: S,
+        headers: {},
+        waits: QUICK,
+        workspaceNote,
+      }),
     async comes() {
       server.onMessage = () => setImmediate(() => server.replies('Done.'));
       await server.listen();
@@ -181,7 +188,7 @@ describe.each([
       const speaker = source;
       const say = async (command: CommandOf<'message'>, again: boolean) =>
         (await speaker.say?.(command, again)) ?? { state: 'failed' as const };
-      return sayFirst({ sessionId: S, text: 'Build it.' }, { surroundings: around, say });
+      return deliverFirstMessage({ sessionId: S, text: 'Build it.' }, { context: around, say });
     }
     /** Nothing that it says is stored any more, and what it would still do is not done. */
     async function killed(): Promise<void> {

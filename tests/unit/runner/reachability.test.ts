@@ -1,4 +1,4 @@
-import { type Outage, Reachability } from '@interlude/runner/host/reachability';
+import { type Outage, ReachabilityProbe } from '@interlude/runner/host/agent-reachability';
 import { expect, test } from 'vitest';
 
 const AT = Date.parse('2026-11-28T10:00:00Z');
@@ -7,7 +7,7 @@ const AT = Date.parse('2026-11-28T10:00:00Z');
 function watched(before: Outage | null = null) {
   let [now, reason] = [AT, null as string | null];
   const told: string[] = [];
-  const reach = new Reachability({
+  const reach = new ReachabilityProbe({
     ask: async () => reason,
     onLost: async (outage) => void told.push(`lost since ${outage.since - AT}: ${outage.reason}`),
     onBack: async (outage) => void told.push(`back, lost since ${outage.since - AT}`),
@@ -31,7 +31,7 @@ test('an agent that does not answer is lost within 25 s, since the first attempt
   await pass(20_000, 'no answer');
   expect([reach.outage, told]).toEqual([null, []]);
   await pass(5_000, 'no answer');
-  expect(told).toEqual(['said: no answer; it is tried again by itself', 'lost since 60000: no answer']);
+  expect(told).toEqual(['said: no answer; retrying', 'lost since 60000: no answer']);
   await pass(10 * 60_000, 'no answer');
   expect(told).toHaveLength(2);
   expect(reach.outage).toEqual({ since: AT + 60_000, reason: 'no answer' });
@@ -43,9 +43,9 @@ test('an agent that answers again is back, and its next outage is another one', 
   await pass(25_000, 'no answer');
   await pass(5_000, null);
   expect(reach.outage).toBeNull();
-  expect(told.slice(2)).toEqual(['said: the agent answers again', 'back, lost since 5000']);
+  expect(told.slice(2)).toEqual(['said: the agent is reachable again', 'back, lost since 5000']);
   await pass(25_000, 'still none');
-  expect(told.slice(4)).toEqual(['said: still none; it is tried again by itself', 'lost since 35000: still none']);
+  expect(told.slice(4)).toEqual(['said: still none; retrying', 'lost since 35000: still none']);
 });
 
 test('a short outage leaves no trace', async () => {
@@ -61,7 +61,7 @@ test('a short outage leaves no trace', async () => {
 test('an address that is dead from the start is told to the terminal at once, and counts as lost in time', async () => {
   const { told, pass } = watched();
   await pass(5_000, 'ECONNREFUSED');
-  expect(told).toEqual(['said: ECONNREFUSED; it is tried again by itself']);
+  expect(told).toEqual(['said: ECONNREFUSED; retrying']);
   await pass(20_000, 'ECONNREFUSED');
   expect(told.slice(1)).toEqual(['lost since 0: ECONNREFUSED']);
 });
@@ -70,7 +70,7 @@ test('an attempt before a sleep of the machine and one after it are no outage', 
   let now = AT;
   const lost: Outage[] = [];
   const answers = [null, 'no answer', 'the network is not up yet', null];
-  const reach = new Reachability({
+  const reach = new ReachabilityProbe({
     ask: async () => answers.shift() ?? null,
     onLost: async (outage) => void lost.push(outage),
     onBack: async () => {},
@@ -89,9 +89,5 @@ test('the outage that the runner was stopped in goes on with the next one, told 
   expect(reach.outage?.since).toBe(AT - 60_000);
   await pass(60_000, 'no answer');
   await pass(5_000, null);
-  expect(told).toEqual([
-    'said: no answer; it is tried again by itself',
-    'said: the agent answers again',
-    'back, lost since -60000',
-  ]);
+  expect(told).toEqual(['said: no answer; retrying', 'said: the agent is reachable again', 'back, lost since -60000']);
 });

@@ -1,4 +1,4 @@
-import { recordsIn } from '@interlude/runner/sources/hooks/records-in';
+import { parseRecords } from '@interlude/runner/sources/hooks/transcript-files';
 import { describe, expect, test } from 'vitest';
 
 const record = (uuid: string, more: object = {}) => JSON.stringify({ type: 'user', uuid, ...more });
@@ -10,7 +10,7 @@ const rest = A.slice(-20);
 const nested = { input: { type: 'user', uuid: 'n', message: { content: 'forged' } } };
 
 /** The ids of the records, and `gap` for what can't be read. */
-const read = (text: string) => recordsIn(text).map(({ fields }) => fields?.uuid ?? 'gap');
+const read = (text: string) => parseRecords(text).map(({ fields }) => fields?.uuid ?? 'gap');
 
 describe('a physical line of a transcript', () => {
   test.each([

@@ -1,6 +1,6 @@
-import { MessagesInHand } from '@interlude/runner/host/messages-in-hand';
+import { InFlightMessages } from '@interlude/runner/host/message-delivery';
 import { AcpSource } from '@interlude/runner/sources/acp/acp-source';
-import { openProcess } from '@interlude/runner/sources/codex/codex-process';
+import { spawnAppServer } from '@interlude/runner/sources/codex/app-server';
 import { CodexSource } from '@interlude/runner/sources/codex/codex-source';
 import { expect, onTestFinished, test } from 'vitest';
 import { PlayedAcpAgent } from '../../support/acp-agent';
@@ -19,23 +19,23 @@ test('CodexSource gives up a child that answers nothing, after five starts', asy
   const { around, reasons } = keepingReasons();
   const program = { command: await server.program(), cwd: process.cwd(), env: process.env };
   const source = new CodexSource({
-    around,
+    context: around,
     own: { sessionId: 's', cwd: process.cwd(), params: {} },
-    open: (listener) => openProcess(program, listener),
+    open: (listener) => spawnAppServer(program, listener),
     answerWithinMs: 50,
   });
   onTestFinished(() => source.close(0, 'the test is over'));
   await source.start();
-  await expect.poll(() => reasons.join()).toContain('Codex ended 5 times');
+  await expect.poll(() => reasons.join()).toContain('Codex exited 5 times');
 });
 
 test('AcpSource gives up an agent that dies five times within a minute, and ends its session', async () => {
   const agent = await PlayedAcpAgent.open({ answer: () => null });
   const { around, reasons } = keepingReasons();
   const source = new AcpSource({
-    surroundings: around,
+    context: around,
     memory: { sessionId: 's', nativeId: null, note: null, cwd: process.cwd(), pid: null, running: false },
-    inHand: await MessagesInHand.recall(around, 's'),
+    inHand: await InFlightMessages.recall(around, 's'),
     command: agent.command,
     env: { PATH: process.env.PATH },
     answerWithinMs: 60_000,
@@ -46,8 +46,6 @@ test('AcpSource gives up an agent that dies five times within a minute, and ends
     await expect.poll(() => agent.starts, { interval: 5 }).toBe(start);
     agent.hangUp();
   }
-  await expect
-    .poll(() => reasons.join())
-    .toMatch(/ended 5 times within 60 s, the last time it was: exited with code 0/);
+  await expect.poll(() => reasons.join()).toMatch(/exited 5 times within 60 s; last reason: exited with code 0/);
   expect(around.events.filter(({ name }) => name === 'session:ended')).toHaveLength(1);
 });

@@ -1,10 +1,10 @@
 import { appendFileSync, copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgUiEvent } from '@interlude/protocol/ag-ui';
+import { startMarkOf } from '@interlude/runner/host/process-lookup';
 import { type MirrorState, newMirrorState, parseMirrorState } from '@interlude/runner/sources/hooks/mirror-state';
 import { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { readOn } from '@interlude/runner/sources/hooks/tail-file';
-import { birthOf } from '@interlude/runner/sources/hooks/terminal-process';
+import { readOn } from '@interlude/runner/sources/hooks/transcript-files';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PlayedTerminal } from '../../support/played-terminal';
@@ -352,11 +352,11 @@ describe('what no line says', () => {
   test('whose process it is survives the mirror', async () => {
     const { mirror, state } = follow(firstSession());
     write(prompt);
-    mirror.heard(process.pid, null);
+    mirror.hookRan(process.pid, null);
     await mirror.step();
     expect(follow(firstSession(), state()).mirror.process).toEqual({
       pid: process.pid,
-      birth: await birthOf(process.pid),
+      birth: await startMarkOf(process.pid),
     });
   });
 
@@ -1010,7 +1010,7 @@ test('a file is read on in whole lines, however long', async () => {
   const long = 'x'.repeat(9 * 1024 * 1024);
   writeFileSync(file, `a\n${long}\nb\nrest`);
   const lines: string[] = [];
-  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.place)) {
+  for (let read = await readOn(file, null); read !== null; read = await readOn(file, read.position)) {
     lines.push(...read.lines.map(({ text }) => text));
     if (!read.more) break;
   }

@@ -1,5 +1,5 @@
-import { SessionReports } from '@interlude/runner/host/session-reports';
-import type { StatusRecord } from '@interlude/runner/host/status-record';
+import type { StatusRecord } from '@interlude/runner/host/status-report';
+import { ReportSelector } from '@interlude/runner/host/status-report';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ingest, inProcessTarget } from '../../support/ingest-target';
 
@@ -16,18 +16,18 @@ const three = (said: object = {}) => [of('a'), of('b', said), of('c')];
 
 describe('a report', () => {
   let now = 0;
-  const picks = (reports: SessionReports, ms: number, sessions: StatusRecord[]) => {
+  const picks = (reports: ReportSelector, ms: number, sessions: StatusRecord[]) => {
     now += ms;
     return reports.pick(sessions, now).map(({ sessionId }) => sessionId);
   };
   const told = () => {
-    const reports = new SessionReports();
+    const reports = new ReportSelector();
     picks(reports, EVERY_MS, three());
     return reports;
   };
 
   it('of sessions at rest tells of the last one only, and of all of them once a minute', () => {
-    const reports = new SessionReports();
+    const reports = new ReportSelector();
     expect(picks(reports, EVERY_MS, three())).toEqual(['a', 'b', 'c']);
     for (let minute = 0; minute < 3; minute++) {
       for (let round = 0; round < 5; round++) expect(picks(reports, EVERY_MS, three())).toEqual(['c']);
@@ -77,7 +77,7 @@ it.each([1, 2, 5])('%i sessions at rest are written about once a minute', async 
   let now = T0;
   const target = await inProcessTarget(() => now);
   onTestFinished(() => target.close());
-  const reports = new SessionReports();
+  const reports = new ReportSelector();
   const sessions = Array.from({ length: count }, (_, index) => of(`s${index}`, { pid: index }));
   let seq = 0;
   let before = '';

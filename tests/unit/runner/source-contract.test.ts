@@ -7,6 +7,7 @@ import { createLogger } from '@interlude/runner/logger/logger';
 import type { ClaudeMemory } from '@interlude/runner/sources/claude/claude-memory';
 import type { ClaudeSdk } from '@interlude/runner/sources/claude/claude-sdk';
 import { ClaudeSource } from '@interlude/runner/sources/claude/claude-source';
+import type { ClaudeSession } from '@interlude/runner/sources/claude/conversation';
 import { kind as claudeKind } from '@interlude/runner/sources/claude/kind';
 import { HooksSource } from '@interlude/runner/sources/hooks/hooks-source';
 import { kind as hooksKind } from '@interlude/runner/sources/hooks/kind';
@@ -55,7 +56,7 @@ async function claude(): Promise<SourceStage> {
       };
     },
   };
-  const memory: ClaudeMemory = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false };
+  const memory: ClaudeSession = { sessionId: 's', conversationId: 'c', cwd: '/', pid: null, running: false };
   let around: MemorySurroundings | null = null;
   const say = (...messages: object[]) => {
     said.push(...messages);
@@ -69,9 +70,9 @@ async function claude(): Promise<SourceStage> {
       const [inHand] = [...surroundings.stored].filter(([name]) => name.startsWith('claude-in-hand:'));
       return new ClaudeSource({
         sdk,
-        surroundings,
-        memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeMemory),
-        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as HandedMessage[]),
+        context: surroundings,
+        memory: stored === undefined ? memory : (JSON.parse(stored[1]) as ClaudeSession),
+        inHand: inHand === undefined ? [] : (JSON.parse(inHand[1]) as InFlightMessage[]),
         env: { HOME: '/nowhere' },
         answerWithinMs: 60_000,
       });
@@ -111,7 +112,7 @@ async function hooks(): Promise<SourceStage> {
   return {
     async open(surroundings) {
       around = surroundings;
-      source = await HooksSource.open({ surroundings, logger });
+      source = await HooksSource.open({ context: surroundings, logger });
       return source;
     },
     async begin() {

@@ -1,21 +1,21 @@
 import { COMMAND_TYPES } from '@interlude/protocol/commands';
-import type { Verbs } from '@interlude/runner/host/source';
-import { takenBy } from '@interlude/runner/host/status-record';
+import type { CommandHandlers } from '@interlude/runner/host/source';
+import { supportedCommands } from '@interlude/runner/host/status-report';
 import { expect, test } from 'vitest';
 
 const done = async () => ({ state: 'done' as const });
-const ALL: Required<Verbs> = {
+const ALL: Required<CommandHandlers> = {
   ...{ say: done, interrupt: done, end: done, stop: done, answer: done, wake: done, setWakeRule: done },
 };
 
 test('a source that acts on all commands names each: a runner that names none may be older than some', () => {
-  expect(takenBy(ALL)).toEqual({ takes: [...COMMAND_TYPES] });
+  expect(supportedCommands(ALL)).toEqual({ takes: [...COMMAND_TYPES] });
 });
 
 test('what a source does not act on is left out, with why', () => {
   const { end: _, ...others } = ALL;
   const refusals = { 'session.end': 'it is ended in its terminal' };
-  const { takes, takesNot } = takenBy({ ...others, refusals });
+  const { takes, takesNot } = supportedCommands({ ...others, refusals });
   expect(takes).toEqual(COMMAND_TYPES.filter((type) => type !== 'session.end'));
   expect(takesNot).toEqual(refusals);
 });

@@ -1,8 +1,8 @@
 import { requestDigest } from '@interlude/protocol/request-digest';
-import { HeldPermissions } from '@interlude/runner/sources/hooks/held-permissions';
 import { type HookRouterOptions, routeHook } from '@interlude/runner/sources/hooks/hook-router';
+import { stopDecision } from '@interlude/runner/sources/hooks/message-inbox';
+import { PermissionHooks } from '@interlude/runner/sources/hooks/permission-hooks';
 import type { SessionMirror } from '@interlude/runner/sources/hooks/session-mirror';
-import { stopDecision } from '@interlude/runner/sources/hooks/stop-decision';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
 const NEVER = new AbortController().signal;
@@ -31,7 +31,7 @@ describe('the end of a turn', () => {
   test('waits for a slow disk no longer than 300 ms', async () => {
     vi.useFakeTimers();
     const mirror = {
-      ...{ sessionId: 's1', isLeft: false, heard: () => {}, step: async () => {} },
+      ...{ sessionId: 's1', isLeft: false, hookRan: () => {}, step: async () => {} },
       ...{ isInHand: () => false, wasTyped: () => false },
       // it is stored some time
       offer: () => new Promise<void>(() => {}),
@@ -57,8 +57,8 @@ describe('the end of a turn', () => {
   });
 });
 
-function heldPermissions(): HeldPermissions {
-  return new HeldPermissions({ onChange: () => {}, onAnswered: () => {}, onLetGo: () => {} });
+function heldPermissions(): PermissionHooks {
+  return new PermissionHooks({ onChange: () => {}, onAnswered: () => {}, onReleased: () => {} });
 }
 
 describe('a permission that a terminal asks for', () => {
@@ -86,7 +86,7 @@ describe('a permission that a terminal asks for', () => {
     }
     permissions.opened('s1', remove.opened);
     expect(await permissions.answer(remove.answer)).toBeNull();
-    permissions.letGo(null);
+    permissions.release(null);
     await Promise.resolve();
     expect(printed).toEqual([expect.stringMatching(/^rm -rf \/: .*"behavior":"allow"/), 'ls: ']);
   });
@@ -96,8 +96,8 @@ describe('a permission that a terminal asks for', () => {
     const [list, other] = [about('ls', 'q1'), about('rm -rf /', 'q1')];
     const output = permissions.hold(list.asked);
     permissions.opened('s1', list.opened);
-    expect(await permissions.answer(other.answer)).toMatch(/something other than what was answered/);
-    permissions.letGo(null);
+    expect(await permissions.answer(other.answer)).toMatch(/something else than what was answered/);
+    permissions.release(null);
     expect(await output).toBe('');
   });
 });
@@ -105,10 +105,10 @@ describe('a permission that a terminal asks for', () => {
 /** What the hook of this tool prints for an answer. */
 async function printedFor(tool: string, input: object, answer: object, kind: 'permission' | 'question' = 'permission') {
   const answered: unknown[] = [];
-  const permissions = new HeldPermissions({
+  const permissions = new PermissionHooks({
     onChange: () => {},
     onAnswered: (_session, _request, told) => answered.push(told),
-    onLetGo: () => {},
+    onReleased: () => {},
   });
   const about = { sessionId: 's1', tool, suggestions: [], withinMs: 60_000, signal: NEVER };
   const printed = permissions.hold({ ...about, input });
@@ -117,8 +117,8 @@ async function printedFor(tool: string, input: object, answer: object, kind: 'pe
   const type = 'answers' in answer ? 'question.answer' : 'permission.decision';
   const body = { requestId: 'q1', openedPosition: '1', digest, ...answer };
   const command = { id: 'c1', type, sessionId: 's1', createdAt: 1, expiresAt: 2, body };
-  const refusal = await permissions.answer(command as Parameters<HeldPermissions['answer']>[0]);
-  permissions.letGo(null);
+  const refusal = await permissions.answer(command as Parameters<PermissionHooks['answer']>[0]);
+  permissions.release(null);
   return { refusal, answered, decision: JSON.parse((await printed) || 'null')?.hookSpecificOutput.decision };
 }
 

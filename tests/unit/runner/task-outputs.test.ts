@@ -43,11 +43,12 @@ async function stage(before?: { folder: string; cursors: Map<string, string>; op
     ...{ folder, cursors, told, log, outputs, file },
     write: (task: string, text: string) => appendFile(file(task), text),
     starts: (task: string) =>
-      outputs.saw('s', [
+      outputs.observe('s', [
         custom(CUSTOM.taskStarted, { task_id: task, task_type: 'local_bash' }),
         custom(CUSTOM.taskUpdated, { task_id: task, output_file: file(task) }),
       ]),
-    ends: (task: string) => outputs.saw('s', [custom(CUSTOM.taskCompleted, { task_id: task, status: 'completed' })]),
+    ends: (task: string) =>
+      outputs.observe('s', [custom(CUSTOM.taskCompleted, { task_id: task, status: 'completed' })]),
     later: (ms: number) => {
       now += ms;
     },
@@ -129,7 +130,7 @@ describe('what a task writes', () => {
     const on = await stage();
     on.starts('t');
     await on.write('t', 'last words');
-    on.outputs.saw('s', [custom(CUSTOM.sessionEnded, { reason: 'exited' })]);
+    on.outputs.observe('s', [custom(CUSTOM.sessionEnded, { reason: 'exited' })]);
     await settled(() => on.kept('t')).toMatchObject({ hasEnded: true });
     expect(text(on, 't')).toBe('last words');
   });
@@ -137,8 +138,10 @@ describe('what a task writes', () => {
   test('is looked for only where its source says so while it runs: an end may be anybody’s word', async () => {
     const on = await stage();
     await on.write('t', 'private\n');
-    on.outputs.saw('s', [custom(CUSTOM.taskCompleted, { task_id: 't', status: 'failed', output_file: on.file('t') })]);
-    on.outputs.saw('s', [custom(CUSTOM.taskUpdated, { task_id: 'u', output_file: 'package.json' })]);
+    on.outputs.observe('s', [
+      custom(CUSTOM.taskCompleted, { task_id: 't', status: 'failed', output_file: on.file('t') }),
+    ]);
+    on.outputs.observe('s', [custom(CUSTOM.taskUpdated, { task_id: 'u', output_file: 'package.json' })]);
     on.starts('other');
     await on.write('other', 'said\n');
     await settled(() => text(on, 'other')).toBe('said\n');
@@ -150,7 +153,7 @@ describe('what a task writes', () => {
     on.starts('t');
     on.waits(5_000);
     on.ends('t');
-    on.outputs.saw('s', [custom(CUSTOM.taskUpdated, { task_id: 't', output_file: on.file('u') })]);
+    on.outputs.observe('s', [custom(CUSTOM.taskUpdated, { task_id: 't', output_file: on.file('u') })]);
     await on.write('t', 'first\n');
     await on.write('u', 'second\n');
     on.waits(0);
@@ -162,7 +165,7 @@ describe('what a task writes', () => {
     on.starts('t');
     await on.write('t', 'one\n');
     await settled(() => text(on, 't')).toBe('one\n');
-    on.outputs.saw('s', [custom(CUSTOM.taskCompleted, { task_id: 't', run_id: 'r9', status: 'completed' })]);
+    on.outputs.observe('s', [custom(CUSTOM.taskCompleted, { task_id: 't', run_id: 'r9', status: 'completed' })]);
     await settled(() => on.kept('t')).toMatchObject({ hasEnded: true });
   });
 

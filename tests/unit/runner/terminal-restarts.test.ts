@@ -53,7 +53,7 @@ const begins: Step = (terminal) => terminal.mirror.began(terminal.claim());
 const hookOf =
   (pid: number): Step =>
   (terminal) => {
-    terminal.mirror.heard(pid, null, terminal.now);
+    terminal.mirror.hookRan(pid, null, terminal.now);
     return terminal.mirror.keep();
   };
 

@@ -7,7 +7,7 @@ import type { ToolCaller } from '@interlude/runner/host/control-port';
 import { byLsof, listenerAmong } from '@interlude/runner/host/listening-process';
 import { RunningCalls } from '@interlude/runner/host/running-calls';
 import type { SessionFacts } from '@interlude/runner/host/source';
-import { type CallerRule, ToolCallers } from '@interlude/runner/host/tool-callers';
+import { type CallerRule, RunningCalls, ToolCallers } from '@interlude/runner/host/tool-callers';
 import type { SessionTools } from '@interlude/runner/mcp/agent-tools';
 import { clientOf } from '@interlude/runner/sources/agentapi/kind';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -41,7 +41,7 @@ function callers(
   return {
     own,
     say: (sessionId: string, ...events: AgUiEvent[]) =>
-      calls.saw(
+      calls.record(
         sessionId,
         events.map((event) => ({ occurredAt: 1, event })),
       ),
@@ -62,9 +62,9 @@ const start = (toolCallId: string, args: object, more: object = {}): AgUiEvent[]
 ];
 const result = (toolCallId: string): AgUiEvent => ({ type: 'TOOL_CALL_RESULT', toolCallId, content: '' });
 
-const UNSEEN = 'no session that is followed here is making this call';
-const SEVERAL = 'two agents make this same call at this moment; call it again';
-const SUBAGENT = /^these tools are for the session’s own agent/;
+const UNSEEN = 'no session of this runner is making this call';
+const SEVERAL = 'two agents are making this same call; call it again';
+const SUBAGENT = /^these tools are for the main agent of the session/;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -138,7 +138,7 @@ describe('a process with several sessions', () => {
     say('a', ...start('c1', REPORT));
     expect(await ask({ pids: [1, 2] })).toBe('no session of this agent is followed here');
     expect(await ask({ client: 'gemini-cli-mcp-client' })).toBe(
-      'gemini-cli-mcp-client is not the agent that is followed here',
+      'gemini-cli-mcp-client is not the agent of this runner',
     );
     expect(await ask({ client: 'codex-mcp-client' })).toBe('a');
   });
@@ -190,7 +190,7 @@ describe('a ticket', () => {
       a,
     ]);
     expect(await ask({ ticketOf: 'a', pids: [] })).toBe('a');
-    expect(await ask()).toContain('by another server');
+    expect(await ask()).toContain('from another MCP server');
   });
 
   test('does not open it to a subagent that the agent does not show', async () => {
@@ -223,12 +223,12 @@ describe('the process behind an address', () => {
     const address = await listening({ port: 0, host: '127.0.0.1' });
     const path = await listening({ path: join(await tempDir(), 'agent.sock') });
     for (const at of [address, path]) {
-      expect(await listenerAmong([process.ppid, process.pid], at)).toBe(1);
-      expect(await listenerAmong([process.ppid, 2_147_483_000], at)).toBeNull();
+      expect(await findListener([process.ppid, process.pid], at)).toBe(1);
+      expect(await findListener([process.ppid, 2_147_483_000], at)).toBeNull();
     }
     const elsewhere = address.replace('127.0.0.1', 'build-7.example');
-    expect(await listenerAmong([process.pid], elsewhere)).toBeNull();
-    expect(await listenerAmong([process.pid], `${path}-`)).toBeNull();
+    expect(await findListener([process.pid], elsewhere)).toBeNull();
+    expect(await findListener([process.pid], `${path}-`)).toBeNull();
   });
 
   test.skipIf(!hasLsof)('is the same by lsof', async () => {

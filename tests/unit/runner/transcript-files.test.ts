@@ -23,7 +23,7 @@ async function longSession() {
     log: () => undefined,
     mostKeys: MOST_KEYS,
   });
-  await files.readOn();
+  await files.readNewLines();
   return { file, files, told };
 }
 
@@ -48,9 +48,9 @@ describe('of a session of any length', () => {
   ])('%s, it tells what it gains and nothing a second time', async (_how, change) => {
     const { file, files, told } = await longSession();
     change(file);
-    await files.readOn();
+    await files.readNewLines();
     appendFileSync(file, linesOf(['new-1', 'new-2']));
-    await files.readOn();
+    await files.readNewLines();
     expect(told).toEqual([...uuids(0, LINES), 'new-1', 'new-2']);
   });
 
@@ -58,7 +58,7 @@ describe('of a session of any length', () => {
     const { file, files, told } = await longSession();
     writeFileSync(`${file}.new`, linesOf([...uuids(0, LINES - 5), 'new', ...uuids(LINES - 5, LINES)]));
     renameSync(`${file}.new`, file);
-    await files.readOn();
+    await files.readNewLines();
     expect(told).toEqual([...uuids(0, LINES), 'new']);
   });
 
@@ -66,7 +66,7 @@ describe('of a session of any length', () => {
     const { file, files, told } = await longSession();
     writeFileSync(`${file}.new`, linesOf(uuids(1_000, 1_200)));
     renameSync(`${file}.new`, file);
-    await files.readOn();
+    await files.readNewLines();
     expect(told).toEqual([...uuids(0, LINES), ...uuids(1_000, 1_200)]);
   });
 });
@@ -86,7 +86,7 @@ describe('of a transcript with damage', () => {
     });
     if (was !== null) await files.reread(was);
     told.splice(0);
-    await files.readOn();
+    await files.readNewLines();
     return { told, state, files };
   }
 
@@ -111,7 +111,7 @@ describe('of a transcript with damage', () => {
     copyFileSync(file, `${file}.new`);
     renameSync(`${file}.new`, file);
     appendFileSync(file, lines('4'));
-    await files.readOn();
+    await files.readNewLines();
     expect(told).toEqual([...ALL, '4']);
   });
 

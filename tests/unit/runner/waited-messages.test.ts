@@ -1,4 +1,4 @@
-import { WaitedMessages } from '@interlude/runner/sources/hooks/waited-messages';
+import { WaitMessages } from '@interlude/runner/sources/hooks/message-tracker';
 import { describe, expect, test } from 'vitest';
 
 const calls = (id: string, command: string) => ({
@@ -15,7 +15,7 @@ const woken = (id: string, status = 'completed', more: object = {}) => ({
 
 /** A wait was handed a message, and has shown it. */
 function shown(command = 'interlude wait') {
-  const waited = new WaitedMessages();
+  const waited = new WaitMessages();
   expect(waited.read(calls('c1', command))).toEqual([]);
   waited.put('claim', ['m1'], 0);
   expect(waited.shown('claim', 10)).toEqual(['m1']);
@@ -60,18 +60,18 @@ describe('a message that a wait has shown', () => {
 
 describe('a message that a wait was handed', () => {
   test('is in its hands until it is given back', () => {
-    const waited = new WaitedMessages();
+    const waited = new WaitMessages();
     waited.put('claim', ['m1'], 0);
     expect(waited.has('m1', 1_000_000)).toBe(true);
-    waited.givenBack('claim');
+    waited.returned('claim');
     expect(waited.has('m1', 0)).toBe(false);
     expect(waited.shown('claim', 0)).toEqual([]);
   });
 
   test('stays so over a restart of the companion', () => {
-    const before = new WaitedMessages();
+    const before = new WaitMessages();
     before.put('claim', ['m1'], 0);
-    const after = new WaitedMessages();
+    const after = new WaitMessages();
     after.recall(before.all);
     expect(after.shown('claim', 5)).toEqual(['m1']);
   });

@@ -1,4 +1,4 @@
-import { workspaceNote } from '@interlude/runner/host/workspace-note';
+import { workspaceNote } from '@interlude/runner/host/first-message';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 

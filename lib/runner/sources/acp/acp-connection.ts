@@ -6,18 +6,17 @@ import { withinReason } from '../../adapters/within-reason';
 import { type AgentExit, AgentProcess, JsonLines, type SpawnRequest } from '../../host/agent-process';
 
 /**
- * One process of an ACP agent: JSON-RPC, a frame a line, on its stdin and stdout.
+ * One process of an ACP agent: JSON-RPC on stdin and stdout, one frame per line.
  *
- * Ordering: one reader for the life of the process; each frame is told before anything follows from it, in both
- * directions.
- * Failure: a line that can't be read is told and passed over. When the process goes, what was asked of it is answered as
- * `isGone`, and nothing is written to it any more.
+ * Ordering: one reader for the life of the process. Each frame is recorded before it takes effect, in both directions.
+ * Failure: unreadable lines are recorded and skipped. When the process exits, open requests resolve with `isGone`, and
+ * nothing more is written.
  */
 export interface AcpConnectionOptions {
   spawn: Omit<SpawnRequest, 'signal'>;
-  /** Every frame, before it is acted on. */
+  /** Called with every frame before it takes effect. */
   onFrame(frame: WireFrame): void;
-  /** The agent asks for something; answered with `respond` or `refuse`, now or later. */
+  /** A request of the agent; answered later with `respond` or `refuse`. */
   onRequest(id: unknown, method: string, params: Fields): void;
   log(level: 'debug' | 'warn', message: string): void;
 }
@@ -26,10 +25,10 @@ export type RpcAnswer = { result: Fields; error: null } | { result: Fields; erro
 
 export const METHOD_NOT_FOUND = -32_601;
 
-/** Lines of one process that are complained about; the others are only kept. */
-const MOST_COMPLAINTS = 20;
+/** Unreadable lines logged per process. */
+const MAX_WARNINGS = 20;
 const QUOTED = 200;
-/** Of an agent whose input has ended; then it is told to end, then it is ended. */
+/** After closing stdin: SIGTERM, then SIGKILL. */
 const END_WITHIN_MS = { byInput: 2_000, bySignal: 3_000 };
 
 export class AcpConnection {
@@ -38,7 +37,7 @@ export class AcpConnection {
   readonly #process: AgentProcess;
   readonly #waiting = new Map<string, (answer: RpcAnswer) => void>();
   #nextId = 1;
-  #complaints = 0;
+  #warnings = 0;
   #isGone = false;
 
   constructor(options: AcpConnectionOptions) {
@@ -47,11 +46,11 @@ export class AcpConnection {
     this.#process = new AgentProcess({ ...options.spawn, signal }, (text) => options.log('debug', text.trim()));
     const { stdin, stdout } = this.#process.child;
     const lines = new JsonLines({
-      onValue: (value) => this.#heard(value),
+      onValue: (value) => this.#received(value),
       onUnreadable: (why, line) => this.#unreadable(why, line),
     });
     stdout.on('data', (chunk: Buffer) => lines.write(chunk));
-    // A reader that is gone is seen as the end of the process.
+    // A closed pipe shows as the exit of the process.
     stdin.on('error', (error) => options.log('debug', `the agent’s input: ${error.message}`));
     stdout.on('error', (error) => options.log('debug', `the agent’s output: ${error.message}`));
     this.exited = this.#process.exited.then((exit) => {
@@ -68,7 +67,7 @@ export class AcpConnection {
     return this.#process.pid;
   }
 
-  /** Resolves once it is answered, or the process is gone. Written at once. */
+  /** Writes immediately. Resolves with the response or when the process exits. */
   request(method: string, params: object): Promise<RpcAnswer> {
     if (this.#isGone) return Promise.resolve(GONE);
     const id = this.#nextId++;
@@ -82,7 +81,7 @@ export class AcpConnection {
     this.#send({ jsonrpc: '2.0', method, params });
   }
 
-  /** @returns false if the agent is gone, and nothing was told */
+  /** @returns false if the agent has exited */
   respond(id: unknown, result: object): boolean {
     return this.#send({ jsonrpc: '2.0', id, result });
   }
@@ -91,29 +90,29 @@ export class AcpConnection {
     this.#send({ jsonrpc: '2.0', id, error: { code: METHOD_NOT_FOUND, message: `Interlude has no ${method}` } });
   }
 
-  /** Ends the process and what it runs: first its input, then by signals. */
+  /** Ends the process group: closes stdin, then signals. */
   async end(): Promise<void> {
     this.#process.child.stdin.end();
-    if (await this.#goesWithin(END_WITHIN_MS.byInput)) return;
+    if (await this.#exitsWithin(END_WITHIN_MS.byInput)) return;
     this.#killGroup('SIGTERM');
-    if (await this.#goesWithin(END_WITHIN_MS.bySignal)) return;
+    if (await this.#exitsWithin(END_WITHIN_MS.bySignal)) return;
     this.#killGroup('SIGKILL');
-    // a process of another user hears none of these
-    await this.#goesWithin(END_WITHIN_MS.bySignal);
+    // a process of another user ignores these signals
+    await this.#exitsWithin(END_WITHIN_MS.bySignal);
   }
 
-  #goesWithin(ms: number): Promise<boolean> {
+  #exitsWithin(ms: number): Promise<boolean> {
     return Promise.race([this.exited.then(() => true), pause(ms, false, { ref: false })]);
   }
 
-  /** Helpers that an agent has started are in its group, and work on no one's session once it is gone. */
+  /** Child processes of the agent are in its group and must not outlive it. */
   #killGroup(signal: NodeJS.Signals): void {
     const { pid } = this;
     if (pid === null) return;
     try {
       process.kill(process.platform === 'win32' ? pid : -pid, signal);
     } catch {
-      // gone already
+      // already gone
     }
   }
 
@@ -125,7 +124,7 @@ export class AcpConnection {
     return true;
   }
 
-  #heard(msg: unknown): void {
+  #received(msg: unknown): void {
     this.#options.onFrame({ dir: 'in', msg });
     const frame = rpcFrame(msg);
     if (frame.kind === 'request') {
@@ -134,26 +133,26 @@ export class AcpConnection {
       const { key, result, error } = frame;
       const answer = this.#waiting.get(key);
       this.#waiting.delete(key);
-      if (answer === undefined) this.#complain(`the agent answered a request that was not asked: ${quoted(msg)}`);
+      if (answer === undefined) this.#warn(`the agent responded to an unknown request: ${quoted(msg)}`);
       else answer(error === null ? { result, error } : { result, error });
-    } else if (frame.kind === 'unreadable') this.#complain(`the agent sent what is no JSON-RPC: ${quoted(msg)}`);
+    } else if (frame.kind === 'unreadable') this.#warn(`the agent sent invalid JSON-RPC: ${quoted(msg)}`);
   }
 
   #unreadable(why: string, line: string): void {
     this.#options.onFrame({ dir: 'in', msg: { unreadable: why, line } });
-    this.#complain(`the agent wrote a line that can’t be read (${why}): ${line}`);
+    this.#warn(`the agent wrote an unreadable line (${why}): ${line}`);
   }
 
-  #complain(message: string): void {
-    this.#complaints += 1;
-    if (this.#complaints <= MOST_COMPLAINTS) this.#options.log('warn', message);
-    if (this.#complaints === MOST_COMPLAINTS)
-      this.#options.log('warn', 'further lines like these are kept, and not told here');
+  #warn(message: string): void {
+    this.#warnings += 1;
+    if (this.#warnings <= MAX_WARNINGS) this.#options.log('warn', message);
+    if (this.#warnings === MAX_WARNINGS)
+      this.#options.log('warn', 'further unreadable lines are recorded but not logged');
   }
 }
 
-/** The answer to what a process was asked that is gone. */
-export const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has gone', isGone: true } };
+/** Response to requests of an exited process. */
+export const GONE: RpcAnswer = { result: {}, error: { code: null, message: 'the agent has exited', isGone: true } };
 
 function quoted(msg: unknown): string {
   return (JSON.stringify(boundFrame(msg)) ?? '').slice(0, QUOTED);

@@ -7,138 +7,137 @@ import { endsOf } from '@interlude/protocol/lifecycle/open-session';
 import { AcpAdapter, PROCESS_ENDED } from '../../adapters/acp/acp-adapter';
 import { STOP_TASK } from '../../adapters/acp/claude-extras';
 import type { WireEnd, WireFrame } from '../../adapters/wire';
-import { type AgentExit, agentEnvironment, exitText } from '../../host/agent-process';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { MARK, terminateOrphan } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { endOf } from '../../host/end-session';
-import { interruptText } from '../../host/interrupt-text';
-import { endOrphan } from '../../host/leftovers';
-import { MARK } from '../../host/marked-processes';
-import { type HandedMessage, handed, type MessagesInHand } from '../../host/messages-in-hand';
-import { QuietWait } from '../../host/quiet-wait';
-import { RestartRule } from '../../host/restart-rule';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { WireFeed } from '../../host/wire-feed';
+import { type InFlightMessage, type InFlightMessages, inFlightMessage } from '../../host/message-delivery';
+import { ProcessExitWatcher } from '../../host/process-lookup';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import {
+  endSessionHandler,
+  failed,
+  interruptNotice,
+  messageText,
+  noticeEvent,
+  outcomeOf,
+  staleInterrupt,
+} from '../../host/source-commands';
+import { type AgentExit, agentEnvironment, exitText } from '../../wire/agent-process';
+import { WireFeed } from '../../wire/wire-feed';
 import { AcpConnection, GONE, type RpcAnswer } from './acp-connection';
-import { type AcpMemory, memoryCursor } from './acp-memory';
-import { AgentsPast, type PastMessage, wordsOf } from './agents-past';
-import { FollowedProcesses } from './followed-processes';
-import { HeldPermissions } from './held-permissions';
-import { LostSession } from './lost-session';
-import { type OpenedSession, openSession, SetupError } from './open-session';
-import { type PromptCapabilities, promptBlocks } from './prompt-blocks';
-import { PromptQueue } from './prompt-queue';
+import { PermissionRequests } from './permission-requests';
+import { PromptQueue, SessionRecovery } from './prompt-queue';
+import { type PromptCapabilities, promptBlocks, promptText, type ReplayedMessage, ReplayRecorder } from './prompts';
+import { type AcpSession, type OpenedSession, openSession, SetupError, sessionCursor } from './session-setup';
 
 /**
- * One session of a live ACP agent, process after process.
+ * Runs one session of an ACP agent across processes.
  *
- * Ordering: one reader for as long as a process lives, between prompts too. Messages are prompted in the order in which
- * they were said.
- * Failure: an agent that dies is started again and loads its session, where it can. A message that no turn had taken up
- * is given again, unless what is loaded has it. One that lives and has lost its session (the agent inside of it has died)
- * is asked to load it again, else it is restarted. An agent that keeps dying, loses its session after that too, or can't be
- * used as it was asked for, is given up, and that is said in the session.
+ * Ordering: one reader per process, also between prompts. Messages are prompted in order.
+ * Failure: a dead agent is restarted and loads its session if it can. Unanswered messages are prompted again unless the
+ * replay has them. An agent that lives but lost its session loads it again, or else is restarted. An agent that keeps
+ * dying, loses its session again, or can't be set up is given up, with a note in the session.
  */
 export interface AcpSourceOptions {
-  surroundings: SourceSurroundings;
-  memory: AcpMemory;
-  inHand: MessagesInHand;
+  context: SourceContext;
+  memory: AcpSession;
+  inHand: InFlightMessages;
   command: readonly [string, ...string[]];
   env: Record<string, string | undefined>;
-  /** Where what the agent starts finds this runner. */
+  /** Control file for processes that the agent starts. */
   controlFile?: string;
   mode?: string | undefined;
   model?: string | undefined;
   auth?: string | undefined;
-  /** How long a permission waits for a person. */
   answerWithinMs: number;
-  /** How long the agent may take to open a session before that is said to be wrong. */
+  /** Wait before a slow session setup is reported. */
   patienceMs?: number;
-  /** A person named the session of the agent's: another one will not do. */
+  /** The operator named a session of the agent, so a new one is not acceptable. */
   mustLoad?: boolean;
-  /** Said before the first message that a new session is given. */
+  /** Prepended to the first message of a new session. */
   workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
 }
 
 const PATIENCE_MS = 30_000;
 const FILES_ONLY = ['file'] as const;
-const NOTHING_MORE: PromptCapabilities = { image: false, embeddedContext: false };
+const TEXT_ONLY: PromptCapabilities = { image: false, embeddedContext: false };
 
 export class AcpSource implements Source {
   readonly #options: AcpSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #adapter: AcpAdapter;
   readonly #feed: WireFeed;
-  readonly #permissions: HeldPermissions;
+  readonly #permissions: PermissionRequests;
   readonly #queue: PromptQueue;
-  readonly #past = new AgentsPast();
-  readonly #restarts = new RestartRule();
-  readonly #processes: FollowedProcesses;
+  readonly #replay = new ReplayRecorder();
+  readonly #restarts = new RestartPolicy();
+  readonly #processes: ProcessExitWatcher;
   readonly #ending = new AbortController();
   readonly elsewhere: string;
   readonly refusals = {
-    'task.stop': 'this agent has no way to end a single task',
-    'task.wake': 'ask for what you want with a message: ACP has nothing else that begins a turn',
-    'wake-rule.set': 'ask for what you want with a message: ACP has nothing else that begins a turn',
-    'question.answer': 'agents ask no questions over ACP, only for permissions',
+    'task.stop': 'this agent can’t stop a single task',
+    'task.wake': 'send a message instead: ACP has no other way to start a turn',
+    'wake-rule.set': 'send a message instead: ACP has no other way to start a turn',
+    'question.answer': 'ACP agents ask for permissions only, not questions',
   };
   readonly end: NonNullable<Source['end']>;
-  /** Only claude-agent-acp and codex-acp can. */
+  /** Supported by claude-agent-acp and codex-acp only. */
   stop?: Source['stop'];
-  #memory: AcpMemory;
+  #session: AcpSession;
   #process: NonNullable<SessionFacts['process']> = { state: 'starting', pid: null, exitCode: null };
   #connection: AcpConnection | null = null;
-  /** Null until the agent has said it. */
-  #takes: PromptCapabilities | null = null;
+  /** Null until the agent announced them. */
+  #promptCapabilities: PromptCapabilities | null = null;
   #trouble: string | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  #over: string | null = null;
-  #endsFor = '';
-  /** Goes before the next message. */
+  #giveUpReason: string | null = null;
+  #endReason = '';
+  /** Prepended to the next message. */
   #note: string | null = null;
-  readonly #lost: LostSession;
+  readonly #lost: SessionRecovery;
   #reload: OpenedSession['reload'] | null = null;
-  /** The adapter has told the end of the session; before there was one of the agent's, it can't. */
-  #saysEnd = false;
-  readonly #quiet = new QuietWait();
+  /** The adapter emitted the end of the session, which it can't before the agent has one. */
+  #emittedEnd = false;
+  readonly #quiet = new DrainWait();
 
   constructor(options: AcpSourceOptions) {
     this.#options = options;
-    const { surroundings: around, memory, answerWithinMs, record, inHand } = options;
-    this.#around = around;
-    this.#memory = memory;
-    this.end = endOf(around);
+    const { context, memory, answerWithinMs, record, inHand } = options;
+    this.#context = context;
+    this.#session = memory;
+    this.end = endSessionHandler(context);
     const { sessionId } = memory;
-    this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
+    this.elsewhere = `the agent is running session ${sessionId}; resume this one with --session`;
     this.#adapter = new AcpAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, answerWithinMs });
-    this.#permissions = new HeldPermissions(sessionId, answerWithinMs);
-    this.#lost = new LostSession({
-      nativeId: () => this.#memory.nativeId,
-      give: (message) => this.#give(message),
-      isUntaken: ({ messageId }) => inHand.has(messageId),
-      reload: () => this.#loadAgain(),
+    this.#permissions = new PermissionRequests(sessionId, answerWithinMs);
+    this.#lost = new SessionRecovery({
+      nativeId: () => this.#session.nativeId,
+      give: (message) => this.#prompt(message),
+      isUnprocessed: ({ messageId }) => inHand.has(messageId),
+      reload: () => this.#reloadSession(),
       restart: async () => await this.#connection?.end(),
       patienceMs: options.patienceMs ?? PATIENCE_MS,
     });
     this.#queue = new PromptQueue({
       inHand,
       prompt: (message) => this.#lost.prompt(message),
-      gaveBack: (messageId, reason) => around.report(messageId, { state: 'failed', reason }),
+      failedAfterDelivery: (messageId, reason) => context.report(messageId, { state: 'failed', reason }),
     });
-    this.#processes = new FollowedProcesses((pid, wasSeen) => {
-      const params = { sessionId: this.#memory.nativeId, pid, wasSeen };
+    this.#processes = new ProcessExitWatcher((pid, wasSeen) => {
+      const params = { sessionId: this.#session.nativeId, pid, wasSeen };
       void this.#feed.pass({ dir: 'out', msg: { jsonrpc: '2.0', method: PROCESS_ENDED, params } });
     });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around,
+      around: context,
       record,
       onTold: (events) => {
-        this.#saysEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
-        this.#processes.follow(this.#adapter.processes(this.#memory.nativeId ?? ''));
-        this.#around.changed();
+        this.#emittedEnd ||= events.some(({ event }) => event.name === CUSTOM.sessionEnded);
+        this.#processes.watch(this.#adapter.processes(this.#session.nativeId ?? ''));
+        this.#context.changed();
         this.#checkQuiet();
       },
       onAnswered: (_, messageIds) => this.#queue.answered(messageIds),
@@ -146,7 +145,7 @@ export class AcpSource implements Source {
   }
 
   get sessions(): SessionFacts[] {
-    const { sessionId, cwd, nativeId } = this.#memory;
+    const { sessionId, cwd, nativeId } = this.#session;
     const { provider, profile } = this.#adapter.about;
     const { mode, model, commands = [] } = (nativeId === null ? null : this.#adapter.settings(nativeId)) ?? {};
     return [
@@ -156,7 +155,8 @@ export class AcpSource implements Source {
         provider,
         process: this.#process,
         pendingMessages: this.#queue.pending,
-        attachments: this.#takes === null ? null : this.#takes.image ? ATTACHMENT_KINDS : FILES_ONLY,
+        attachments:
+          this.#promptCapabilities === null ? null : this.#promptCapabilities.image ? ATTACHMENT_KINDS : FILES_ONLY,
         ...(mode ? { mode: mode.name } : {}),
         ...(model ? { model: model.name } : {}),
         ...(commands.length > 0 ? { commands } : {}),
@@ -167,19 +167,19 @@ export class AcpSource implements Source {
   }
 
   async start(): Promise<void> {
-    const { running, pid, sessionId } = this.#memory;
+    const { running, pid, sessionId } = this.#session;
     if (running) {
-      if (pid !== null) await endOrphan(pid, sessionId);
-      const ends = endsOf(this.#around.openWork(sessionId), sessionId, Date.now());
-      if (ends.length > 0) await this.#around.emit(sessionId, ends);
-      this.#notice('The runner was started again; the session goes on.');
+      if (pid !== null) await terminateOrphan(pid, sessionId);
+      const ends = endsOf(this.#context.openWork(sessionId), sessionId, Date.now());
+      if (ends.length > 0) await this.#context.emit(sessionId, ends);
+      this.#notice('The runner was restarted; the session continues.');
     }
     await this.#remember({ running: true });
     this.#life = this.#live();
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.over();
+    if (deadlineMs <= 0) this.#quiet.end();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -189,28 +189,26 @@ export class AcpSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    if (this.#over !== null) return { state: 'failed', reason: this.#over };
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    return await this.#queue.say(handed(messageId, text, files), again);
+    if (this.#giveUpReason !== null) return failed(this.#giveUpReason);
+    const { messageId } = body;
+    const text = messageText(body);
+    return await this.#queue.say(inFlightMessage(messageId, text, files), again);
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const { sessionId, nativeId } = this.#memory;
-    const { turn, tasks } = this.#around.openWork(sessionId);
+    const { sessionId, nativeId } = this.#session;
+    const { turn, tasks } = this.#context.openWork(sessionId);
     const running = turn?.runId ?? null;
-    if (body.turnId !== undefined && body.turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     const connection = this.#connection;
     if (connection === null || nativeId === null) {
-      return { state: 'failed', reason: 'the agent is being started: nothing runs' };
+      return failed('the agent is starting, so nothing is running');
     }
     connection.notify('session/cancel', { sessionId: nativeId });
     this.#permissions.cancelAll();
     this.#notice(
-      interruptText(
+      interruptNotice(
         turn !== null,
         tasks.map(({ description }) => description),
         this.#queue.waiting,
@@ -220,12 +218,11 @@ export class AcpSource implements Source {
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#permissions.answer(command);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    return outcomeOf(await this.#permissions.answer(command));
   }
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#endsFor = reason;
+    this.#endReason = reason;
     if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     await this.#connection?.end();
@@ -236,61 +233,60 @@ export class AcpSource implements Source {
     await this.#remember({ running: false, pid: null });
   }
 
-  /** Process after process, until the runner ends or they keep dying. */
   async #live(): Promise<void> {
     for (;;) {
       const startedAt = Date.now();
       const { exit, lost, unusable } = await this.#runOnce();
-      // What it wrote last says why it ended, unless somebody ended it.
+      // Its last output explains the exit, unless it was killed.
       const reason = lost?.why ?? exitText(exit.signal === null ? exit : { ...exit, lastWords: null });
       const { exitCode, signal } = exit;
-      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
-        await this.#sessionEnds({ reason: this.#endsFor, isAsked: true });
+        await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
         return;
       }
-      this.#around.log('warn', `the agent has ended: ${reason}`);
+      this.#context.log('warn', `the agent exited: ${reason}`);
       const next = this.#restarts.exited(startedAt, Date.now());
       if (unusable !== null || next.kind === 'give-up') {
         const often = next.kind === 'give-up' ? `${next.exits} times within ${next.withinMs / 1000} s` : '';
-        await this.#giveUp(unusable ?? `the agent ended ${often}, the last time it was: ${reason}`, exit);
+        await this.#giveUp(unusable ?? `the agent exited ${often}; last reason: ${reason}`, exit);
         return;
       }
-      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
-      const goesOn = `It is started again in ${next.waitMs / 1000} s.`;
+      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
+      const goesOn = `Restarting in ${next.waitMs / 1000} s.`;
       await this.#feed.ended({ reason, exitCode, signal, goesOn });
-      this.#queue.giveAgain(lost?.untaken ?? []);
+      this.#queue.requeueFirst(lost?.unprocessed ?? []);
       await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
       if (this.#ending.signal.aborted) {
-        await this.#sessionEnds({ reason: this.#endsFor, isAsked: true });
+        await this.#sessionEnds({ reason: this.#endReason, isAsked: true });
         return;
       }
     }
   }
 
   async #sessionEnds(end: WireEnd): Promise<void> {
-    this.#saysEnd = false;
+    this.#emittedEnd = false;
     await this.#feed.ended(end);
-    if (this.#saysEnd) return;
+    if (this.#emittedEnd) return;
     const { reason, exitCode, signal } = end;
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: compact({ reason, exitCode, signal }) };
-    await this.#around.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+    await this.#context.emit(this.#session.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
   async #giveUp(why: string, { exitCode, signal }: AgentExit): Promise<void> {
-    this.#over = why;
+    this.#giveUpReason = why;
     await this.#sessionEnds({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
     this.#queue.close(why);
     await this.#remember({ running: false, pid: null });
-    this.#around.gaveUp(why);
+    this.#context.gaveUp(why);
   }
 
-  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<LostSession['exited']>; unusable: string | null }> {
+  async #runOnce(): Promise<{ exit: AgentExit; lost: ReturnType<SessionRecovery['exited']>; unusable: string | null }> {
     const { command, env, controlFile = '/dev/null' } = this.#options;
-    const { cwd, sessionId } = this.#memory;
+    const { cwd, sessionId } = this.#session;
     const [program, ...args] = command;
     const connection: AcpConnection = new AcpConnection({
-      // Else hooks installed for terminals would have their companion tell this session a second time.
+      // Otherwise hooks installed for terminals would report this session a second time.
       spawn: {
         command: program,
         args,
@@ -298,45 +294,45 @@ export class AcpSource implements Source {
         env: { ...agentEnvironment(env), INTERLUDE_CONTROL: controlFile, [MARK]: sessionId },
       },
       onFrame: (frame) => {
-        this.#past.heard(frame);
+        this.#replay.record(frame);
         void this.#feed.pass(frame);
       },
-      onRequest: (id, method, params) => this.#asked(connection, id, method, params),
-      log: (level, message) => this.#around.log(level, message),
+      onRequest: (id, method, params) => this.#onRequest(connection, id, method, params),
+      log: (level, message) => this.#context.log(level, message),
     });
     this.#connection = connection;
     await this.#remember({ pid: connection.pid });
-    this.#observe({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
+    this.#setProcess({ state: connection.pid === null ? 'starting' : 'running', pid: connection.pid, exitCode: null });
     let unusable: string | null = null;
     try {
       const opened = await this.#opened(connection);
-      if (opened !== null) await this.#begun(connection, opened);
+      if (opened !== null) await this.#sessionReady(connection, opened);
     } catch (error) {
       if (!(error instanceof SetupError)) throw error;
       unusable = error.message;
-      this.#around.log('error', error.message);
+      this.#context.log('error', error.message);
       await connection.end();
     }
     const exit = await connection.exited;
     const lost = this.#lost.exited();
     unusable = lost?.hopeless ?? unusable;
-    if (connection.pid === null) unusable = `${program} can’t be started: ${exit.lastWords ?? 'it is not there'}`;
+    if (connection.pid === null) unusable = `${program} can’t be started: ${exit.lastWords ?? 'not found'}`;
     this.#connection = null;
     this.#reload = null;
     this.stop = undefined;
     this.#queue.stopped();
-    this.#permissions.letGoAll();
+    this.#permissions.clear();
     return { exit, lost, unusable };
   }
 
   async #opened(connection: AcpConnection): Promise<OpenedSession | null> {
     const { env, mode, model, auth, command, mustLoad = false, patienceMs = PATIENCE_MS } = this.#options;
-    const { nativeId, cwd, sessionId } = this.#memory;
-    const toolServer = this.#around.toolServer(sessionId);
+    const { nativeId, cwd, sessionId } = this.#session;
+    const toolServer = this.#context.toolServer(sessionId);
     const impatient = setTimeout(() => {
-      const what = `${command[0]} has opened no session for ${patienceMs / 1000} s: see whether it speaks ACP on its stdin and stdout, and waits for nothing else`;
-      this.#around.log('warn', what);
-      this.#troubled(what);
+      const what = `${command[0]} has opened no session for ${patienceMs / 1000} s. Check that it speaks ACP on stdin and stdout and is not waiting for input`;
+      this.#context.log('warn', what);
+      this.#setTrouble(what);
     }, patienceMs);
     try {
       return await openSession(connection, this.#adapter, {
@@ -344,58 +340,57 @@ export class AcpSource implements Source {
       });
     } finally {
       clearTimeout(impatient);
-      this.#troubled(null);
+      this.#setTrouble(null);
     }
   }
 
-  /** The session can be prompted. */
-  async #begun(
+  async #sessionReady(
     connection: AcpConnection,
-    { nativeId, how, notLoaded, takes, takesPromptsAtOnce, reload }: OpenedSession,
+    { nativeId, how, notLoaded, takes, acceptsParallelPrompts, reload }: OpenedSession,
   ): Promise<void> {
     this.#reload = reload;
     if (notLoaded !== null) {
-      this.#around.log('warn', `the session of before was not loaded: ${notLoaded}`);
+      this.#context.log('warn', `the earlier session was not loaded: ${notLoaded}`);
       this.#notice(
-        `The agent does not know what was before (${notLoaded}). This is a new session of its own.`,
+        `The agent could not load the earlier conversation (${notLoaded}) and started a new one.`,
         'warning',
       );
     }
-    this.#takes = takes;
-    const past = this.#past.over();
+    this.#promptCapabilities = takes;
+    const past = this.#replay.finish();
     const replayed = how === 'loaded' ? past : [];
     const { workspaceNote = null } = this.#options;
-    // One that was opened with a note and has no past was never given a message.
-    const isUnsaid = how === 'loaded' && replayed.length === 0;
-    const { note } = how === 'new' ? { note: workspaceNote } : this.#memory;
-    this.#note = how === 'new' || isUnsaid ? note : null;
+    // A loaded session without messages never got the note.
+    const isUnused = how === 'loaded' && replayed.length === 0;
+    const { note } = how === 'new' ? { note: workspaceNote } : this.#session;
+    this.#note = how === 'new' || isUnused ? note : null;
     await this.#remember({ nativeId, note });
     if (this.#adapter.about.profile.stopsTasks === true)
       this.stop = (task) => this.#stopTask(connection, nativeId, task);
-    const said = ([first = '', ...others]: PastMessage) =>
+    const withoutNote = ([first = '', ...others]: ReplayedMessage) =>
       note !== null && first.startsWith(note) ? [first.slice(note.length), ...others] : [first, ...others];
-    this.#queue.ready(takesPromptsAtOnce, replayed.map(said));
-    this.#around.changed();
+    this.#queue.ready(acceptsParallelPrompts, replayed.map(withoutNote));
+    this.#context.changed();
   }
 
-  async #loadAgain(): Promise<RpcAnswer['error']> {
-    this.#around.log('warn', 'the agent has lost its session: it is loaded again');
+  async #reloadSession(): Promise<RpcAnswer['error']> {
+    this.#context.log('warn', 'the agent lost its session; loading it again');
     this.#permissions.cancelAll();
-    const failed = this.#reload === null ? GONE.error : await this.#reload();
-    // The replay repeats events that are recorded already.
-    this.#past.over();
-    if (failed === null) this.#notice('The agent had lost its session, and has loaded it again.', 'warning');
-    return failed;
+    const error = this.#reload === null ? GONE.error : await this.#reload();
+    // The replay repeats recorded events.
+    this.#replay.finish();
+    if (error === null) this.#notice('The agent lost its session and loaded it again.', 'warning');
+    return error;
   }
 
-  async #give(message: HandedMessage): Promise<RpcAnswer> {
-    const { nativeId: sessionId } = this.#memory;
-    // What begins with a slash is a command of the agent's, and only there.
+  async #prompt(message: InFlightMessage): Promise<RpcAnswer> {
+    const { nativeId: sessionId } = this.#session;
+    // A slash command must come first.
     const note = message.text.startsWith('/') ? null : this.#note;
     if (note !== null) this.#note = null;
-    const words = wordsOf(message);
+    const words = promptText(message);
     const text = note === null ? words : `${note}\n\n${words}`;
-    const prompt = promptBlocks({ ...message, text }, this.#takes ?? NOTHING_MORE);
+    const prompt = promptBlocks({ ...message, text }, this.#promptCapabilities ?? TEXT_ONLY);
     const asked = this.#connection?.request('session/prompt', {
       sessionId,
       prompt,
@@ -411,25 +406,25 @@ export class AcpSource implements Source {
     sessionId: string,
     { body: { taskId } }: CommandOf<'task.stop'>,
   ): Promise<CommandOutcome> {
-    const { tasks } = this.#around.openWork(this.#memory.sessionId);
-    if (!tasks.some(({ id }) => id === taskId)) return { state: 'failed', reason: 'this task does not run any more' };
+    const { tasks } = this.#context.openWork(this.#session.sessionId);
+    if (!tasks.some(({ id }) => id === taskId)) return failed('this task is no longer running');
     const { result, error } = await connection.request(STOP_TASK, { sessionId, asyncTaskId: taskId });
-    if (error !== null) return { state: 'failed', reason: error.message };
+    if (error !== null) return failed(error.message);
     if (result.stopped === true) return { state: 'done' };
     return {
       state: 'failed',
-      reason: 'the agent does not end this task: over ACP it can end commands, and no subagents',
+      reason: 'the agent did not stop this task: over ACP it can stop commands, but not subagents',
     };
   }
 
-  /** The agent asks for something; its frame has been told. */
-  #asked(connection: AcpConnection, id: unknown, method: string, params: Fields): void {
+  /** Handles a request of the agent; its frame is already recorded. */
+  #onRequest(connection: AcpConnection, id: unknown, method: string, params: Fields): void {
     if (method === '_qwencode/start_turn') {
       connection.respond(id, {});
       return;
     }
     if (method !== 'session/request_permission') {
-      this.#around.log('debug', `the agent asked for ${method}, which is not offered`);
+      this.#context.log('debug', `the agent requested ${method}, which is not supported`);
       connection.refuse(id, method);
       return;
     }
@@ -437,35 +432,35 @@ export class AcpSource implements Source {
   }
 
   #notice(text: string, tone: 'info' | 'warning' = 'info'): void {
-    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } };
-    void this.#around.emit(this.#memory.sessionId, [{ occurredAt: Date.now(), event }]);
+    void this.#context.emit(this.#session.sessionId, [noticeEvent(text, tone)]);
   }
 
-  #troubled(trouble: string | null): void {
+  #setTrouble(trouble: string | null): void {
     this.#trouble = trouble;
-    this.#around.changed();
+    this.#context.changed();
   }
 
-  #remember(change: Partial<AcpMemory>): Promise<void> {
-    this.#memory = { ...this.#memory, ...change };
-    return this.#around.emit(this.#memory.sessionId, [], [memoryCursor(this.#memory)]);
+  #remember(change: Partial<AcpSession>): Promise<void> {
+    this.#session = { ...this.#session, ...change };
+    return this.#context.emit(this.#session.sessionId, [], [sessionCursor(this.#session)]);
   }
 
-  #observe(process: NonNullable<SessionFacts['process']>): void {
+  #setProcess(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
-    this.#around.changed();
+    this.#context.changed();
     this.#checkQuiet();
   }
 
   #isQuiet(): boolean {
-    const { turn, tasks } = this.#around.openWork(this.#memory.sessionId);
-    // The end of a task that the agent never tells is not waited for.
+    const { turn, tasks } = this.#context.openWork(this.#session.sessionId);
+    // Tasks whose ends the agent never reports are not waited for.
     const { taskNote } = this.#adapter.about.profile;
-    const awaited = taskNote === undefined ? tasks.length : this.#adapter.processes(this.#memory.nativeId ?? '').length;
-    return this.#over !== null || (turn === null && awaited === 0 && this.#queue.pending === 0);
+    const awaited =
+      taskNote === undefined ? tasks.length : this.#adapter.processes(this.#session.nativeId ?? '').length;
+    return this.#giveUpReason !== null || (turn === null && awaited === 0 && this.#queue.pending === 0);
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.over();
+    if (this.#isQuiet()) this.#quiet.end();
   }
 }

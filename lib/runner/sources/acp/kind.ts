@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { access } from 'node:fs/promises';
 import { basename, delimiter, dirname, extname, resolve } from 'node:path';
-import { CliError, EXIT, TEXT, TOKEN_HELP } from '../../cli/command';
-import { controlPath } from '../../host/control-file';
-import { MessagesInHand } from '../../host/messages-in-hand';
-import { interludeCommand } from '../../host/own-program.mjs';
+import { CliError, EXIT } from '../../cli/exit';
+import { TEXT, TOKEN_HELP } from '../../cli/flags';
+import { controlPath } from '../../control-port/control-file';
+import { InFlightMessages } from '../../host/message-delivery';
 import type { Outbox } from '../../outbox/outbox';
-import { agentIdOf, folderOf } from '../agent-id';
+import { interludeCommand } from '../../shown-command.mjs';
+import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
-import { type AcpMemory, readMemories, recall } from './acp-memory';
 import { AcpSource } from './acp-source';
+import { type AcpSession, findSession, readSessions } from './session-setup';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'acp'])} [options] -- <command…>
 
@@ -99,7 +100,7 @@ export const kind: RunnerKind = {
       agentId: agentIdOf(cwd, programName(command)),
       carries: async (outbox) => {
         const wanted = named.resume ?? named.session;
-        return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
+        return wanted !== undefined && findSession(await readSessions(outbox), wanted) !== undefined;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       callers: { by: 'ticket' },
@@ -109,12 +110,12 @@ export const kind: RunnerKind = {
         const controlFile = controlPath(dataDir, agentId);
         return {
           sessionId: memory.sessionId,
-          source: async (surroundings) =>
+          source: async (context) =>
             new AcpSource({
-              surroundings,
+              context,
               memory,
               mustLoad,
-              inHand: await MessagesInHand.recall(surroundings, memory.sessionId),
+              inHand: await InFlightMessages.recall(context, memory.sessionId),
               command: [program, ...args],
               ...{ env, controlFile, answerWithinMs, record, workspaceNote },
               ...choices,
@@ -125,14 +126,14 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The session named, where this agent has carried it; else a new one, or one of the agent's own. */
+/** The named session if this agent has run it; else a new one, or an existing one of the agent. */
 async function sessionToCarry(
   outbox: Outbox,
   { session, resume }: { session: string | undefined; resume: string | undefined },
   cwd: string,
-): Promise<{ memory: AcpMemory; mustLoad: boolean }> {
+): Promise<{ memory: AcpSession; mustLoad: boolean }> {
   const wanted = resume ?? session;
-  const known = wanted === undefined ? undefined : recall(await readMemories(outbox), wanted);
+  const known = wanted === undefined ? undefined : findSession(await readSessions(outbox), wanted);
   if (known !== undefined) {
     if (session !== undefined && known.sessionId !== session) {
       throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);
@@ -140,11 +141,11 @@ async function sessionToCarry(
     return { memory: { ...known, cwd }, mustLoad: false };
   }
   const sessionId = session ?? resume ?? randomUUID();
-  const memory: AcpMemory = { sessionId, nativeId: resume ?? null, note: null, cwd, pid: null, running: false };
+  const memory: AcpSession = { sessionId, nativeId: resume ?? null, note: null, cwd, pid: null, running: false };
   return { memory, mustLoad: resume !== undefined };
 }
 
-/** @throws CliError before anything is told of an agent that can't be started */
+/** @throws CliError before an agent that can't be started appears anywhere */
 async function mustBeThere(program: string, cwd: string, env: Record<string, string | undefined>): Promise<void> {
   const folders = /[/\\]/.test(program) ? [cwd] : (env.PATH ?? '').split(delimiter);
   for (const folder of folders) {
@@ -162,7 +163,7 @@ async function mustBeThere(program: string, cwd: string, env: Record<string, str
   );
 }
 
-/** What people would call the command: of `node …/claude-agent-acp/dist/index.js`, `claude-agent-acp`. */
+/** Display name of a command: `claude-agent-acp` for `node …/claude-agent-acp/dist/index.js`. */
 export function programName(command: readonly string[]): string {
   const [program = '', ...rest] = command;
   const isInterpreter = /^(node|npx|bun|bunx|deno|python3?|uvx|tsx)(\.exe)?$/.test(basename(program));

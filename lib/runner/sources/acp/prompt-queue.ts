@@ -1,42 +1,44 @@
-import type { HandedMessage, MessagesInHand } from '../../host/messages-in-hand';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { RpcAnswer } from './acp-connection';
-import { isInPast, type PastMessage } from './agents-past';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isSessionLost } from '../../adapters/acp/rpc';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import type { InFlightMessage, InFlightMessages } from '../../host/message-delivery';
+import { failed } from '../../host/source-commands';
+import { GONE, type RpcAnswer } from './acp-connection';
+import { isReplayed, type ReplayedMessage } from './prompts';
 
 /**
- * The messages of people on their way to the agent. ACP knows one prompt at a time; an agent that says otherwise is given
- * each at once.
+ * Queues messages for the agent. ACP allows one prompt at a time; agents that support more get each message at once.
  *
- * Ordering: prompted in the order in which they were said.
- * Failure: a message is stored before it is prompted, and let go when a turn that names it has ended. One that an agent
- * had when it died, and that no turn has named, is prompted again, unless the agent's own past has it.
+ * Ordering: prompted in the order received.
+ * Failure: a message is stored before it is prompted, and removed when a turn that names it has ended. A message the
+ * agent had when it died is prompted again, unless a turn or the replay has it.
  */
 export interface PromptQueueOptions {
-  inHand: MessagesInHand;
-  /** Written at once; resolves with the answer. */
-  prompt(message: HandedMessage): Promise<RpcAnswer>;
-  /** Said to have been delivered, it will never be answered. */
-  gaveBack(messageId: string, reason: string): void;
+  inHand: InFlightMessages;
+  /** Writes immediately; resolves with the response. */
+  prompt(message: InFlightMessage): Promise<RpcAnswer>;
+  /** A delivered message that will never be answered. */
+  failedAfterDelivery(messageId: string, reason: string): void;
 }
 
 interface Waiting {
-  message: HandedMessage;
-  /** It was prompted before, or may have been. */
+  message: InFlightMessage;
+  /** It may have been prompted before. */
   again: boolean;
-  /** Who waits to hear that it was prompted. */
+  /** Resolves the delivery command. */
   taken: ((outcome: CommandOutcome) => void) | null;
 }
 
 export class PromptQueue {
   readonly #options: PromptQueueOptions;
   #waiting: Waiting[];
-  /** Prompted, and not answered. */
+  /** Prompted and unanswered. */
   readonly #prompted = new Set<string>();
-  #takesAtOnce = false;
-  /** What was cancelled unread is given again once nothing runs: before that it would be cancelled again. */
+  #acceptsParallel = false;
+  /** Messages cancelled unread are prompted again when idle; earlier they would be cancelled again. */
   #untilIdle = false;
   #isReady = false;
-  #replayed: readonly PastMessage[] = [];
+  #replayed: readonly ReplayedMessage[] = [];
   #closedFor: string | null = null;
 
   constructor(options: PromptQueueOptions) {
@@ -44,45 +46,45 @@ export class PromptQueue {
     this.#waiting = options.inHand.all.map((message) => ({ message, again: true, taken: null }));
   }
 
-  /** Messages that no turn has answered. */
+  /** Unanswered messages. */
   get pending(): number {
     return this.#options.inHand.all.length;
   }
 
-  /** Messages that the agent has not been given. */
+  /** Messages not yet prompted. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves once the agent's input has it. @param again it was begun by a process that was killed */
-  async say(message: HandedMessage, again: boolean): Promise<CommandOutcome> {
+  /** Resolves once prompted. @param again an earlier attempt was interrupted */
+  async say(message: InFlightMessage, again: boolean): Promise<CommandOutcome> {
     const { inHand } = this.#options;
-    if (this.#closedFor !== null) return { state: 'failed', reason: this.#closedFor };
-    // It was prompted, or is, as soon as the agent can be: its turn comes by itself.
+    if (this.#closedFor !== null) return failed(this.#closedFor);
+    // It is in the queue or already prompted.
     if (inHand.has(message.messageId)) return { state: 'delivered' };
-    const noted = inHand.take(message);
+    const noted = inHand.put(message);
     const taken = new Promise<CommandOutcome>((resolve) => {
       this.#waiting.push({ message, again, taken: resolve });
     });
     await noted;
-    if (again) this.#letGoKnown();
+    if (again) this.#removeReplayed();
     this.#pump();
     return await taken;
   }
 
   /**
-   * The agent can be prompted.
-   * @param replayed what people wrote, by the agent's own account; empty where it gives none
+   * The agent is ready for prompts.
+   * @param replayed user messages from the replay; empty without one
    */
-  ready(takesAtOnce: boolean, replayed: readonly PastMessage[]): void {
-    this.#takesAtOnce = takesAtOnce;
+  ready(acceptsParallel: boolean, replayed: readonly ReplayedMessage[]): void {
+    this.#acceptsParallel = acceptsParallel;
     this.#replayed = replayed;
     this.#isReady = true;
-    this.#letGoKnown();
+    this.#removeReplayed();
     this.#pump();
   }
 
-  /** The process is gone: what it had been given and no turn has named waits again, before what had not been given. */
+  /** The process exited: requeues its unanswered messages before the ones not yet prompted. */
   stopped(): void {
     this.#isReady = false;
     this.#untilIdle = false;
@@ -92,34 +94,33 @@ export class PromptQueue {
     this.#waiting.unshift(...given.map((message) => ({ message, again: true, taken: null })));
   }
 
-  /** What the agent did not take, though a turn that names it has failed, goes first. */
-  giveAgain(messages: readonly HandedMessage[]): void {
+  /** Requeues messages first that the agent did not process, although a turn naming them failed. */
+  requeueFirst(messages: readonly InFlightMessage[]): void {
     const left = messages.filter(({ messageId }) => !this.#options.inHand.has(messageId));
-    for (const message of left) void this.#options.inHand.take(message);
+    for (const message of left) void this.#options.inHand.put(message);
     this.#waiting.unshift(...left.map((message) => ({ message, again: true, taken: null })));
   }
 
-  /** A turn that names them has ended. */
   answered(messageIds: readonly string[]): void {
-    this.#options.inHand.letGo(messageIds);
+    this.#options.inHand.remove(messageIds);
     this.#waiting = this.#waiting.filter(({ message }) => !messageIds.includes(message.messageId));
   }
 
-  /** Nothing is prompted any more: what was not given never will be. */
+  /** Fails all messages not yet prompted. */
   close(reason: string): void {
     this.#closedFor = reason;
     const left = this.#waiting;
     this.answered(this.#options.inHand.all.map(({ messageId }) => messageId));
     for (const { message, taken } of left) {
-      if (taken === null) this.#options.gaveBack(message.messageId, reason);
+      if (taken === null) this.#options.failedAfterDelivery(message.messageId, reason);
       else taken({ state: 'failed', reason });
     }
   }
 
   #pump(): void {
     if (this.#prompted.size === 0) this.#untilIdle = false;
-    const takesMore = () => this.#prompted.size === 0 || (this.#takesAtOnce && !this.#untilIdle);
-    while (this.#isReady && takesMore()) {
+    const canPrompt = () => this.#prompted.size === 0 || (this.#acceptsParallel && !this.#untilIdle);
+    while (this.#isReady && canPrompt()) {
       const next = this.#waiting.shift();
       if (next === undefined) return;
       const { message, taken } = next;
@@ -129,14 +130,14 @@ export class PromptQueue {
     }
   }
 
-  #promptAnswered(message: HandedMessage, { result, error }: RpcAnswer): void {
+  #promptAnswered(message: InFlightMessage, { result, error }: RpcAnswer): void {
     if (error?.isGone === true) return;
     this.#prompted.delete(message.messageId);
     if (error !== null && this.#options.inHand.has(message.messageId)) {
       this.answered([message.messageId]);
-      this.#options.gaveBack(message.messageId, `the agent did not take it: ${error.message}`);
+      this.#options.failedAfterDelivery(message.messageId, `the agent refused it: ${error.message}`);
     }
-    // Cancelled unread with the turn before it: the interrupt was meant for that turn.
+    // Cancelled unread along with the previous turn, which the interrupt was meant for.
     if (error === null && result.stopReason === 'cancelled' && this.#options.inHand.has(message.messageId)) {
       this.#untilIdle = true;
       this.#waiting.push({ message, again: false, taken: null });
@@ -146,16 +147,94 @@ export class PromptQueue {
     this.#pump();
   }
 
-  /** Of what may have been given before, that which the agent has: the newest that people wrote, each for one message. */
-  #letGoKnown(): void {
+  /** Removes possibly repeated messages that the replay has; each replayed message matches one. */
+  #removeReplayed(): void {
     const doubtful = this.#waiting.filter(({ again }) => again);
     const newest = this.#replayed.slice(-doubtful.length || undefined);
     const known = doubtful.filter(({ message }) => {
-      const at = newest.findIndex((past) => isInPast(message, past));
+      const at = newest.findIndex((past) => isReplayed(message, past));
       if (at >= 0) newest.splice(at, 1);
       return at >= 0;
     });
     this.answered(known.map(({ message }) => message.messageId));
     for (const { taken } of known) taken?.({ state: 'delivered' });
+  }
+}
+
+export interface SessionRecoveryOptions {
+  nativeId(): string | null;
+  give(message: InFlightMessage): Promise<RpcAnswer>;
+  /** Whether no turn has processed the message. */
+  isUnprocessed(message: InFlightMessage): boolean;
+  /** Makes the agent load the session again. @returns the error, or null */
+  reload(): Promise<RpcAnswer['error']>;
+  restart(): Promise<void>;
+  patienceMs: number;
+}
+
+/**
+ * Recovers a session that its agent lost while the process lives, for example because an inner agent died: every prompt
+ * is refused. Reloads it, then restarts the agent, then gives up.
+ *
+ * Ordering: messages wait for the reload and keep their order.
+ * Failure: a message that no turn has processed is prompted again.
+ */
+export class SessionRecovery {
+  readonly #options: SessionRecoveryOptions;
+  #loading: Promise<RpcAnswer['error']> | null = null;
+  /** Set while the process is being restarted to recover. */
+  #ended: { cause: string; unprocessed: InFlightMessage[] } | null = null;
+  /** The agent was restarted to recover and has accepted no prompt since. */
+  #isLastTry = false;
+
+  constructor(options: SessionRecoveryOptions) {
+    this.#options = options;
+  }
+
+  async prompt(message: InFlightMessage): Promise<RpcAnswer> {
+    const { give, isUnprocessed, restart, nativeId } = this.#options;
+    for (let hasLoaded = false; ; hasLoaded = true) {
+      // Without a reload, the prompt is written at once.
+      if (this.#loading !== null) await this.#loading;
+      const answer = await give(message);
+      const { error } = answer;
+      if (error === null) this.#isLastTry = false;
+      if (error === null || !isSessionLost(error, nativeId())) return answer;
+      const failed = hasLoaded ? error : await this.#load();
+      if (failed?.isGone === true) return GONE;
+      if (failed !== null) {
+        this.#ended ??= { cause: failed.message, unprocessed: [] };
+        if (isUnprocessed(message)) this.#ended.unprocessed.push(message);
+        await restart();
+        return GONE;
+      }
+      if (!isUnprocessed(message)) return answer;
+    }
+  }
+
+  /**
+   * The process exited.
+   * @returns the cause, unprocessed messages and, if a restart is pointless, `hopeless`; null if the exit was not a
+   *   recovery
+   */
+  exited(): { why: string; unprocessed: readonly InFlightMessage[]; hopeless: string | null } | null {
+    const ended = this.#ended;
+    this.#ended = null;
+    if (ended === null) return null;
+    const { cause, unprocessed } = ended;
+    const hopeless = `the agent lost its session, and neither a reload nor a restart helped: ${cause}`;
+    const isLastTry = this.#isLastTry;
+    this.#isLastTry = true;
+    return { why: `it lost its session: ${cause}`, unprocessed, hopeless: isLastTry ? hopeless : null };
+  }
+
+  #load(): Promise<RpcAnswer['error']> {
+    const { reload, patienceMs } = this.#options;
+    const tooLate = { code: null, message: `the session was not reloaded within ${patienceMs / 1000} s` };
+    const late = () => pause(patienceMs, tooLate, { ref: false });
+    this.#loading ??= Promise.race([reload(), late()]).finally(() => {
+      this.#loading = null;
+    });
+    return this.#loading;
   }
 }

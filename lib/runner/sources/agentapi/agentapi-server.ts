@@ -3,16 +3,19 @@ import { fieldsOf, listOf, parseJson, textOf } from '@interlude/protocol/fields'
 import { truncateText } from '@interlude/protocol/text';
 import type { ApiMessage } from '../../adapters/agentapi/agentapi-frames';
 import { promptOn, type ScreenPrompt } from '../../adapters/agentapi/screen-prompt';
-import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
-import { attachedBytes } from '../../host/attached-bytes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { connectionMessage, isLoopback } from '../../host/server-request';
+import { readAttachment } from '../../host/attachment-store';
+import { connectionMessage } from '../../server-request';
+import { readEvents } from '../../wire/event-stream';
+import { isLoopback } from '../../wire/loopback';
+import { beginningOf, isUnsent, patientRequest } from '../../wire/patient-request';
+import { shownUrl } from '../../wire/shown-url';
 
 /**
- * The requests that a runner makes of an AgentAPI server. Every one of them passes by the adapter.
+ * HTTP client of an AgentAPI server. Every request and response passes through the adapter.
  *
- * Failure: a message may take as long as its turn (`transport: acp` answers only then, and answers nothing else
- * meanwhile), so a slow answer is no death.
+ * Failure: a message may take as long as its turn (`transport: acp` responds only then and blocks other requests
+ * meanwhile), so a slow response is not a failure.
  */
 export interface AgentApiServerOptions {
   url: string;
@@ -21,14 +24,14 @@ export interface AgentApiServerOptions {
   signal: AbortSignal;
 }
 
-export type PostVerdict =
-  | { kind: 'taken' }
-  /** `later`: it is to be tried again, and no attempt is used up. @param reason a sentence without its end */
+export type PostResult =
+  | { kind: 'accepted' }
+  /** `later`: retry without counting an attempt. @param reason a sentence without its period */
   | { kind: 'later' | 'refused'; reason: string };
 
 const REQUEST_MS = 10_000;
 const UPLOAD_MS = 60_000;
-/** How long a mark on the screen may take to move. */
+/** How long the selection on the screen may take to move. */
 const MOVE_MS = 3_000;
 const LOOK_MS = 50;
 const QUOTED = 400;
@@ -37,9 +40,8 @@ export const KEYS = { down: '\x1b[B', up: '\x1b[A', enter: '\r', escape: '\x1b' 
 
 export class AgentApiServer {
   readonly #options: AgentApiServerOptions;
-  /** As the stream of the screen has it; null without that stream. */
+  /** Latest screen of the stream; null without a stream. */
   screen: string | null = null;
-  /** Of the newest poll. */
   #lastStatus: number | null = null;
   #polling: Promise<unknown> = Promise.resolve();
 
@@ -47,8 +49,8 @@ export class AgentApiServer {
     this.#options = options;
   }
 
-  /** @param content trimmed, and not empty */
-  async say(content: string, messageId: string): Promise<PostVerdict> {
+  /** @param content trimmed and not empty */
+  async say(content: string, messageId: string): Promise<PostResult> {
     const { url, headers, pass, signal } = this.#options;
     const body = { content, type: 'user' };
     void pass('out', { method: 'POST', path: '/message', body, messageId });
@@ -70,24 +72,24 @@ export class AgentApiServer {
         };
       return {
         kind: 'refused',
-        reason: `the connection broke before AgentAPI had answered (${connectionMessage(error)}); look at the terminal, and write again if the message is not there`,
+        reason: `the connection broke before AgentAPI responded (${connectionMessage(error)}); check the terminal, and send the message again if it is missing`,
       };
     }
     const text = await readBeginning(answer, MAX_EXPLAINED);
     await pass('in', { answer: 'message', status: answer.status, body: parseJson(text) ?? cutText(text, QUOTED) });
-    return answer.ok ? { kind: 'taken' } : refusalOf(answer.status, text, url);
+    return answer.ok ? { kind: 'accepted' } : refusalOf(answer.status, text, url);
   }
 
   /**
-   * Puts a file where the agent is. The same bytes under the same name are the same file there.
-   * @returns where it is; where a server on this machine can't be given files, its path here
+   * Uploads a file; identical uploads yield the same file.
+   * @returns its path there, or its local path for a local server without uploads
    */
-  async upload(file: AttachmentFile): Promise<{ path: string } | PostVerdict> {
+  async upload(file: AttachmentFile): Promise<{ path: string } | PostResult> {
     const { url, headers, pass, signal } = this.#options;
     const { path, name, mediaType } = file;
-    const bytes = attachedBytes(file);
+    const bytes = readAttachment(file);
     if (bytes === null) {
-      return { kind: 'refused', reason: `the file ${JSON.stringify(name)} is lost: attach it to another message` };
+      return { kind: 'refused', reason: `the file ${JSON.stringify(name)} is missing; attach it to a new message` };
     }
     const form = new FormData();
     form.set('file', new Blob([new Uint8Array(bytes)], { type: mediaType }), name);
@@ -102,28 +104,28 @@ export class AgentApiServer {
       const text = await answer.text();
       const there = answer.ok ? textOf(fieldsOf(parseJson(text)).filePath) : null;
       if (there !== null) return { path: there };
-      // Servers before 0.10 have no such route.
+      // Servers before 0.10 have no uploads.
       if (answer.status === 404 || answer.status === 405) {
         if (isLoopback(url)) return { path };
-        const reason = `AgentAPI at ${displayUrl(url)} takes no files, and may not read those of this machine; update it to 0.10 or later, or name it as 127.0.0.1 if it runs here`;
+        const reason = `AgentAPI at ${shownUrl(url)} accepts no files; update it to 0.10 or later, or use the address 127.0.0.1 if it runs on this machine`;
         return { kind: 'refused', reason };
       }
-      const { kind, reason } = { reason: 'it did not say where', ...refusalOf(answer.status, text, url) };
-      return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI did not take the file: ${reason}` };
+      const { kind, reason } = { reason: 'it returned no path', ...refusalOf(answer.status, text, url) };
+      return { kind: kind === 'later' ? 'later' : 'refused', reason: `AgentAPI refused the file: ${reason}` };
     } catch (error) {
-      // What was uploaded and not answered is there twice at most: nothing is said of it yet.
-      return { kind: 'later', reason: `AgentAPI can’t be reached at ${displayUrl(url)} (${connectionMessage(error)})` };
+      // An unanswered upload is safe to repeat.
+      return { kind: 'later', reason: `AgentAPI can’t be reached at ${shownUrl(url)} (${connectionMessage(error)})` };
     }
   }
 
-  /** @param more what the adapter is to know of it */
+  /** @param more fields for the adapter */
   async keys(content: string, more: object): Promise<boolean> {
     const { url, headers, pass } = this.#options;
     const body = { content, type: 'raw' };
     void pass('out', { method: 'POST', path: '/message', body, ...more });
     const json = { ...headers, 'content-type': 'application/json' };
-    const request = { method: 'POST' as const, headers: json, body: JSON.stringify(body), signal: this.#soon() };
-    return await untimedRequest(`${url}/message`, request).then(
+    const request = { method: 'POST' as const, headers: json, body: JSON.stringify(body), signal: this.#timeout() };
+    return await patientRequest(`${url}/message`, request).then(
       async (answer) => {
         await answer.body?.cancel();
         return answer.ok;
@@ -132,32 +134,32 @@ export class AgentApiServer {
     );
   }
 
-  /** Of the newest answer to a poll. */
+  /** HTTP status of the last poll. */
   get lastStatus(): number | null {
     return this.#lastStatus;
   }
 
-  /** Tells the adapter what the server says now, one poll after the other. @returns null, or why it does not */
+  /** Feeds the state of the server to the adapter; one poll at a time. @returns why it failed, or null */
   poll(): Promise<string | null> {
     const polled = this.#polling.then(async () => {
-      const verdicts = await Promise.all([this.#poll('status'), this.#poll('messages')]);
-      return verdicts.find((verdict) => verdict !== null) ?? null;
+      const results = await Promise.all([this.#poll('status'), this.#poll('messages')]);
+      return results.find((result) => result !== null) ?? null;
     });
     this.#polling = polled;
     return polled;
   }
 
-  /** What the screen asks at this moment: read anew, because a stream may lag behind what a key would meet. */
+  /** The current prompt, read fresh because a stream may lag behind the next key press. */
   async promptNow(): Promise<ScreenPrompt | null> {
     if (this.screen !== null) return parseScreenPrompt(await this.#screenNow());
     const { url, headers } = this.#options;
-    const answer = await untimedRequest(`${url}/messages`, { headers, signal: this.#soon() });
+    const answer = await patientRequest(`${url}/messages`, { headers, signal: this.#timeout() });
     const messages = listOf(fieldsOf(parseJson(await answer.text())).messages) as Partial<ApiMessage>[];
     return parseScreenPrompt(textOf(messages.findLast(({ role }) => role === 'agent')?.content) ?? '');
   }
 
-  /** Waits for the prompt to be as it should. @returns whether it came to be so */
-  async sees(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
+  /** Waits for the prompt to satisfy a condition. @returns whether it did */
+  async waitForPrompt(isSo: (prompt: ScreenPrompt | null) => boolean): Promise<boolean> {
     const until = performance.now() + MOVE_MS;
     for (;;) {
       const isLikely = this.screen === null || isSo(parseScreenPrompt(this.screen));
@@ -167,18 +169,18 @@ export class AgentApiServer {
     }
   }
 
-  /** A stream of the screen begins with the screen. @throws Error if it does not */
+  /** Reads the current screen, which starts every stream. @throws Error if it is missing */
   async #screenNow(): Promise<string> {
     const { url, headers } = this.#options;
     const seen = new AbortController();
-    const signal = AbortSignal.any([this.#soon(), seen.signal]);
+    const signal = AbortSignal.any([this.#timeout(), seen.signal]);
     const accept = { ...headers, accept: 'text/event-stream' };
     const answer = await untimedRequest(`${url}/internal/screen`, { headers: accept, signal });
     let screen: string | null = null;
     const onEvent = ({ data }: { data: string }) => {
-      const said = fieldsOf(parseJson(data)).screen;
-      if (typeof said !== 'string' || screen !== null) return;
-      screen = said;
+      const parts = fieldsOf(parseJson(data)).screen;
+      if (typeof parts !== 'string' || screen !== null) return;
+      screen = parts;
       seen.abort();
     };
     await readEvents(answer.body ?? new ReadableStream(), { onEvent }).catch(() => undefined);
@@ -189,46 +191,46 @@ export class AgentApiServer {
   async #poll(what: 'status' | 'messages'): Promise<string | null> {
     const { url, headers, pass } = this.#options;
     try {
-      const answer = await untimedRequest(`${url}/${what}`, { headers, signal: this.#soon() });
+      const answer = await patientRequest(`${url}/${what}`, { headers, signal: this.#timeout() });
       const text = await answer.text();
       this.#lastStatus = answer.status;
       await pass('in', { answer: what, status: answer.status, body: parseJson(text) ?? truncateText(text, QUOTED) });
       if (answer.ok) return null;
       const refusal = refusalOf(answer.status, text, url);
-      return refusal.kind === 'taken' ? null : refusal.reason;
+      return refusal.kind === 'accepted' ? null : refusal.reason;
     } catch (error) {
       return connectionMessage(error);
     }
   }
 
-  #soon(): AbortSignal {
+  #timeout(): AbortSignal {
     return AbortSignal.any([this.#options.signal, AbortSignal.timeout(REQUEST_MS)]);
   }
 }
 
-/** A 500 may mean three things, which only its words tell apart. @see coder/agentapi 0.12.1, lib/screentracker */
-function refusalOf(status: number, text: string, url: string): PostVerdict {
+/** A 500 has three meanings, told apart by its text. @see coder/agentapi 0.12.1, lib/screentracker */
+function refusalOf(status: number, text: string, url: string): PostResult {
   const { title, detail, errors } = fieldsOf(parseJson(text));
   const causes = listOf(errors).flatMap((one) => textOf(fieldsOf(one).message) ?? []);
-  const said = [textOf(detail) ?? textOf(title) ?? truncateText(text.trim(), QUOTED), ...causes].filter(
+  const parts = [textOf(detail) ?? textOf(title) ?? cutText(text.trim(), QUOTED), ...causes].filter(
     (one) => one !== '',
   );
-  const words = truncateText(said.join(': '), QUOTED);
+  const words = cutText(parts.join(': '), QUOTED);
   if (status === 400 && /host/i.test(words)) {
     const { host } = new URL(url);
     return {
       kind: 'refused',
-      reason: `AgentAPI does not answer to the name ${host}; start it with --allowed-hosts ${host}`,
+      reason: `AgentAPI rejects the host name ${host}; start it with --allowed-hosts ${host}`,
     };
   }
   if (status === 500 && /waiting for user input|not stable/i.test(words))
-    return { kind: 'later', reason: 'the agent is at work' };
+    return { kind: 'later', reason: 'the agent is working' };
   if (status === 500 && /must not be empty/i.test(words))
-    return { kind: 'refused', reason: 'AgentAPI takes no empty message' };
+    return { kind: 'refused', reason: 'AgentAPI accepts no empty messages' };
   if (status === 500 && /must be trimmed/i.test(words)) {
     return {
       kind: 'refused',
-      reason: 'AgentAPI takes no message with blanks at its ends, and the runner had left some',
+      reason: 'AgentAPI accepts no message with leading or trailing blanks',
     };
   }
   if (status === 429 || status === 502 || status === 503)

@@ -9,27 +9,31 @@ import { truncateText } from '@interlude/protocol/text';
 import { AgentApiAdapter } from '../../adapters/agentapi/agentapi-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import { displayUrl, readEventStream, unreachableReason, untimedRequest } from '../../host/agent-http';
-import { withFiles } from '../../host/attached-text';
+import type { CommandOutcome } from '../../commands/seen-commands';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { type HeldAnswer, HeldRequests } from '../../host/held-requests';
-import { handed, MessagesInHand } from '../../host/messages-in-hand';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { WireFeed } from '../../host/wire-feed';
-import { AgentApiServer, KEYS, type PostVerdict } from './agentapi-server';
+import { withFileList } from '../../host/attachment-store';
+import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
+import { readEventStream } from '../../wire/event-stream';
+import { noAnswerAt } from '../../wire/no-answer-at';
+import { patientRequest } from '../../wire/patient-request';
+import { shownUrl } from '../../wire/shown-url';
+import { WireFeed } from '../../wire/wire-feed';
+import { AgentApiServer, KEYS, type PostResult } from './agentapi-server';
 
 /**
- * The terminal agent behind an AgentAPI server: one session.
+ * Runs the terminal agent behind an AgentAPI server as one session.
  *
- * Ordering: messages are typed one after the other, each when the screen stands still and asks nothing.
- * Failure: the end of a stream is no end of anything: it is opened again, and what it replays is compared with what was
- * told. While it is refused, the server is polled instead. A message that was being posted when the runner was killed is
- * looked for among the server's messages.
+ * Ordering: messages are typed one after the other, when the screen is stable and asks nothing.
+ * Failure: a broken stream is reopened, and its replay is compared with what was emitted. While the stream is refused,
+ * the server is polled. A message being posted when the runner was killed is looked up among the messages of the
+ * server.
  */
 export interface AgentApiSourceOptions {
-  surroundings: SourceSurroundings;
-  /** Without a slash at its end. */
+  context: SourceContext;
+  /** Without a trailing slash. */
   url: string;
   sessionId: string;
   headers: Record<string, string>;
@@ -37,8 +41,7 @@ export interface AgentApiSourceOptions {
   workspaceNote?: string | null;
   now?: () => number;
   random?: () => number;
-  /** Shorter in tests. */
-  waits?: { longestMs?: number; pollMs?: number; deafPollMs?: number; stillMs?: number };
+  waits?: { longestMs?: number; pollMs?: number; brokenPollMs?: number; stillMs?: number };
 }
 
 interface Waiting {
@@ -48,39 +51,39 @@ interface Waiting {
   settle(outcome: CommandOutcome): void;
 }
 
-/** What the process before this one posted has come to nothing. */
-const NOT_TAKEN = { answer: 'message', status: 0, body: 'not among the messages of AgentAPI' };
+/** Reported for a message of the previous process that did not arrive. */
+const NOT_RECEIVED = { answer: 'message', status: 0, body: 'not among the messages of AgentAPI' };
 const POLL_MS = 30_000;
-/** Below the two seconds for which AgentAPI calls a screen unstable: no answer is too short to be seen. */
-const DEAF_POLL_MS = 1_000;
-const PLACE = 'agentapi-place:';
-const MAX_SAYING = 1_000;
+/** Below the two seconds after which AgentAPI calls a screen stable, so that no short answer is missed. */
+const BROKEN_POLL_MS = 1_000;
+const POSITION = 'agentapi-place:';
+const MAX_DELIVERIES = 1_000;
 const QUOTED = 400;
 
 export class AgentApiSource implements Source {
   readonly refusals = {
-    'session.end': 'AgentAPI has no way to end its agent: end it where it was started',
-    'task.stop': 'AgentAPI knows no background tasks',
-    'task.wake': 'AgentAPI knows no background tasks',
-    'wake-rule.set': 'AgentAPI knows no background tasks',
+    'session.end': 'AgentAPI can’t end its agent; end it where it was started',
+    'task.stop': 'AgentAPI has no background tasks',
+    'task.wake': 'AgentAPI has no background tasks',
+    'wake-rule.set': 'AgentAPI has no background tasks',
   };
   readonly #options: AgentApiSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #server: AgentApiServer;
-  readonly #held = new HeldRequests();
+  readonly #requests = new PendingRequests();
   readonly #ending = new AbortController();
-  readonly #line: Waiting[] = [];
-  readonly #saying = new Map<string, Promise<CommandOutcome>>();
+  readonly #queue: Waiting[] = [];
+  readonly #deliveries = new Map<string, Promise<CommandOutcome>>();
   #adapter: AgentApiAdapter | null = null;
   #feed: WireFeed | null = null;
-  #inHand: MessagesInHand | null = null;
-  /** Messages that the process before this one had in hand, until it is known whether the agent has them. */
+  #inFlight: InFlightMessages | null = null;
+  /** Messages of the previous process whose delivery is unknown. */
   readonly #uncertain = new Map<string, Waiting>();
-  #place: string | null = null;
+  #position: string | null = null;
   #typing: Waiting | null = null;
-  #note: string | null;
-  #deafness: string | null = null;
-  /** Ends the wait for the next poll. */
+  #workspaceNote: string | null;
+  #streamTrouble: string | null = null;
+  /** Skips the wait for the next poll. */
   #pollNow = new AbortController();
   #trouble: string | null = null;
   #hasReplayed = false;
@@ -88,10 +91,10 @@ export class AgentApiSource implements Source {
   #closing: Promise<void> | null = null;
 
   constructor(options: AgentApiSourceOptions) {
-    const { surroundings, url, headers } = options;
+    const { context, url, headers } = options;
     this.#options = options;
-    this.#around = surroundings;
-    this.#note = options.workspaceNote ?? null;
+    this.#context = context;
+    this.#workspaceNote = options.workspaceNote ?? null;
     const signal = this.#ending.signal;
     this.#server = new AgentApiServer({ url, headers, pass: (dir, msg) => this.#pass(dir, msg), signal });
   }
@@ -99,13 +102,13 @@ export class AgentApiSource implements Source {
   get sessions(): SessionFacts[] {
     const { sessionId } = this.#options;
     const { isStable = null, agentType = null } = this.#adapter ?? {};
-    const troubles = [this.#deafness, this.#trouble].filter((text) => text !== null);
+    const troubles = [this.#streamTrouble, this.#trouble].filter((text) => text !== null);
     return [
       {
         sessionId,
         provider: agentType === null ? null : `${agentType} (AgentAPI)`,
         attachments: ATTACHMENT_KINDS,
-        pendingMessages: this.#line.length + (this.#typing === null ? 0 : 1),
+        pendingMessages: this.#queue.length + (this.#typing === null ? 0 : 1),
         ...(isStable === null ? {} : { state: isStable ? 'still' : 'busy' }),
         ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
       },
@@ -114,48 +117,48 @@ export class AgentApiSource implements Source {
 
   async start(): Promise<void> {
     const { sessionId, record, now, waits = {} } = this.#options;
-    const open = this.#around.openWork(sessionId);
-    const inHand = await MessagesInHand.recall(this.#around, sessionId);
-    this.#inHand = inHand;
-    const place = (await this.#around.cursors(PLACE)).get(PLACE + sessionId) ?? null;
-    if (place !== null) this.#note = null;
-    inHand.letGo(open.turn?.userMessageIds ?? []);
+    const open = this.#context.openWork(sessionId);
+    const inHand = await InFlightMessages.recall(this.#context, sessionId);
+    this.#inFlight = inHand;
+    const place = (await this.#context.cursors(POSITION)).get(POSITION + sessionId) ?? null;
+    if (place !== null) this.#workspaceNote = null;
+    inHand.remove(open.turn?.userMessageIds ?? []);
     for (const { messageId, text, words = text, files = [] } of inHand.all) {
-      const saying = new Promise<CommandOutcome>((settle) => {
+      const delivery = new Promise<CommandOutcome>((settle) => {
         this.#uncertain.set(messageId, { messageId, text: words, files, settle });
       });
-      // It may have been said to be delivered: then nobody else asks what became of it.
-      void saying.then((outcome) => {
-        if (outcome.state === 'failed') this.#around.report(messageId, outcome);
+      // Delivery may already have been reported, so a failure must be reported too.
+      void delivery.then((outcome) => {
+        if (outcome.state === 'failed') this.#context.report(messageId, outcome);
       });
-      setBounded(this.#saying, messageId, saying, MAX_SAYING);
+      remember(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     }
     const how = { place, inHand: inHand.all, sessionOf: () => sessionId, newRunId: randomUUID, terms: waits };
     this.#adapter = new AgentApiAdapter(how);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: this.#around,
+      around: this.#context,
       record,
-      onTold: (told) => this.#told(told),
-      onAnswered: (_, messageIds) => inHand.letGo(messageIds),
+      onTold: (events) => this.#observe(events),
+      onAnswered: (_, messageIds) => inHand.remove(messageIds),
       ...(now ? { now } : {}),
     });
     const ends = endsOf(open, sessionId, (now ?? Date.now)());
-    if (ends.length > 0) await this.#around.emit(sessionId, ends);
-    else await this.#around.opened(sessionId);
-    this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollOnAndOn()]);
+    if (ends.length > 0) await this.#context.emit(sessionId, ends);
+    else await this.#context.opened(sessionId);
+    this.#running = Promise.all([this.#listen(), this.#watchScreen(), this.#pollForever()]);
   }
 
   async reach(): Promise<string | null> {
     const { url } = this.#options;
-    const status = this.#deafness === null ? null : this.#server.lastStatus;
-    const why = await unreachableReason(url, status);
-    // Deaf, with polls refused as well: whatever answers there is not the agent.
-    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${displayUrl(url)} answers ${status}`);
+    const status = this.#streamTrouble === null ? null : this.#server.lastStatus;
+    const why = await noAnswerAt(url, status);
+    // Neither stream nor polls work, so whatever responds is not the agent.
+    return why ?? (status === null || status < 400 ? null : `AgentAPI at ${shownUrl(url)} answers ${status}`);
   }
 
   async lost(reason: string): Promise<void> {
-    await this.#feed?.ended({ reason, goesOn: 'It is tried again by itself.' });
+    await this.#feed?.ended({ reason, goesOn: 'Retrying.' });
   }
 
   close(_deadlineMs: number, _reason: string): Promise<void> {
@@ -163,9 +166,9 @@ export class AgentApiSource implements Source {
     return this.#closing;
   }
 
-  /** The agent goes on by itself, so nothing is waited for. */
+  /** The agent continues by itself, so there is nothing to wait for. */
   async #end(): Promise<void> {
-    this.#line.length = 0;
+    this.#queue.length = 0;
     this.#ending.abort();
     await this.#running;
     this.#feed?.close();
@@ -176,41 +179,38 @@ export class AgentApiSource implements Source {
     _again?: boolean,
     files: readonly AttachmentFile[] = [],
   ): Promise<CommandOutcome> {
-    const { messageId, from } = body;
-    const known = this.#saying.get(messageId);
+    const { messageId } = body;
+    const known = this.#deliveries.get(messageId);
     if (known !== undefined) return known;
-    const named = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    const text = named.trim();
+    const text = messageText(body).trim();
     if (text === '') return Promise.resolve(failed('the message is empty'));
-    const saying = new Promise<CommandOutcome>((settle) => {
-      this.#line.push({ messageId, text, files, settle });
+    const delivery = new Promise<CommandOutcome>((settle) => {
+      this.#queue.push({ messageId, text, files, settle });
     });
-    setBounded(this.#saying, messageId, saying, MAX_SAYING);
+    remember(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
     this.#advance();
-    return saying;
+    return delivery;
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const running = this.#around.openWork(this.#options.sessionId).turn?.runId;
-    if (running === undefined) return failed('nothing runs now');
-    if (body.turnId !== undefined && body.turnId !== running) {
-      return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
-    }
+    const running = this.#context.openWork(this.#options.sessionId).turn?.runId;
+    if (running === undefined) return failed('nothing is running now');
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     const isSent = await this.#server.keys(KEYS.escape, { keys: 'interrupt' });
-    return isSent ? { state: 'done' } : failed('AgentAPI did not take the key');
+    return isSent ? { state: 'done' } : failed('AgentAPI refused the key');
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#held.answer(command);
-    return refusal === null ? { state: 'done' } : failed(refusal);
+    return outcomeOf(await this.#requests.answer(command));
   }
 
-  /** A message at a question on the screen would cancel it: AgentAPI begins it with Escape. */
+  /** AgentAPI starts each message with Escape, which would cancel a question on the screen. */
   #advance(): void {
     const adapter = this.#adapter;
     if (this.#typing !== null || this.#ending.signal.aborted || !this.#hasReplayed) return;
     if (adapter?.isStable !== true || adapter.requestId !== null) return;
-    const next = this.#line.shift();
+    const next = this.#queue.shift();
     if (next === undefined) return;
     this.#typing = next;
     void this.#type(next).finally(() => {
@@ -221,43 +221,43 @@ export class AgentApiSource implements Source {
 
   async #type(waiting: Waiting): Promise<void> {
     const { messageId, text, files, settle } = waiting;
-    // What begins with a slash is a command of the agent's, and only there.
-    const note = text.startsWith('/') ? null : this.#note;
+    // A slash command must come first.
+    const note = text.startsWith('/') ? null : this.#workspaceNote;
     const words = note === null ? text : `${note}\n\n${text}`;
-    const verdict = await this.#say(messageId, words, files);
-    if (verdict.kind === 'taken') {
-      if (note !== null) this.#note = null;
-      this.#tell(null);
+    const result = await this.#post(messageId, words, files);
+    if (result.kind === 'accepted') {
+      if (note !== null) this.#workspaceNote = null;
+      this.#setTrouble(null);
       settle({ state: 'delivered' });
       return;
     }
     if (this.#ending.signal.aborted) return;
-    this.#inHand?.letGo([messageId]);
-    if (verdict.kind === 'refused') {
-      settle(failed(verdict.reason));
+    this.#inFlight?.remove([messageId]);
+    if (result.kind === 'refused') {
+      settle(failed(result.reason));
       return;
     }
-    this.#line.unshift(waiting);
-    this.#tell(`A message waits: ${verdict.reason}. It is tried again.`);
+    this.#queue.unshift(waiting);
+    this.#setTrouble(`A message is queued: ${result.reason}. Retrying.`);
     await pause(this.#options.waits?.longestMs ?? 1_000, undefined, { signal: this.#ending.signal }).catch(
       () => undefined,
     );
     await this.#server.poll();
   }
 
-  async #say(messageId: string, words: string, files: readonly AttachmentFile[]): Promise<PostVerdict> {
+  async #post(messageId: string, words: string, files: readonly AttachmentFile[]): Promise<PostResult> {
     const uploaded = await this.#uploaded(files);
     if ('kind' in uploaded) return uploaded;
-    const content = withFiles(words, uploaded.files);
+    const content = withFileList(words, uploaded.files);
     const carried = files.length === 0 ? {} : { words };
-    await this.#inHand?.take({ ...handed(messageId, content, files), ...carried });
-    // It may have begun to ask while the message was stored.
-    if (await this.#asks()) return { kind: 'later', reason: 'the terminal asks something' };
+    await this.#inFlight?.put({ ...inFlightMessage(messageId, content, files), ...carried });
+    // It may have asked something while the message was stored.
+    if (await this.#isAsking()) return { kind: 'later', reason: 'the terminal is asking something' };
     return await this.#server.say(content, messageId);
   }
 
-  /** Each with the path that it has where the agent is. */
-  async #uploaded(files: readonly AttachmentFile[]): Promise<{ files: AttachmentFile[] } | PostVerdict> {
+  /** Resolves with the paths at the agent. */
+  async #uploaded(files: readonly AttachmentFile[]): Promise<{ files: AttachmentFile[] } | PostResult> {
     const there: AttachmentFile[] = [];
     for (const file of files) {
       const uploaded = await this.#server.upload(file);
@@ -267,14 +267,14 @@ export class AgentApiSource implements Source {
     return { files: there };
   }
 
-  async #asks(): Promise<boolean> {
+  async #isAsking(): Promise<boolean> {
     return (await this.#server.promptNow().catch(() => null)) !== null;
   }
 
-  #told(told: readonly EmittedEvent[]): void {
+  #observe(events: readonly ToldEvent[]): void {
     const { sessionId } = this.#options;
-    for (const { event } of told) {
-      // Its message is on the screen, though the POST may be answered only when its turn is over.
+    for (const { event } of events) {
+      // The message is on the screen, although the POST may be answered only after its turn.
       const named = event.type === 'RUN_STARTED' ? (event.metadata?.interlude?.userMessageIds ?? []) : [];
       if (this.#typing !== null && named.includes(this.#typing.messageId)) this.#typing.settle({ state: 'delivered' });
       for (const id of named) {
@@ -285,47 +285,46 @@ export class AgentApiSource implements Source {
       const value = fieldsOf(event.value);
       const requestId = textOf(value.request_id);
       if (requestId === null) continue;
-      if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, requestId);
+      if (event.name === CUSTOM.requestResolved) this.#requests.release(sessionId, requestId);
       if (event.name !== CUSTOM.requestOpened) continue;
       const options = listOf(value.options) as RequestOption[];
       const shown = textOf(fieldsOf(value.input).screen);
-      const give = (answer: HeldAnswer) => this.#answerOnScreen(requestId, shown, answer);
-      this.#held.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
+      const give = (answer: RequestAnswer) => this.#answerOnScreen(requestId, shown, answer);
+      this.#requests.hold({ sessionId, requestId, kind: 'permission', tool: null, input: value.input, options, give });
     }
   }
 
   /**
-   * By keys only, and only while the screen asks what was shown, to the last character: the same answers may stand below
+   * Answers with keys, and only while the screen shows exactly the approved question: the same options may belong to
    * another question by now.
-   *
-   * @returns why it was not given, or null
+   * @returns why the answer failed, or null
    */
-  async #answerOnScreen(requestId: string, shown: string | null, answer: HeldAnswer): Promise<string | null> {
+  async #answerOnScreen(requestId: string, shown: string | null, answer: RequestAnswer): Promise<string | null> {
     const prompt = await this.#server.promptNow().catch(() => null);
     if (prompt === null || prompt.text !== shown || this.#adapter?.requestId !== requestId) {
-      return 'the terminal does not ask this any more';
+      return 'the terminal no longer asks this';
     }
     if (answer.kind !== 'option') {
-      // No answer says no, and Escape does.
+      // No option means no, but Escape does.
       const isSent = await this.#server.keys(KEYS.escape, { keys: 'answer' });
-      return isSent ? null : 'AgentAPI did not take the keys';
+      return isSent ? null : 'AgentAPI refused the keys';
     }
     const { optionId } = answer;
     const mark = { keys: 'answer', option: optionId };
     if (prompt.keys === 'letters') {
-      return (await this.#server.keys(optionId + KEYS.enter, mark)) ? null : 'AgentAPI did not take the keys';
+      return (await this.#server.keys(optionId + KEYS.enter, mark)) ? null : 'AgentAPI refused the keys';
     }
     const from = prompt.options.findIndex(({ isMarked }) => isMarked);
     const to = prompt.options.findIndex(({ id }) => id === optionId);
     for (let at = from; at !== to; at += Math.sign(to - from)) {
       await this.#server.keys(to > at ? KEYS.down : KEYS.up, { keys: 'move' });
     }
-    const isThere = await this.#server.sees(
+    const isThere = await this.#server.waitForPrompt(
       (now) => now?.text === shown && now.options.find(({ isMarked }) => isMarked)?.id === optionId,
     );
     if (!isThere)
-      return 'the mark in the terminal did not move to that answer, so nothing was confirmed; answer it there';
-    return (await this.#server.keys(KEYS.enter, mark)) ? null : 'AgentAPI did not take the keys';
+      return 'the selection in the terminal did not move to that answer, so nothing was confirmed; answer it there';
+    return (await this.#server.keys(KEYS.enter, mark)) ? null : 'AgentAPI refused the keys';
   }
 
   async #listen(): Promise<void> {
@@ -334,31 +333,31 @@ export class AgentApiSource implements Source {
       open: (signal) =>
         untimedRequest(`${url}/events`, { headers: { ...headers, accept: 'text/event-stream' }, signal }),
       onOpen: async () => {
-        this.#deafness = null;
-        this.#around.changed();
+        this.#streamTrouble = null;
+        this.#context.changed();
         await this.#pass('in', { connection: 'opened' });
       },
       onEvent: ({ event = 'message', data }) => {
-        const said = parseJson(data);
-        if (said === null) this.#around.log('warn', `AgentAPI sent what is no JSON: ${truncateText(data, QUOTED)}`);
-        void this.#pass('in', { event, data: said ?? truncateText(data, QUOTED) });
-        // The status stands at the end of what is replayed: now it is known what the agent has.
+        const parsed = parseJson(data);
+        if (parsed === null) this.#context.log('warn', `AgentAPI sent invalid JSON: ${cutText(data, QUOTED)}`);
+        void this.#pass('in', { event, data: parsed ?? cutText(data, QUOTED) });
+        // The status ends the replay, so it is now known what the agent has.
         if (event === 'status_change') this.#replayed();
         this.#advance();
       },
       onBroken: ({ reason, status, againInMs }) => {
         const why = status === 400 ? `answers 400: start it with --allowed-hosts ${new URL(url).host}` : `(${reason})`;
-        const deafness =
+        const trouble =
           status === null || status === 400
-            ? `Nothing is heard of the agent: AgentAPI at ${displayUrl(url)} ${why}. It is tried again by itself.`
-            : `AgentAPI at ${displayUrl(url)} gives no stream of events ${why}, so it is asked every second instead.`;
-        if (this.#deafness === null) {
+            ? `No events from the agent: AgentAPI at ${shownUrl(url)} ${why}. Retrying.`
+            : `AgentAPI at ${shownUrl(url)} has no event stream ${why}, so it is polled every second instead.`;
+        if (this.#streamTrouble === null) {
           void this.#pass('in', { connection: 'ended', reason });
-          this.#around.log('warn', `${deafness} (in ${Math.round(againInMs / 1_000)} s)`);
+          this.#context.log('warn', `${trouble} (in ${Math.round(againInMs / 1_000)} s)`);
           this.#pollNow.abort();
         }
-        this.#deafness = deafness;
-        this.#around.changed();
+        this.#streamTrouble = trouble;
+        this.#context.changed();
       },
       ...(waits?.longestMs === undefined ? {} : { longestMs: waits.longestMs }),
       ...(random === undefined ? {} : { random }),
@@ -369,13 +368,13 @@ export class AgentApiSource implements Source {
   #replayed(): void {
     if (this.#hasReplayed) return;
     this.#hasReplayed = true;
-    // What the agent has not got is typed again, by this process, once. It may be typed with other paths of its files.
-    for (const _ of this.#uncertain) void this.#pass('in', NOT_TAKEN);
-    this.#line.unshift(...this.#uncertain.values());
+    // Types missing messages again, once. Their files may have other paths now.
+    for (const _ of this.#uncertain) void this.#pass('in', NOT_RECEIVED);
+    this.#queue.unshift(...this.#uncertain.values());
     this.#uncertain.clear();
   }
 
-  /** The screen itself, which not every version serves: with it, a question is read better. */
+  /** The screen improves the reading of questions, but not every version serves it. */
   async #watchScreen(): Promise<void> {
     const { url, headers, waits } = this.#options;
     const lose = () => {
@@ -399,18 +398,18 @@ export class AgentApiSource implements Source {
     });
   }
 
-  /** The stream may have stopped without a word, or be refused. */
-  async #pollOnAndOn(): Promise<void> {
-    const { pollMs = POLL_MS, deafPollMs = DEAF_POLL_MS } = this.#options.waits ?? {};
+  /** Polls, since the stream may stall or be refused. */
+  async #pollForever(): Promise<void> {
+    const { pollMs = POLL_MS, brokenPollMs = BROKEN_POLL_MS } = this.#options.waits ?? {};
     const { signal } = this.#ending;
     while (!signal.aborted) {
-      const wasDeaf = this.#deafness !== null;
+      const wasBroken = this.#streamTrouble !== null;
       const why = await this.#server.poll();
-      if (why !== null) this.#around.log('debug', `AgentAPI did not answer a poll: ${why}`);
-      else if (wasDeaf) this.#replayed();
+      if (why !== null) this.#context.log('debug', `AgentAPI did not respond to a poll: ${why}`);
+      else if (wasBroken) this.#replayed();
       this.#advance();
       this.#pollNow = new AbortController();
-      const waitMs = wasDeaf || this.#deafness !== null ? deafPollMs : pollMs;
+      const waitMs = wasBroken || this.#streamTrouble !== null ? brokenPollMs : pollMs;
       const until = AbortSignal.any([signal, this.#pollNow.signal]);
       await pause(waitMs, undefined, { signal: until }).catch(() => undefined);
     }
@@ -423,22 +422,18 @@ export class AgentApiSource implements Source {
     const before = adapter.isStable;
     const cursors = () => {
       const place = adapter.place;
-      if (place === this.#place) return [];
-      this.#place = place;
-      return [{ name: PLACE + sessionId, value: place }];
+      if (place === this.#position) return [];
+      this.#position = place;
+      return [{ name: POSITION + sessionId, value: place }];
     };
     const stored = feed.pass({ dir, msg }, cursors, sessionId);
-    if (adapter.isStable !== before) this.#around.changed();
+    if (adapter.isStable !== before) this.#context.changed();
     return stored;
   }
 
-  #tell(trouble: string | null): void {
+  #setTrouble(trouble: string | null): void {
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
-    this.#around.changed();
+    this.#context.changed();
   }
-}
-
-function failed(reason: string): CommandOutcome {
-  return { state: 'failed', reason };
 }

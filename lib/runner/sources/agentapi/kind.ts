@@ -90,8 +90,7 @@ export const kind: RunnerKind = {
         await outbox.enqueue([], { name: SESSION, value: sessionId });
         const headers: Record<string, string> = authorization ? { authorization } : {};
         return {
-          source: (surroundings) =>
-            new AgentApiSource({ surroundings, url, sessionId, headers, record, workspaceNote }),
+          source: (context) => new AgentApiSource({ context, url, sessionId, headers, record, workspaceNote }),
           sessionId,
         };
       },
@@ -99,7 +98,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Agents whose clients are certain to have their names. Others borrow the type of one, as Qwen Code that of Gemini CLI. */
+/** Agents whose MCP clients use their own name. Others reuse a type, as Qwen Code does with Gemini CLI. */
 const NAMED = ['claude', 'codex', 'opencode'];
 
 /** @param provider `gemini (AgentAPI)` */
@@ -108,7 +107,7 @@ export function clientOf(provider: string): RegExp {
   return provider === '' || provider.startsWith('custom') ? /^/ : new RegExp(`^(?!${others.join('|')})`, 'i');
 }
 
-/** Two machines, or two servers, are two agents. */
+/** Each server is an agent of its own, also per machine. */
 function agentIdOf(url: string): string {
   const { host, pathname } = new URL(url);
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');

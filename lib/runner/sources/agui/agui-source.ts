@@ -7,141 +7,135 @@ import { truncateText } from '@interlude/protocol/text';
 import { AgUiAdapter } from '../../adapters/agui/agui-adapter';
 import { remember } from '../../adapters/remember';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
-import { displayUrl, statusBehindGateway, unreachableReason, untimedRequest } from '../../host/agent-http';
-import { MessagesInHand } from '../../host/messages-in-hand';
-import type { CommandOutcome } from '../../host/seen-commands';
-import { isLoopback, retryMs } from '../../host/server-request';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { WireFeed } from '../../host/wire-feed';
-import { addressesOf } from './agui-addresses';
-import { Answers, type ResumeEntry } from './answers';
-import { BesideRuns } from './beside-runs';
-import { BetweenRuns } from './between-runs';
-import { PostedRun, QUOTED } from './posted-run';
-import { type HistoryMessage, ToldHistory } from './told-history';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { InFlightMessages } from '../../host/message-delivery';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed, messageText, noticeEvent, outcomeOf, staleInterrupt } from '../../host/source-commands';
+import { retryMs } from '../../retry';
+import { isLoopback } from '../../wire/loopback';
+import { noAnswerAt, statusBehindGateway } from '../../wire/no-answer-at';
+import { patientRequest } from '../../wire/patient-request';
+import { shownUrl } from '../../wire/shown-url';
+import { WireFeed } from '../../wire/wire-feed';
+import { agUiEndpoints, BackgroundEvents, RunControls } from './agui-endpoints';
+import { InterruptAnswers, type ResumeEntry } from './interrupt-answers';
+import { type HistoryMessage, RunHistory } from './run-history';
+import { QUOTED, RunRequest } from './run-request';
 
 /**
- * One session of an AG-UI server: each message is a run that is posted, and what the agent does between runs is listened
- * to.
+ * Runs one session of an AG-UI server: each message posts a run, and a stream is read between runs.
  *
- * Ordering: one run at a time; messages wait for theirs in the order in which they came, an answer goes before them.
- * Failure: what could not be sent is sent once the server is there; what was sent, and whose fate is not known, is not
- * sent again. A run whose stream breaks has failed.
+ * Ordering: one run at a time. Messages wait in order; answers go first.
+ * Failure: unsent runs are retried until the server responds. Runs with unknown fate are not repeated. A run whose
+ * stream breaks has failed.
  */
 export interface AgUiSourceOptions {
-  surroundings: SourceSurroundings;
+  context: SourceContext;
   url: string;
   sessionId: string;
   eventsPath?: string | undefined;
-  /** Whether each run is given the whole conversation, or only what is new. */
+  /** Whether a run gets the whole conversation or only new messages. */
   history: 'all' | 'none';
-  /** Sent with each request. */
   headers: Record<string, string>;
   record?: ((frame: WireFrame) => void) | undefined;
-  /** Said to the agent before its first message. */
+  /** Prepended to the first message. */
   workspaceNote?: string | null;
   now?: () => number;
   random?: () => number;
-  /** Shorter in tests. */
   waits?: { longestMs?: number; missingMs?: number; beginMs?: number; trailMs?: number };
 }
 
-/** What waits for a run of its own. */
+/** A queued run. */
 interface Waiting {
-  /** Null for an answer. */
   messageId: string | null;
   text: string;
   resume: ResumeEntry[];
   results: HistoryMessage[];
-  /** Once it is its turn: a message may have become an answer by then. */
+  /** Read when its turn comes: a message may have become an answer by then. */
   messages(): HistoryMessage[];
   settle(outcome: CommandOutcome): void;
 }
 
-/** How long a run's stream may stay open behind its end while another run waits. */
+/** How long a stream may stay open after its run while another run waits. */
 const TRAIL_MS = 2_000;
-/** How long a server may take to interrupt a run before its stream is cut. */
+/** How long an interrupt may take before the stream is cut. */
 const INTERRUPT_MS = 10_000;
 const REQUEST_MS = 15_000;
-/** Most messages that are known to have been given. */
-const MAX_SAYING = 1_000;
+const MAX_DELIVERIES = 1_000;
 const HISTORY = 'agui-history:';
 const ENDED = 'agui-ended:';
-const CHECK = 'Whether it has the message is not known: look what it does, and write again if nothing comes of it.';
-const UNCERTAIN = `the runner was stopped before the agent had answered. ${CHECK}`;
+const CHECK = 'It may or may not have the message. Check what it does, and send the message again if nothing happens.';
+const UNCERTAIN = `the runner stopped before the agent responded. ${CHECK}`;
 
 export class AgUiSource implements Source {
   readonly refusals = {
-    'session.end': 'AG-UI has no way to end a session: the agent’s server keeps it',
-    'task.wake': 'AG-UI has no way to wake an agent with the result of a task; write to it instead',
-    'wake-rule.set': 'AG-UI has no way to wake an agent with the result of a task',
+    'session.end': 'AG-UI can’t end a session; the server of the agent keeps it',
+    'task.wake': 'AG-UI can’t wake an agent with the result of a task; send a message instead',
+    'wake-rule.set': 'AG-UI can’t wake an agent with the result of a task',
   };
   readonly #options: AgUiSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #sessionId: string;
   readonly #adapter: AgUiAdapter;
   readonly #feed: WireFeed;
-  readonly #answers: Answers;
-  readonly #beside: BesideRuns;
-  readonly #between: BetweenRuns;
+  readonly #answers: InterruptAnswers;
+  readonly #controls: RunControls;
+  readonly #background: BackgroundEvents;
   readonly #ending = new AbortController();
-  readonly #line: Waiting[] = [];
-  readonly #saying = new Map<string, Promise<CommandOutcome>>();
-  /** Messages that the process before this one had begun to send. */
+  readonly #queue: Waiting[] = [];
+  readonly #deliveries = new Map<string, Promise<CommandOutcome>>();
+  /** Messages that the previous process was sending. */
   readonly #uncertain = new Set<string>();
-  /** Interrupts that a process before this one left: nobody can answer them any more. */
+  /** Unanswerable interrupts of an earlier process. */
   #abandoned: ResumeEntry[] = [];
-  #history = new ToldHistory(undefined);
-  #inHand: MessagesInHand | null = null;
-  #run: PostedRun | null = null;
+  #history = new RunHistory(undefined);
+  #inFlight: InFlightMessages | null = null;
+  #run: RunRequest | null = null;
   #posting: Promise<void> | null = null;
   #listening: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  #unreachable: string | null = null;
-  /**
-   * Its tasks may have ended with it: those that it does not list once it is back are lost. Null until it was asked for
-   * the first time.
-   */
+  #troubleText: string | null = null;
+  /** After an outage, tasks missing from the list of the server are lost. Null before the first probe. */
   #wasLost: boolean | null = null;
-  /** Whether an event has come since the address was last asked in vain; null: it answers. */
-  #hasSpoken: boolean | null = null;
-  #note: string | null;
+  /** Whether an event arrived since the last failed probe; null while probes succeed. */
+  #hasSentEvent: boolean | null = null;
+  #workspaceNote: string | null;
 
   constructor(options: AgUiSourceOptions) {
-    const { surroundings: around, url, sessionId, eventsPath, headers, record, waits = {}, now, random } = options;
+    const { context, url, sessionId, eventsPath, headers, record, waits = {}, now, random } = options;
     this.#options = options;
-    this.#around = around;
+    this.#context = context;
     this.#sessionId = sessionId;
-    this.#note = options.workspaceNote ?? null;
-    const addresses = addressesOf(url, sessionId, eventsPath);
+    this.#workspaceNote = options.workspaceNote ?? null;
+    const addresses = agUiEndpoints(url, sessionId, eventsPath);
     this.#adapter = new AgUiAdapter({ sessionOf: () => sessionId, newRunId: randomUUID, isHere: isLoopback(url) });
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around,
+      around: context,
       record,
-      onTold: (told) => this.#told(told),
-      onAnswered: (_, messageIds) => this.#inHand?.letGo(messageIds),
+      onTold: (events) => this.#observe(events),
+      onAnswered: (_, messageIds) => this.#inFlight?.remove(messageIds),
       ...(now ? { now } : {}),
     });
-    this.#answers = new Answers(sessionId, ({ messages, ...answer }) =>
-      this.#wait({
+    this.#answers = new InterruptAnswers(sessionId, ({ messages, ...answer }) =>
+      this.#enqueue({
         ...answer,
         messageId: null,
         text: '',
         messages: () => messages,
-        settle: (said) => this.#unheard(said),
+        settle: (added) => this.#reportLostAnswer(added),
       }),
     );
-    this.#beside = new BesideRuns({
-      ...{ addresses, headers, log: around.log, signal: this.#ending.signal },
+    this.#controls = new RunControls({
+      ...{ addresses, headers, log: context.log, signal: this.#ending.signal },
       pass: (dir, msg) => this.#pass(dir, msg),
     });
-    this.#between = new BetweenRuns({
+    this.#background = new BackgroundEvents({
       ...{ addresses, headers, ...waits, ...(random ? { random } : {}), ...(now ? { now } : {}) },
       onOpened: (path, isOwn, unheardSince) => {
         const missed = unheardSince === null ? {} : { unheardSince };
         void this.#pass('in', { stream: 'events', opened: path, threadId: sessionId, isOwn, ...missed });
-        void this.#askTasks();
+        void this.#refreshTasks();
       },
       onEvent: (event, data) => {
         const what = data === null ? { event } : { text: truncateText(data, QUOTED) };
@@ -149,72 +143,72 @@ export class AgUiSource implements Source {
       },
       onEnded: (reason, isReopened) =>
         void this.#pass('in', { stream: 'events', ended: reason, ...(isReopened ? { isReopened } : {}) }),
-      onMissing: () => void this.#askTasks(),
-      onChanged: () => around.changed(),
-      log: around.log,
+      onMissing: () => void this.#refreshTasks(),
+      onChanged: () => context.changed(),
+      log: context.log,
       signal: this.#ending.signal,
     });
   }
 
   get sessions(): SessionFacts[] {
-    const troubles = [this.#unreachable, this.#between.deafness].filter((text) => text !== null);
+    const troubles = [this.#troubleText, this.#background.trouble].filter((text) => text !== null);
     return [
       {
         sessionId: this.#sessionId,
         attachments: [],
-        pendingMessages: (this.#inHand?.all.length ?? 0) + this.#line.length,
+        pendingMessages: (this.#inFlight?.all.length ?? 0) + this.#queue.length,
         ...(troubles.length === 0 ? {} : { trouble: troubles.join(' ') }),
-        ...(this.#beside.hasTasks ? {} : { limits: ['This server lists no background tasks, and can stop none.'] }),
+        ...(this.#controls.hasTasks ? {} : { limits: ['This server can’t list or stop background tasks.'] }),
       },
     ];
   }
 
   async start(): Promise<void> {
-    const open = this.#around.openWork(this.#sessionId);
-    const inHand = await MessagesInHand.recall(this.#around, this.#sessionId);
-    this.#inHand = inHand;
-    const stored = await this.#around.cursors(HISTORY);
-    this.#history = new ToldHistory(stored.get(HISTORY + this.#sessionId));
-    const ended = fieldsOf(parseJson((await this.#around.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
+    const open = this.#context.openWork(this.#sessionId);
+    const inHand = await InFlightMessages.recall(this.#context, this.#sessionId);
+    this.#inFlight = inHand;
+    const stored = await this.#context.cursors(HISTORY);
+    this.#history = new RunHistory(stored.get(HISTORY + this.#sessionId));
+    const ended = fieldsOf(parseJson((await this.#context.cursors(ENDED)).get(ENDED + this.#sessionId) ?? '{}'));
     const cut = open.turn === null ? [] : [open.turn.runId];
     const runs = listOf(ended.runs).flatMap((one): [string, string | null][] => {
       const [name, first] = listOf(one).map(textOf);
       return name ? [[name, first ?? null]] : [];
     });
     this.#adapter.recall({ runs, tasks: listOf(ended.tasks).flatMap((id) => textOf(id) ?? []), cut });
-    if (!this.#history.isEmpty) this.#note = null;
+    if (!this.#history.isEmpty) this.#workspaceNote = null;
     const left = open.requests.filter((id) => id !== this.#history.question);
     this.#abandoned = left.map((interruptId) => ({ interruptId, status: 'cancelled' }));
-    // Tasks are the server's: they may run on, and their ends are asked for.
+    // Tasks may continue on the server, so their state is requested.
     const ends = endsOf({ ...open, tasks: [] }, this.#sessionId, this.#now());
-    if (ends.length > 0) await this.#around.emit(this.#sessionId, ends);
-    else await this.#around.opened(this.#sessionId);
+    if (ends.length > 0) await this.#context.emit(this.#sessionId, ends);
+    else await this.#context.opened(this.#sessionId);
     const answered = new Set(open.turn?.userMessageIds);
     for (const { messageId } of inHand.all) if (!answered.has(messageId)) this.#uncertain.add(messageId);
-    inHand.letGo(inHand.all.map(({ messageId }) => messageId));
-    this.#listening = this.#between.listen(!this.#history.isEmpty || runs.length > 0);
+    inHand.remove(inHand.all.map(({ messageId }) => messageId));
+    this.#listening = this.#background.listen(!this.#history.isEmpty || runs.length > 0);
   }
 
   async reach(): Promise<string | null> {
     const { url, headers } = this.#options;
-    const status = await statusBehindGateway(this.#between.lastStatus, async (withinMs) => {
-      const answer = await untimedRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
+    const status = await statusBehindGateway(this.#background.lastStatus, async (withinMs) => {
+      const answer = await patientRequest(url, { headers, signal: AbortSignal.timeout(withinMs) });
       await answer.body?.cancel();
       return answer;
     });
-    const refusal = await unreachableReason(url, status);
-    // A server that is being stopped takes no connections and finishes its runs.
-    const why = this.#hasSpoken === true ? null : refusal;
-    this.#hasSpoken = refusal === null ? null : false;
-    if (why === null && this.#wasLost) await this.#askTasks();
-    // Dead as the runner starts, it may be so since the one before: that had tasks, too.
+    const refusal = await noAnswerAt(url, status);
+    // A stopping server refuses connections but finishes its runs.
+    const why = this.#hasSentEvent === true ? null : refusal;
+    this.#hasSentEvent = refusal === null ? null : false;
+    if (why === null && this.#wasLost) await this.#refreshTasks();
+    // Unreachable at startup counts as an outage of the previous process.
     this.#wasLost ??= why !== null;
     return why;
   }
 
   async lost(reason: string): Promise<void> {
     this.#wasLost = true;
-    await this.#feed.ended({ reason, goesOn: 'It is tried again by itself.' });
+    await this.#feed.ended({ reason, goesOn: 'Retrying.' });
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
@@ -224,8 +218,8 @@ export class AgUiSource implements Source {
   }
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#line.length = 0;
-    // What can't be sent would wait for a server that may never come.
+    this.#queue.length = 0;
+    // Unsent runs would wait for a server that may never return.
     if (this.#run === null) this.#ending.abort();
     const early = new AbortController();
     const deadline = pause(deadlineMs, undefined, { signal: early.signal }).catch(() => undefined);
@@ -239,13 +233,13 @@ export class AgUiSource implements Source {
   }
 
   say({ body }: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
-    const { messageId, from } = body;
-    const known = this.#saying.get(messageId);
+    const { messageId } = body;
+    const known = this.#deliveries.get(messageId);
     if (known !== undefined) return known;
     if (again && this.#uncertain.has(messageId)) return Promise.resolve(doubtful(UNCERTAIN));
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    const saying = new Promise<CommandOutcome>((settle) => {
-      this.#wait({
+    const text = messageText(body);
+    const delivery = new Promise<CommandOutcome>((settle) => {
+      this.#enqueue({
         messageId,
         text,
         resume: [],
@@ -254,60 +248,57 @@ export class AgUiSource implements Source {
         settle,
       });
     });
-    setBounded(this.#saying, messageId, saying, MAX_SAYING);
-    return saying;
+    remember(this.#deliveries, messageId, delivery, MAX_DELIVERIES);
+    return delivery;
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    const running = this.#around.openWork(this.#sessionId).turn?.runId;
-    if (running === undefined) return failed('nothing runs now');
-    if (body.turnId !== undefined && body.turnId !== running) {
-      return failed('the turn it was meant for has ended; the agent has begun another one since, which goes on');
-    }
-    const isTaken = await this.#beside.interrupt();
+    const running = this.#context.openWork(this.#sessionId).turn?.runId;
+    if (running === undefined) return failed('nothing is running now');
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
+    const isAccepted = await this.#controls.interrupt();
     const run = this.#run;
     if (run === null || run.isOver) {
-      if (isTaken) return { state: 'done' };
-      return failed('the agent has begun this turn by itself, and its server has no way to interrupt it');
+      if (isAccepted) return { state: 'done' };
+      return failed('the agent started this turn by itself, and its server can’t interrupt it');
     }
-    if (!isTaken) run.cut('interrupted');
+    if (!isAccepted) run.cut('interrupted');
     else setTimeout(() => run.isOver || run.cut('interrupted'), INTERRUPT_MS).unref();
     return { state: 'done' };
   }
 
   async stop({ body }: CommandOf<'task.stop'>): Promise<CommandOutcome> {
-    const isOpen = this.#around.openWork(this.#sessionId).tasks.some(({ id }) => id === body.taskId);
-    if (!isOpen) return failed('this task does not run any more');
-    const refusal = await this.#beside.stop(body.taskId);
+    const isOpen = this.#context.openWork(this.#sessionId).tasks.some(({ id }) => id === body.taskId);
+    if (!isOpen) return failed('this task is no longer running');
+    const refusal = await this.#controls.stop(body.taskId);
     if (refusal !== null) return failed(refusal);
-    void this.#askTasks();
+    void this.#refreshTasks();
     return { state: 'done' };
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const refusal = await this.#answers.answer(command);
-    return refusal === null ? { state: 'done' } : failed(refusal);
+    return outcomeOf(await this.#answers.answer(command));
   }
 
-  /** A message that finds a question open is its answer: the call must have a result before anything else is said. */
+  /** A message answers an open question, because its call needs a result first. */
   #messageOf(messageId: string, text: string): HistoryMessage[] {
     const { question } = this.#history;
-    const content = this.#note === null ? text : `${this.#note}\n\n${text}`;
+    const content = this.#workspaceNote === null ? text : `${this.#workspaceNote}\n\n${text}`;
     if (question === null) return [{ id: messageId, role: 'user', content }];
     return [{ id: messageId, role: 'tool', toolCallId: question, content }];
   }
 
-  /** Answers go before messages. */
-  #wait(one: Waiting): void {
-    if (one.messageId === null) this.#line.unshift(one);
-    else this.#line.push(one);
+  #enqueue(one: Waiting): void {
+    if (one.messageId === null) this.#queue.unshift(one);
+    else this.#queue.push(one);
     this.#advance();
   }
 
   #advance(): void {
     if (this.#posting !== null || this.#closing !== null) return;
-    const at = this.#line.findIndex(({ messageId }) => messageId === null || !this.#answers.isWaiting);
-    const [next] = at < 0 ? [] : this.#line.splice(at, 1);
+    const at = this.#queue.findIndex(({ messageId }) => messageId === null || !this.#answers.isWaiting);
+    const [next] = at < 0 ? [] : this.#queue.splice(at, 1);
     if (next === undefined) return;
     this.#posting = this.#post(next).finally(() => {
       this.#posting = null;
@@ -320,119 +311,118 @@ export class AgUiSource implements Source {
     for (let failures = 1; !this.#ending.signal.aborted; failures += 1) {
       const again = await this.#attempt(waiting);
       if (again === null) return;
-      this.#trouble(`A message waits: ${again}. It is tried again.`);
+      this.#setTrouble(`A message is queued: ${again}. Retrying.`);
       const { random = Math.random, waits } = this.#options;
       const waitMs = retryMs('unavailable', failures, random(), waits?.longestMs);
       await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
   }
 
-  /** @returns why it is to be tried again, or null */
+  /** @returns why to retry, or null */
   async #attempt({ messageId, text, resume, results, messages, settle }: Waiting): Promise<string | null> {
     const { url, headers, history } = this.#options;
-    const said = messages();
-    const { log } = this.#around;
-    let isTaken = false;
-    const taken = () => {
-      if (isTaken) return;
-      isTaken = true;
+    const added = messages();
+    const { log } = this.#context;
+    let isAccepted = false;
+    const onAccepted = () => {
+      if (isAccepted) return;
+      isAccepted = true;
       clearTimeout(slow);
-      this.#trouble(null);
-      this.#history.said([...said, ...results]);
+      this.#setTrouble(null);
+      this.#history.add([...added, ...results]);
       this.#abandoned = [];
-      this.#note = null;
+      this.#workspaceNote = null;
       settle({ state: 'delivered' });
     };
-    const run = new PostedRun({
-      ...{ url, headers, log, beginMs: this.#options.waits?.beginMs, onBegun: taken },
+    const run = new RunRequest({
+      ...{ url, headers, log, beginMs: this.#options.waits?.beginMs, onStarted: onAccepted },
       pass: (dir, msg) => this.#pass(dir, msg),
-      isHeard: () => this.#between.isOpen,
+      isStreamOpen: () => this.#background.isOpen,
     });
     this.#run = run;
-    if (messageId !== null) await this.#inHand?.take({ messageId, text });
+    if (messageId !== null) await this.#inFlight?.put({ messageId, text });
     const resumed = [...this.#abandoned, ...resume];
     const answering = [
       ...resumed.map(({ interruptId }) => interruptId),
       ...results.flatMap(({ toolCallId }) => toolCallId ?? []),
     ];
     const slow = setTimeout(
-      () => this.#trouble(`${displayUrl(url)} has not answered for ${REQUEST_MS / 1_000} s; a message waits.`),
+      () => this.#setTrouble(`${shownUrl(url)} has not responded for ${REQUEST_MS / 1_000} s; a message is queued.`),
       REQUEST_MS,
     );
-    const verdict = await run.post({
+    const result = await run.post({
       threadId: this.#sessionId,
-      messages: history === 'all' ? this.#history.with(said, answering) : said,
+      messages: history === 'all' ? this.#history.with(added, answering) : added,
       ...{ tools: [], context: [], state: {}, forwardedProps: {}, protocolVersion: '1.0' },
       ...(resumed.length === 0 ? {} : { resume: resumed }),
     });
     clearTimeout(slow);
-    if (verdict.kind !== 'accepted') {
+    if (result.kind !== 'accepted') {
       this.#run = null;
-      if (messageId !== null) this.#inHand?.letGo([messageId]);
-      if (verdict.kind === 'later') return verdict.reason;
-      settle(verdict.kind === 'refused' ? failed(verdict.reason) : doubtful(`${verdict.reason}. ${CHECK}`));
+      if (messageId !== null) this.#inFlight?.remove([messageId]);
+      if (result.kind === 'later') return result.reason;
+      settle(result.kind === 'refused' ? failed(result.reason) : doubtful(`${result.reason}. ${CHECK}`));
       return null;
     }
-    taken();
-    await run.follow(() => this.#leaveTrail(run));
+    onAccepted();
+    await run.follow(() => this.#cutTrailingStream(run));
     return null;
   }
 
-  /** A stream that stays open behind the end of its run is left once another run waits. */
-  #leaveTrail(run: PostedRun): void {
+  /** Cuts a stream that stays open after its run once another run waits. */
+  #cutTrailingStream(run: RunRequest): void {
     const look = setInterval(() => {
       if (!run.isOver || this.#run !== run) clearInterval(look);
-      else if (this.#line.length > 0) run.cut('its run is over');
+      else if (this.#queue.length > 0) run.cut('its run has ended');
     }, this.#options.waits?.trailMs ?? TRAIL_MS);
     look.unref();
   }
 
-  #told(told: readonly EmittedEvent[]): void {
-    this.#history.told(told);
-    this.#answers.told(told);
-    for (const { event } of told) {
+  #observe(events: readonly ToldEvent[]): void {
+    this.#history.observe(events);
+    this.#answers.observe(events);
+    for (const { event } of events) {
       if (this.#run === null || event.runId !== this.#run.id) continue;
-      if (event.type === 'RUN_STARTED') this.#run.told('begun');
+      if (event.type === 'RUN_STARTED') this.#run.observed('started');
       else if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') {
-        this.#run.told('ended');
-        this.#leaveTrail(this.#run);
+        this.#run.observed('ended');
+        this.#cutTrailingStream(this.#run);
       }
     }
-    const isRunOver = told.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');
-    if (!isRunOver && !told.some(({ event: { name } }) => name === CUSTOM.taskCompleted)) return;
+    const isRunOver = events.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR');
+    if (!isRunOver && !events.some(({ event: { name } }) => name === CUSTOM.taskCompleted)) return;
     const cursors = [{ name: ENDED + this.#sessionId, value: JSON.stringify(this.#adapter.endedWork) }];
     if (isRunOver) cursors.push({ name: HISTORY + this.#sessionId, value: this.#history.toString() });
-    void this.#around.emit(this.#sessionId, [], cursors);
+    void this.#context.emit(this.#sessionId, [], cursors);
   }
 
-  /** The command that gave an answer is done by then, so it is said here that it came to nothing. */
-  #unheard({ state, reason }: CommandOutcome): void {
+  /** The answer command has already succeeded, so the failure becomes a notice. */
+  #reportLostAnswer({ state, reason }: CommandOutcome): void {
     if (state !== 'failed') return;
-    this.#answers.forget();
+    this.#answers.clear();
     const text = `The answer did not reach the agent: ${reason}`;
-    this.#around.log('error', text);
-    const event = { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone: 'error' } };
-    void this.#around.emit(this.#sessionId, [{ occurredAt: this.#now(), event }]);
+    this.#context.log('error', text);
+    void this.#context.emit(this.#sessionId, [noticeEvent(text, 'error', this.#now())]);
   }
 
-  /** What the server knows of its tasks: after each connection, since ends may have been missed. */
-  async #askTasks(): Promise<void> {
-    const about = this.#around.openWork(this.#sessionId).tasks.map(({ id }) => id);
-    const isDeaf = () => this.#between.isMissing || this.#wasLost === true;
-    if ((await this.#beside.tasks(about, isDeaf)) && this.#wasLost) this.#wasLost = false;
-    this.#around.changed();
+  /** Requests the task list after each connection, since ends may have been missed. */
+  async #refreshTasks(): Promise<void> {
+    const about = this.#context.openWork(this.#sessionId).tasks.map(({ id }) => id);
+    const isDeaf = () => this.#background.isMissing || this.#wasLost === true;
+    if ((await this.#controls.tasks(about, isDeaf)) && this.#wasLost) this.#wasLost = false;
+    this.#context.changed();
   }
 
   #pass(dir: 'in' | 'out', msg: object): Promise<void> {
-    if (this.#hasSpoken === false && 'event' in msg) this.#hasSpoken = true;
+    if (this.#hasSentEvent === false && 'event' in msg) this.#hasSentEvent = true;
     return this.#feed.pass({ dir, msg });
   }
 
-  #trouble(trouble: string | null): void {
-    if (this.#unreachable === trouble) return;
-    this.#unreachable = trouble;
-    if (trouble !== null) this.#around.log('warn', trouble);
-    this.#around.changed();
+  #setTrouble(trouble: string | null): void {
+    if (this.#troubleText === trouble) return;
+    this.#troubleText = trouble;
+    if (trouble !== null) this.#context.log('warn', trouble);
+    this.#context.changed();
   }
 
   #now(): number {
@@ -440,11 +430,7 @@ export class AgUiSource implements Source {
   }
 }
 
-/** Nobody but a person can tell whether the agent has it. */
+/** Only a person can tell whether the agent has the message. */
 function doubtful(reason: string): CommandOutcome {
   return { ...failed(reason), result: { mayHaveArrived: true } };
-}
-
-function failed(reason: string): CommandOutcome {
-  return { state: 'failed', reason };
 }

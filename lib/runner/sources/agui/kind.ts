@@ -5,7 +5,7 @@ import { TEXT, TOKEN_HELP } from '../../cli/command';
 import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { addressesOf } from './agui-addresses';
+import { agUiEndpoints } from './agui-endpoints';
 import { AgUiSource } from './agui-source';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'agui'])} --url URL [options]
@@ -92,9 +92,9 @@ export const kind: RunnerKind = {
         const sessionId = flag('session') ?? (await outbox.cursor(SESSION)) ?? randomUUID();
         await outbox.enqueue([], { name: SESSION, value: sessionId });
         return {
-          source: (surroundings) =>
+          source: (context) =>
             new AgUiSource({
-              surroundings,
+              context,
               url,
               sessionId,
               eventsPath,
@@ -110,9 +110,9 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Two machines, or two agents of one server, are two agents. */
+/** Each agent of a server is an agent of its own, also per machine. */
 function agentIdOf(url: string): string {
-  const { host, pathname } = new URL(addressesOf(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
+  const { host, pathname } = new URL(agUiEndpoints(url, '-').tasks.replace(/tasks(\?.*)?$/, ''));
   const name = `${host}${pathname}`.replaceAll(/[^\w.-]+/g, '-').replace(/-+$/, '');
   return `${truncateText(name, 80)}@${hostname().split('.')[0]}`;
 }

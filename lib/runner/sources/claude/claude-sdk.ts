@@ -1,30 +1,32 @@
 import { realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { WantedPackage } from '../../cli/install-package';
-import { installedPackage, isWithin } from '../../cli/install-package';
-import type { SpawnedProcess, SpawnRequest } from '../../host/agent-process';
+import { endSignals } from '../../cli/end-signals';
+import { CliError, EXIT } from '../../cli/exit';
+import { ensurePackage, type WantedPackage } from '../../install/ensure-package';
+import { installedPackage, isWithin } from '../../install/installed-package';
+import type { SpawnedProcess, SpawnRequest } from '../../wire/agent-process';
 
 /**
- * As much of the Agent SDK as is used here, said by ourselves: the package is installed by whoever wants it, so neither
- * its code nor its types may be needed to build or run the rest.
+ * The part of the Agent SDK that is used here, declared by hand: the SDK is installed by its users, so building and
+ * running the rest must not need its code or types.
  *
  * @see `@anthropic-ai/claude-agent-sdk` 0.3.332
  */
 export const CLAUDE_SDK = '@anthropic-ai/claude-agent-sdk';
-/** The recordings were made with it, and the adapter was measured against it. */
+/** Version of the recordings and of the measurements behind the adapter. */
 const CLAUDE_SDK_VERSION = '0.3.332';
 
 export interface ClaudeSdk {
   query(request: { prompt: AsyncIterable<UserMessage>; options: QueryOptions }): ClaudeQuery;
 }
 
-/** Reading it to its end is reading the process to its end. */
+/** The iteration ends with the process. */
 export interface ClaudeQuery extends AsyncIterable<unknown> {
-  /** @returns the uuids of messages that still wait, where the CLI says so */
+  /** @returns uuids of queued messages, if the CLI reports them */
   interrupt(): Promise<{ still_queued?: string[] } | undefined>;
   stopTask(taskId: string): Promise<void>;
-  /** Ends the CLI: its input at once, itself about two seconds later. */
+  /** Closes stdin at once; the CLI exits about two seconds later. */
   close(): void;
 }
 
@@ -78,7 +80,6 @@ export interface PermissionContext {
 
 export interface QueryOptions {
   cwd: string;
-  /** Replaces the environment of this process. */
   env: Record<string, string | undefined>;
   model?: string;
   permissionMode?: PermissionMode;
@@ -86,26 +87,26 @@ export interface QueryOptions {
   settingSources: ('user' | 'project' | 'local')[];
   systemPrompt: { type: 'preset'; preset: 'claude_code'; append?: string };
   includePartialMessages: true;
-  /** Tasks are stopped one by one, so an interrupt spares subagents that run in the background. */
+  /** Makes an interrupt spare background subagents. */
   perTaskStopAffordance: true;
   sessionId?: string;
   resume?: string;
-  /** Each `instance` is one of the official MCP SDK, for one process of the CLI. */
+  /** Each `instance` is an MCP SDK server for one CLI process. */
   mcpServers?: Record<string, { type: 'sdk'; name: string; instance: unknown }>;
-  /** What is used without asking. */
+  /** Tools allowed without a permission request. */
   allowedTools?: string[];
   canUseTool?: (tool: string, input: Record<string, unknown>, context: PermissionContext) => Promise<PermissionResult>;
   spawnClaudeCodeProcess: (request: SpawnRequest) => SpawnedProcess;
 }
 
-/** Claude Code's own instructions. @param more what it is to know besides, or null */
+/** @param more appended to Claude Code's own instructions */
 export function systemPrompt(more: string | null): QueryOptions['systemPrompt'] {
   return { type: 'preset', preset: 'claude_code', ...(more === null ? {} : { append: more }) };
 }
 
 const packageRoot = fileURLToPath(new URL('../../../..', import.meta.url));
 
-/** @param named the folder to have it in instead of Interlude's own */
+/** @param named install folder instead of Interlude's own */
 export function wantedClaudeSdk(dataDir: string, named?: string): WantedPackage {
   const folder = named ?? join(dataDir, 'agents');
   return { name: CLAUDE_SDK, version: CLAUDE_SDK_VERSION, folder, isOwn: named === undefined, called: 'the Agent SDK' };
@@ -113,24 +114,22 @@ export function wantedClaudeSdk(dataDir: string, named?: string): WantedPackage 
 
 export interface InstalledSdk {
   sdk: ClaudeSdk;
-  /** Whether a program belongs to this install: the CLI that the SDK brings. */
+  /** Whether a program, such as the bundled CLI, belongs to this install. */
   owns(program: string): boolean;
 }
 
 /**
- * The SDK that is installed in one of these folders, by default Interlude's own. Its code runs in the runner, beside
- * the token, so the folder an agent works in is none of them, nor is any folder above one of these, where Node itself
- * would go on looking.
- *
- * @param named the one folder to look in
- * @returns null if it is not installed, or so that it can't be loaded
+ * Loads the installed SDK from Interlude's folders. Its code runs in the runner beside the token, so neither the
+ * working folder of an agent nor its parents are searched, although Node would.
+ * @param named the only folder to search
+ * @returns null if it is missing or can't be loaded
  */
 export async function loadClaudeSdk(dataDir: string, named?: string): Promise<InstalledSdk | null> {
   for (const folder of named === undefined ? [wantedClaudeSdk(dataDir).folder, packageRoot] : [named]) {
     const file = installedPackage(folder, CLAUDE_SDK);
     const sdk = file === null ? null : await load(file);
     if (file === null || sdk === null) continue;
-    // where its files lie, which a link may have put elsewhere
+    // the real location of its files, which may be linked
     const beside = file.slice(0, file.lastIndexOf(`${sep}node_modules${sep}`));
     const own = [realpathSync(join(folder, 'node_modules')), join(beside, 'node_modules')];
     return { sdk, owns: (program) => own.some((place) => isWithin(place, program)) };
@@ -140,10 +139,30 @@ export async function loadClaudeSdk(dataDir: string, named?: string): Promise<In
 
 let loads = 0;
 
-/** A module that failed once fails for ever under its address: another one may have come into its place. */
+/** A failed module stays failed under its URL, so each retry gets a new one after a reinstall. */
 async function load(file: string): Promise<ClaudeSdk | null> {
   const address = pathToFileURL(file);
   if (loads++ > 0) address.search = `?load=${loads}`;
   const { query } = await import(address.href).catch(() => ({}));
   return typeof query === 'function' ? { query } : null;
+}
+
+/**
+ * Loads the Agent SDK; installs it after consent.
+ * @param home the data folder
+ * @throws CliError if it is still missing or the installation was interrupted
+ */
+export async function ensureClaudeSdk(
+  home: string,
+  { sdk, yes }: { sdk: string | undefined; yes: boolean },
+): Promise<InstalledSdk> {
+  const { ends: signal, release } = endSignals();
+  try {
+    const ensured = await ensurePackage(wantedClaudeSdk(home, sdk), () => loadClaudeSdk(home, sdk), yes, signal);
+    if (ensured.state === 'ready') return ensured.loaded;
+    if (ensured.state === 'missing') throw new CliError(EXIT.notInstalled, ensured.why);
+    throw new CliError(EXIT.interrupted, 'stopped; nothing was installed');
+  } finally {
+    release();
+  }
 }

@@ -1,20 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ATTACHMENT_KINDS } from '@interlude/protocol/attachments';
 import { claudeVersion } from '../../adapters/claude/claude-version';
-import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../host/agent-process';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
+import { MARK, survivingProcesses, survivorsNotice, terminateOrphan } from '../../host/agent-processes';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { endOf } from '../../host/end-session';
-import { interruptText } from '../../host/interrupt-text';
-import { endOrphan, leftBehind, leftBehindText } from '../../host/leftovers';
-import { MARK } from '../../host/marked-processes';
-import { type HandedMessage, handed } from '../../host/messages-in-hand';
-import { QuietWait } from '../../host/quiet-wait';
-import { RestartRule } from '../../host/restart-rule';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import { type InFlightMessage, inFlightMessage } from '../../host/message-delivery';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import {
+  endSessionHandler,
+  failed,
+  interruptNotice,
+  messageText,
+  outcomeOf,
+  staleInterrupt,
+} from '../../host/source-commands';
 import { type CallTool, MCP_SERVER_NAME, TOOL_NAMES } from '../../mcp/agent-tools';
-import { carrying } from './attached-content';
-import type { ClaudeMemory } from './claude-memory';
+import { type AgentExit, AgentProcess, agentEnvironment, exitText } from '../../wire/agent-process';
+import { InputQueue, withAttachments } from './claude-input';
 import {
   type ClaudeQuery,
   type ClaudeSdk,
@@ -24,63 +27,60 @@ import {
   systemPrompt,
   userMessage,
 } from './claude-sdk';
-import { Conversation } from './conversation';
-import { findConversation, readConversation } from './conversation-file';
-import { InputQueue } from './input-queue';
-import { answerOf, type Decision, PendingRequests, resultOf } from './pending-requests';
+import type { ClaudeSession } from './conversation';
+import { Conversation, findConversation, readConversation } from './conversation';
+import { answerOf, type Decision, PermissionRequests, resultOf } from './permission-requests';
 
 /**
- * A live Claude Code, run through its Agent SDK.
+ * Runs Claude Code through its Agent SDK.
  *
- * Ordering: one reader for as long as the runner lives; the input of the next process goes on where that of the last
- * one ended.
- * Failure: a CLI that dies is started again and resumes the conversation; what it had been given and has no record of
- * is given to it again. One that keeps dying is given up, and that is said in the session.
+ * Ordering: one reader for the life of the runner. Input continues across processes.
+ * Failure: a CLI that dies is restarted and resumes the conversation; messages missing from its record are delivered
+ * again. A CLI that keeps dying is given up, with a note in the session.
  */
 export interface ClaudeSourceOptions {
   sdk: ClaudeSdk;
-  /** Whether a program the SDK would start as its CLI came with it: one found elsewhere is not run. */
+  /** Whether the CLI that the SDK would start came with it; any other is refused. */
   owns?: (program: string) => boolean;
-  /** The agent is no program: it runs in this process. */
+  /** The agent runs in this process. */
   isInProcess?: boolean;
-  surroundings: SourceSurroundings;
-  memory: ClaudeMemory;
-  inHand: HandedMessage[];
-  /** The environment the CLI gets, beside what is added here. */
+  context: SourceContext;
+  memory: ClaudeSession;
+  inHand: InFlightMessage[];
+  /** Environment of the CLI, before additions. */
   env: Record<string, string | undefined>;
-  /** Where hooks of the user's settings find this runner; without it they are to find no companion at all. */
+  /** Control file for the user's hooks; without it they find no companion. */
   controlFile?: string;
   model?: string | undefined;
   permissionMode?: PermissionMode | undefined;
-  /** Makes the MCP server through which the agent has Interlude's tools; without it, it has none. */
+  /** Creates the MCP server with Interlude's tools; without it the agent has none. */
   toolServer?: (call: CallTool) => Promise<unknown>;
-  /** Stands in the agent’s instructions: known before the first message, also after a compaction. */
+  /** Added to the system prompt, so it survives a compaction. */
   workspaceNote?: string | null;
-  /** How long a permission or a question waits for a person. */
   answerWithinMs: number;
-  /** Writes down what passes between the Agent SDK and the runner. @see lib/runner/adapters/recordings.ts */
+  /** Records the traffic with the Agent SDK. @see lib/runner/adapters/claude/recording.ts */
   record?: ((fields: { src: string; msg: unknown }) => void) | undefined;
-  /** Why people can't end its session from the dashboard; without it, they can. */
+  /** Why the session can't be ended from the dashboard; absent if it can. */
   endRefusal?: string;
   now?: () => number;
 }
 
-/** What would make the CLI think that it runs inside itself. */
+/** Variables that make the CLI believe it runs inside itself. */
 const WITHHELD = /^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT)$/;
-/** `close` gives the CLI about two seconds; what is there then is killed. */
+/** `close` gives the CLI about two seconds; later it is killed. */
 const CLOSE_WITHIN_MS = 5_000;
 
 export class ClaudeSource implements Source {
   readonly #options: ClaudeSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #now: () => number;
   readonly #conversation: Conversation;
   readonly #input: InputQueue;
-  readonly #requests: PendingRequests;
-  readonly #restarts = new RestartRule();
+  readonly #requests: PermissionRequests;
+  readonly #restarts = new RestartPolicy();
   readonly #ending = new AbortController();
   readonly #started = new Set<string>();
-  readonly #toldPids = new Set<number>();
+  readonly #reportedPids = new Set<number>();
   readonly elsewhere: string;
   readonly refusals: NonNullable<Source['refusals']>;
   readonly end?: Source['end'];
@@ -89,34 +89,34 @@ export class ClaudeSource implements Source {
   #query: ClaudeQuery | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  #over: string | null = null;
+  #giveUpReason: string | null = null;
   #provider: string | null = null;
-  #endsFor = '';
-  readonly #quiet = new QuietWait();
+  #endReason = '';
+  readonly #quiet = new DrainWait();
 
   constructor(options: ClaudeSourceOptions) {
     this.#options = options;
-    this.#around = options.surroundings;
+    this.#context = options.context;
     const { memory, endRefusal } = options;
     const { sessionId } = memory;
     this.refusals = {
       ...(endRefusal === undefined ? {} : { 'session.end': endRefusal }),
-      'task.wake': 'Claude Code is told of its tasks and wakes by itself',
-      'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
+      'task.wake': 'Claude Code learns about its tasks and wakes by itself',
+      'wake-rule.set': 'Claude Code learns about its tasks and wakes by itself',
     };
-    if (endRefusal === undefined) this.end = endOf(options.surroundings);
-    this.elsewhere = `the agent carries session ${sessionId} now; resume this one with --session`;
-    this.#requests = new PendingRequests(sessionId);
+    if (endRefusal === undefined) this.end = endSessionHandler(options.context);
+    this.elsewhere = `the agent is running session ${sessionId}; resume this one with --session`;
+    this.#requests = new PermissionRequests(sessionId);
     this.#now = options.now ?? Date.now;
-    this.#conversation = new Conversation(options.surroundings, options.memory, options.inHand, this.#now);
+    this.#conversation = new Conversation(options.context, options.memory, options.inHand, this.#now);
     this.#input = new InputQueue(
       (message) => {
         this.#record('in', message);
-        this.#conversation.handed(message.uuid);
+        this.#conversation.delivering(message.uuid);
       },
       (message) => {
         const { files } = this.#conversation.inHand.find(({ messageId }) => messageId === message.uuid) ?? {};
-        return files === undefined ? message : carrying(message, files);
+        return files === undefined ? message : withAttachments(message, files);
       },
     );
   }
@@ -140,27 +140,27 @@ export class ClaudeSource implements Source {
   async start(): Promise<void> {
     const { memory } = this.#options;
     if (memory.running) {
-      if (memory.pid !== null) await endOrphan(memory.pid, memory.sessionId);
+      if (memory.pid !== null) await terminateOrphan(memory.pid, memory.sessionId);
       this.#conversation.closePast();
-      this.#conversation.notice('The runner was started again; the session goes on.');
-      await this.#tellSurvivors();
+      this.#conversation.notice('The runner was restarted; the session continues.');
+      await this.#reportSurvivors();
     }
     const { workspaceNote: note = null } = this.#options;
-    if (note !== null) this.#around.log('info', `the agent is told of its workspace: ${note}`);
+    if (note !== null) this.#context.log('info', `workspace note for the agent: ${note}`);
     this.#conversation.remember({ running: true });
     await this.#conversation.findFiles();
-    await this.#giveAgain();
+    await this.#redeliver();
     this.#life = this.#live();
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.over();
+    if (deadlineMs <= 0) this.#quiet.end();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
-    this.#endsFor = reason;
+    this.#endReason = reason;
     if (deadlineMs > 0 && !this.#isQuiet()) await this.#quiet.within(deadlineMs);
     this.#ending.abort();
     this.#query?.close();
@@ -176,30 +176,28 @@ export class ClaudeSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const { messageId } = body;
+    const text = messageText(body);
     const isKnown = this.#conversation.inHand.some((message) => message.messageId === messageId);
-    if (isKnown || (again && (await this.#taken([messageId])).has(messageId))) return { state: 'delivered' };
-    // That it was begun is stored: a kill in between has it come again. So the note need not go before the message,
-    // only before the word that it was delivered.
-    const noted = this.#conversation.take(handed(messageId, text, files));
+    if (isKnown || (again && (await this.#receivedIds([messageId])).has(messageId))) return { state: 'delivered' };
+    // The command is stored, so a kill in between redelivers it. The message only has to be stored before delivery is
+    // reported.
+    const stored = this.#conversation.put(inFlightMessage(messageId, text, files));
     await this.#input.push(userMessage({ messageId, text }));
-    await noted;
+    await stored;
     return { state: 'delivered' };
   }
 
   async interrupt({ body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const { open, inHand } = this.#conversation;
     const running = open.turn?.runId ?? null;
-    if (body.turnId !== undefined && body.turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
-    if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again: nothing runs' };
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
+    if (this.#query === null) return failed('the agent is restarting, so nothing is running');
     const receipt = await this.#query.interrupt();
     const waiting = receipt?.still_queued?.length ?? 0;
     const going = open.tasks.map(({ description }) => description);
-    this.#conversation.notice(interruptText(open.turn !== null, going, waiting));
+    this.#conversation.notice(interruptNotice(open.turn !== null, going, waiting));
     return { state: 'done', result: { stillQueued: receipt?.still_queued ?? [], pendingMessages: inHand.length } };
   }
 
@@ -208,19 +206,17 @@ export class ClaudeSource implements Source {
     const task = this.#conversation.open.tasks.find(
       ({ id, runId: run }) => id === taskId && (runId === undefined || run === null || run === runId),
     );
-    if (task === undefined) return { state: 'failed', reason: 'this task does not run any more' };
-    if (this.#query === null) return { state: 'failed', reason: 'the agent is being started again' };
+    if (task === undefined) return failed('this task is no longer running');
+    if (this.#query === null) return failed('the agent is restarting');
     await this.#query.stopTask(taskId);
     return { state: 'done' };
   }
 
   async answer({ type, body }: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    const decision = type === 'question.answer' ? { kind: 'question', said: body } : { kind: 'permission', said: body };
-    const refusal = this.#requests.decide(body.requestId, decision as Decision);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    const decision = type === 'question.answer' ? { kind: 'question', body } : { kind: 'permission', body };
+    return outcomeOf(this.#requests.decide(body.requestId, decision as Decision));
   }
 
-  /** Process after process, until the runner ends or they keep dying. */
   async #live(): Promise<void> {
     for (;;) {
       const startedAt = this.#now();
@@ -229,27 +225,27 @@ export class ClaudeSource implements Source {
       const reason = exitText(exit);
       this.#record(this.#ending.signal.aborted ? 'sdk.end' : 'sdk.error', reason);
       const { exitCode, signal } = exit;
-      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) {
-        this.#conversation.processEnded({ reason: this.#endsFor, isAsked: true });
+        this.#conversation.processEnded({ reason: this.#endReason, isAsked: true });
         return;
       }
       const next = this.#restarts.exited(startedAt, this.#now());
       if (next.kind === 'give-up') {
-        const why = `Claude Code ended ${next.exits} times within ${next.withinMs / 1000} s, the last time it was: ${reason}`;
-        this.#over = why;
+        const why = `Claude Code exited ${next.exits} times within ${next.withinMs / 1000} s; last reason: ${reason}`;
+        this.#giveUpReason = why;
         this.#conversation.processEnded({ reason: why, exitCode: exitCode ?? (signal === null ? 1 : null), signal });
-        await this.#tellSurvivors();
+        await this.#reportSurvivors();
         this.#input.close(why);
         this.#conversation.remember({ running: false });
-        this.#around.gaveUp(why);
+        this.#context.gaveUp(why);
         return;
       }
-      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
-      this.#conversation.processEnded({ reason, goesOn: `It is started again in ${next.waitMs / 1000} s.` });
-      await this.#tellSurvivors();
+      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
+      this.#conversation.processEnded({ reason, goesOn: `Restarting in ${next.waitMs / 1000} s.` });
+      await this.#reportSurvivors();
       await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
-      if (!this.#ending.signal.aborted) await this.#giveAgain();
+      if (!this.#ending.signal.aborted) await this.#redeliver();
     }
   }
 
@@ -264,9 +260,9 @@ export class ClaudeSource implements Source {
         options: await this.#queryOptions(),
       });
       this.#query = query;
-      if (this.#options.isInProcess) this.#observe({ state: 'running', pid: process.pid, exitCode: null });
+      if (this.#options.isInProcess) this.#setProcess({ state: 'running', pid: process.pid, exitCode: null });
       if (this.#ending.signal.aborted) query.close();
-      for await (const message of query) this.#heard(message);
+      for await (const message of query) this.#received(message);
     } catch (error) {
       failure = error;
     } finally {
@@ -277,7 +273,7 @@ export class ClaudeSource implements Source {
     this.#cli = null;
     if (failure === null) return exit;
     const message = failure instanceof Error ? failure.message : String(failure);
-    this.#around.log('warn', `the Agent SDK's stream ended: ${message}`);
+    this.#context.log('warn', `the Agent SDK's stream ended: ${message}`);
     return { ...exit, lastWords: exit.lastWords ?? (exit.signal === null ? message : null) };
   }
 
@@ -285,14 +281,14 @@ export class ClaudeSource implements Source {
     const { env, controlFile = '/dev/null', model, permissionMode, workspaceNote = null } = this.#options;
     const { cwd, conversationId, sessionId } = this.#conversation.memory;
     const file = await findConversation(env, conversationId);
-    const isBegun = file !== null && (await readConversation(file, [])).begun;
+    const isBegun = file !== null && (await readConversation(file, [])).hasMessages;
     const kept = Object.entries(agentEnvironment(env)).filter(([name]) => !WITHHELD.test(name));
     return {
       cwd,
       env: {
         ...Object.fromEntries(kept),
         CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS: '1',
-        // Else hooks installed for terminals would have their companion tell this session a second time.
+        // Otherwise hooks installed for terminals would report this session a second time.
         INTERLUDE_CONTROL: controlFile,
         [MARK]: sessionId,
       },
@@ -305,57 +301,57 @@ export class ClaudeSource implements Source {
       perTaskStopAffordance: true as const,
       ...(await this.#toolOptions()),
       ...(isBegun ? { resume: conversationId } : { sessionId: conversationId }),
-      // With every tool allowed nothing is asked, and the SDK warns of a callback it will never call.
+      // With every tool allowed, the SDK warns about an unused callback.
       ...(permissionMode === 'bypassPermissions' ? {} : { canUseTool: this.#mayUse }),
       spawnClaudeCodeProcess: (request: ConstructorParameters<typeof AgentProcess>[0]) => {
         if (this.#options.owns?.(request.command) === false) {
-          throw new Error(`the Agent SDK did not bring its own Claude Code, and ${request.command} is not run instead`);
+          throw new Error(`the Agent SDK brings no Claude Code of its own, and ${request.command} is not used instead`);
         }
-        const cli = new AgentProcess(request, (text) => this.#around.log('debug', `claude: ${text.trim()}`));
+        const cli = new AgentProcess(request, (text) => this.#context.log('debug', `claude: ${text.trim()}`));
         this.#cli = cli;
         this.#conversation.remember({ pid: cli.pid });
-        this.#observe({ state: 'running', pid: cli.pid, exitCode: null });
+        this.#setProcess({ state: 'running', pid: cli.pid, exitCode: null });
         return cli.child;
       },
     };
   }
 
-  /** Nobody is asked whether it may use them: they speak to Interlude only. */
+  /** No permission needed: these tools talk only to Interlude. */
   async #toolOptions() {
     const { toolServer } = this.#options;
     if (toolServer === undefined) return {};
-    const instance = await toolServer(this.#around.callTool(this.#conversation.memory.sessionId));
+    const instance = await toolServer(this.#context.callTool(this.#conversation.memory.sessionId));
     return {
       mcpServers: { [MCP_SERVER_NAME]: { type: 'sdk' as const, name: MCP_SERVER_NAME, instance } },
       allowedTools: TOOL_NAMES.map((name) => `mcp__${MCP_SERVER_NAME}__${name}`),
     };
   }
 
-  #heard(message: unknown): void {
+  #received(message: unknown): void {
     const { type, subtype, command_uuid: uuid, state, session_id: id, ...said } = message as Record<string, unknown>;
     if (type === 'system' && subtype === 'init') {
-      // `/clear` gives the conversation another name.
+      // `/clear` changes the conversation id.
       if (typeof id === 'string' && id !== this.#conversation.memory.conversationId) {
         this.#conversation.remember({ conversationId: id });
       }
       this.#provider = claudeVersion(said.claude_code_version) ?? this.#provider;
-      this.#around.changed();
+      this.#context.changed();
     }
     this.#record('sdk', message);
-    this.#conversation.heard(message);
-    if (type === 'command_lifecycle' && typeof uuid === 'string') this.#followed(uuid, state);
+    this.#conversation.received(message);
+    if (type === 'command_lifecycle' && typeof uuid === 'string') this.#trackMessage(uuid, state);
     this.#checkQuiet();
   }
 
-  /** What the CLI says of a message it was given. One that it began is answered by a turn, however that ends. */
-  #followed(messageId: string, state: unknown): void {
+  /** Tracks a message through the queue of the CLI. A started message is answered by a turn, however it ends. */
+  #trackMessage(messageId: string, state: unknown): void {
     this.#input.confirmed(messageId);
     if (!this.#conversation.inHand.some((message) => message.messageId === messageId)) return;
     if (state === 'started') this.#started.add(messageId);
     if (state !== 'completed' && state !== 'cancelled' && state !== 'discarded' && state !== 'refused') return;
-    this.#conversation.letGo([messageId]);
+    this.#conversation.remove([messageId]);
     if (!this.#started.delete(messageId) && state !== 'completed') {
-      this.#around.report(messageId, { state: 'failed', reason: `Claude Code did not take it up: ${state}` });
+      this.#context.report(messageId, { state: 'failed', reason: `Claude Code did not process it: ${state}` });
     }
   }
 
@@ -366,10 +362,10 @@ export class ClaudeSource implements Source {
   ): Promise<PermissionResult> => {
     const requestId = context.toolUseID ?? context.requestId;
     if (requestId === undefined)
-      return { behavior: 'deny', message: 'The request has no id, so nobody can answer it.' };
+      return { behavior: 'deny', message: "The request has no id, so it can't be answered." };
     const { answerWithinMs } = this.#options;
     const { signal: _, suggestions: __, ...details } = context;
-    // Asked anew under the same id, it is another request: the first is over before the second is told of.
+    // Reusing an id opens a new request, so the first one is closed before.
     this.#requests.withdraw(requestId);
     const asked = { ...details, tool, input, expiresAt: this.#now() + answerWithinMs };
     this.#record('canUseTool', asked);
@@ -382,44 +378,44 @@ export class ClaudeSource implements Source {
     return resultOf(decision, request);
   };
 
-  /** What was in the hands of a process that is gone, and is in no record, is handed to the next one. */
-  async #giveAgain(): Promise<void> {
+  /** Redelivers messages that a dead process had and that its record lacks. */
+  async #redeliver(): Promise<void> {
     const inHand = this.#conversation.inHand;
     if (inHand.length === 0) return;
-    const taken = await this.#taken(inHand.map(({ messageId }) => messageId));
-    this.#conversation.letGo([...taken]);
+    const taken = await this.#receivedIds(inHand.map(({ messageId }) => messageId));
+    this.#conversation.remove([...taken]);
     const queued = new Set(this.#input.waiting);
-    this.#input.pushAgain(this.#conversation.inHand.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
+    this.#input.requeue(this.#conversation.inHand.filter(({ messageId }) => !queued.has(messageId)).map(userMessage));
   }
 
-  async #taken(messageIds: string[]): Promise<Set<string>> {
+  async #receivedIds(messageIds: string[]): Promise<Set<string>> {
     const file = await findConversation(this.#options.env, this.#conversation.memory.conversationId);
     return file === null ? new Set() : (await readConversation(file, messageIds)).taken;
   }
 
-  async #tellSurvivors(): Promise<void> {
-    const survivors = await leftBehind(this.#options.memory.sessionId, this.#toldPids);
+  async #reportSurvivors(): Promise<void> {
+    const survivors = await survivingProcesses(this.#options.memory.sessionId, this.#reportedPids);
     if (survivors.length === 0) return;
-    for (const { pid } of survivors) this.#toldPids.add(pid);
-    this.#conversation.notice(leftBehindText(survivors), 'warning');
+    for (const { pid } of survivors) this.#reportedPids.add(pid);
+    this.#conversation.notice(survivorsNotice(survivors), 'warning');
   }
 
   #record(src: string, msg: unknown): void {
     this.#options.record?.({ src, msg });
   }
 
-  #observe(process: NonNullable<SessionFacts['process']>): void {
+  #setProcess(process: NonNullable<SessionFacts['process']>): void {
     this.#process = process;
-    this.#around.changed();
+    this.#context.changed();
     this.#checkQuiet();
   }
 
   #isQuiet(): boolean {
     const { open, inHand } = this.#conversation;
-    return this.#over !== null || (open.turn === null && open.tasks.length === 0 && inHand.length === 0);
+    return this.#giveUpReason !== null || (open.turn === null && open.tasks.length === 0 && inHand.length === 0);
   }
 
   #checkQuiet(): void {
-    if (this.#isQuiet()) this.#quiet.over();
+    if (this.#isQuiet()) this.#quiet.end();
   }
 }

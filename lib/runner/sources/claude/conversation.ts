@@ -1,122 +1,209 @@
 import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, readdir } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
-import { CUSTOM } from '@interlude/protocol/event-fields';
+import { parseJson } from '@interlude/protocol/fields';
 import { endsOf, type OpenWork } from '@interlude/protocol/lifecycle/open-session';
 import { ClaudeAdapter, type ProcessExit } from '../../adapters/claude/claude-adapter';
-import { type HandedMessage, withFilesHere } from '../../host/messages-in-hand';
-import { answeredIn, ReplyMarks } from '../../host/reply-marks';
-import type { SourceSurroundings } from '../../host/source';
+import { IN_FLIGHT_CURSORS, type InFlightMessage, withLocalFiles } from '../../host/message-delivery';
+import { answeredMessageIds, ReplyAnnotator } from '../../host/pending-replies';
+import type { SourceContext } from '../../host/source';
+import { noticeEvent } from '../../host/source-commands';
+import type { Outbox } from '../../outbox/outbox';
 import type { Cursor } from '../../outbox/statements';
-import { type ClaudeMemory, inHandCursor, memoryCursor } from './claude-memory';
 
 /**
- * One session's conversation, over all processes that carry it: the one adapter in front of everything the agent says,
- * and what must be remembered of it.
+ * One session across all processes that run it: the adapter for everything the agent says, and the state to remember.
  *
- * Ordering: events leave in the order in which the agent gave them.
- * Failure: after a kill `closePast` says how what was open ended, before anything new is said.
+ * Ordering: events leave in the order in which the agent produced them.
+ * Failure: after a kill, `closePast` closes open work before anything new is emitted.
  */
 export class Conversation {
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #adapter: ClaudeAdapter;
   readonly #now: () => number;
-  readonly #marks: ReplyMarks;
-  #memory: ClaudeMemory;
-  #inHand: readonly HandedMessage[];
+  readonly #annotator: ReplyAnnotator;
+  #memory: ClaudeSession;
+  #inHand: readonly InFlightMessage[];
 
-  constructor(around: SourceSurroundings, memory: ClaudeMemory, inHand: readonly HandedMessage[], now: () => number) {
-    this.#around = around;
+  constructor(context: SourceContext, memory: ClaudeSession, inHand: readonly InFlightMessage[], now: () => number) {
+    this.#context = context;
     this.#memory = memory;
     this.#inHand = inHand;
     this.#now = now;
-    this.#marks = new ReplyMarks(memory.sessionId, () => around.owed());
+    this.#annotator = new ReplyAnnotator(memory.sessionId, () => context.owed());
     this.#adapter = new ClaudeAdapter({ sessionId: memory.sessionId, newRunId: randomUUID });
   }
 
-  get memory(): ClaudeMemory {
+  get memory(): ClaudeSession {
     return this.#memory;
   }
 
   get open(): OpenWork {
-    return this.#around.openWork(this.#memory.sessionId);
+    return this.#context.openWork(this.#memory.sessionId);
   }
 
-  /** Messages in the agent's hands that no turn has answered, oldest first. */
-  get inHand(): readonly HandedMessage[] {
+  /** In-flight messages, oldest first. */
+  get inHand(): readonly InFlightMessage[] {
     return this.#inHand;
   }
 
-  /** An earlier runner was killed: says how ended what it left open. */
+  /** Closes what a killed runner left open. */
   closePast(): void {
     this.#memory = { ...this.#memory, pid: null };
-    void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), memoryCursor(this.#memory));
+    void this.#emit(endsOf(this.open, this.#memory.sessionId, this.#now()), sessionCursor(this.#memory));
   }
 
-  /** Finds what an earlier runner had on its disk. */
+  /** Resolves the files of messages from an earlier runner. */
   async findFiles(): Promise<void> {
-    this.#inHand = await withFilesHere(this.#around, this.#memory.sessionId, this.#inHand);
+    this.#inHand = await withLocalFiles(this.#context, this.#memory.sessionId, this.#inHand);
   }
 
-  /** One message of the SDK's stream. */
-  heard(message: unknown): void {
+  /** Handles a message of the SDK. */
+  received(message: unknown): void {
     const events = this.#adapter.read(message, this.#now());
-    this.#say(events);
-    const answered = answeredIn(events);
-    this.#marks.answered(answered);
-    if (answered.length > 0) this.letGo(answered);
+    this.#emitAnnotated(events);
+    const answered = answeredMessageIds(events);
+    this.#annotator.answered(answered);
+    if (answered.length > 0) this.remove(answered);
   }
 
-  /** A message is about to enter the agent's input. It stands in the log already. */
-  handed(messageId: string): void {
+  /** A message is about to enter the input of the agent; it is in the log already. */
+  delivering(messageId: string): void {
     this.#adapter.delivered(messageId);
   }
 
   asked(request: object): void {
-    this.#say(this.#adapter.permissionAsked(request, this.#now()));
+    this.#emitAnnotated(this.#adapter.permissionAsked(request, this.#now()));
   }
 
   answered(requestId: string, answer: object): void {
-    this.#say(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
+    this.#emitAnnotated(this.#adapter.permissionAnswered(requestId, answer, this.#now()));
   }
 
   processEnded(exit: ProcessExit): void {
     this.#memory = { ...this.#memory, pid: null };
-    this.#say(this.#adapter.ended(this.#now(), exit));
+    this.#emitAnnotated(this.#adapter.ended(this.#now(), exit));
   }
 
   notice(text: string, tone: 'info' | 'warning' | 'error' = 'info'): void {
-    this.#say([{ occurredAt: this.#now(), event: { type: 'CUSTOM', name: CUSTOM.notice, value: { text, tone } } }]);
+    this.#emitAnnotated([noticeEvent(text, tone, this.#now())]);
   }
 
-  remember(change: Partial<Pick<ClaudeMemory, 'conversationId' | 'pid' | 'running'>>): void {
+  remember(change: Partial<Pick<ClaudeSession, 'conversationId' | 'pid' | 'running'>>): void {
     this.#memory = { ...this.#memory, ...change };
-    void this.#emit([], memoryCursor(this.#memory));
+    void this.#emit([], sessionCursor(this.#memory));
   }
 
-  /** Resolves once it is stored: from then on the message is not forgotten with this process. */
-  async take(message: HandedMessage): Promise<void> {
+  /** Resolves once stored: from then on the message survives the process. */
+  async put(message: InFlightMessage): Promise<void> {
     this.#inHand = [...this.#inHand, message];
-    this.#around.changed();
+    this.#context.changed();
     await this.#emit([], this.#inHandCursor());
   }
 
-  letGo(messageIds: readonly string[]): void {
+  remove(messageIds: readonly string[]): void {
     const kept = this.#inHand.filter(({ messageId }) => !messageIds.includes(messageId));
     if (kept.length === this.#inHand.length) return;
     this.#inHand = kept;
     void this.#emit([], this.#inHandCursor());
-    this.#around.changed();
+    this.#context.changed();
   }
 
   #inHandCursor() {
-    return inHandCursor(this.#memory.sessionId, this.#inHand);
+    return inFlightCursor(this.#memory.sessionId, this.#inHand);
   }
 
-  #say(events: readonly TimedEvent[]): void {
-    if (events.length > 0) void this.#emit(this.#marks.mark(events, this.open));
+  #emitAnnotated(events: readonly TimedEvent[]): void {
+    if (events.length > 0) void this.#emit(this.#annotator.mark(events, this.open));
   }
 
   #emit(events: readonly TimedEvent[], ...cursors: Cursor[]): Promise<void> {
-    return this.#around.emit(this.#memory.sessionId, events, cursors);
+    return this.#context.emit(this.#memory.sessionId, events, cursors);
   }
+}
+
+/** Stored state of a session, for the next runner. */
+export interface ClaudeSession {
+  sessionId: string;
+  /** Session id of Claude Code. */
+  conversationId: string;
+  cwd: string;
+  /** PID of the running CLI. */
+  pid: number | null;
+  /** True while the runner runs. Still true at startup after a kill. */
+  running: boolean;
+}
+
+const SESSION = 'claude-session:';
+const IN_HAND = IN_FLIGHT_CURSORS[1];
+
+function sessionCursor(memory: ClaudeSession): Cursor {
+  return { name: `${SESSION}${memory.sessionId}`, value: JSON.stringify(memory) };
+}
+
+function inFlightCursor(sessionId: string, messages: readonly InFlightMessage[]): Cursor {
+  return { name: `${IN_HAND}${sessionId}`, value: messages.length === 0 ? null : JSON.stringify(messages) };
+}
+
+/** All sessions of this outbox. */
+export async function readSessions(outbox: Outbox): Promise<ClaudeSession[]> {
+  return [...(await outbox.cursors(SESSION)).values()].map((value) => JSON.parse(value) as ClaudeSession);
+}
+
+export async function readInFlight(outbox: Outbox, sessionId: string): Promise<InFlightMessage[]> {
+  return JSON.parse((await outbox.cursor(`${IN_HAND}${sessionId}`)) ?? '[]') as InFlightMessage[];
+}
+
+/** Finds a session by the id of the dashboard, else by that of Claude Code. */
+export function findSession(memories: readonly ClaudeSession[], name: string): ClaudeSession | undefined {
+  return (
+    memories.find(({ sessionId }) => sessionId === name) ??
+    memories.find(({ conversationId }) => conversationId === name)
+  );
+}
+
+/**
+ * Claude Code's own record of a conversation: JSON Lines in `<config>/projects/<folder>/<session>.jsonl`. A resumed
+ * process knows exactly this, so it shows whether a message reached the agent.
+ * @see Claude Code 2.1.329; user entries have the uuid we sent, messages read during a turn are attachments
+ */
+export async function findConversation(
+  env: Record<string, string | undefined>,
+  conversationId: string,
+): Promise<string | null> {
+  const projects = join(env.CLAUDE_CONFIG_DIR || join(env.HOME || homedir(), '.claude'), 'projects');
+  const folders = await readdir(projects).catch(() => []);
+  for (const folder of folders) {
+    const file = join(projects, folder, `${conversationId}.jsonl`);
+    const isThere = await access(file).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return file;
+  }
+  return null;
+}
+
+interface ConversationContent {
+  /** The conversation has a message, so it can be resumed. */
+  hasMessages: boolean;
+  /** The given ids that the agent received. */
+  taken: Set<string>;
+}
+
+export async function readConversation(file: string, ids: readonly string[]): Promise<ConversationContent> {
+  const content: ConversationContent = { hasMessages: false, taken: new Set() };
+  const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+  for await (const line of lines) {
+    const entry = parseJson(line) as { type?: unknown } | null;
+    // The last line of a killed process may be truncated. Queued operations died with their process.
+    if (entry === null || entry.type === 'queue-operation') continue;
+    if (entry.type === 'user' || entry.type === 'assistant') content.hasMessages = true;
+    for (const id of ids) if (line.includes(id)) content.taken.add(id);
+  }
+  return content;
 }

@@ -6,13 +6,12 @@ import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
 import { newMcpServer, preloadMcpSdk } from '../../mcp/mcp-server';
 import type { Outbox } from '../../outbox/outbox';
-import { agentIdOf, folderOf } from '../agent-id';
+import { interludeCommand } from '../../shown-command.mjs';
+import { agentIdOf, folderOf } from '../kind-options';
 import type { RunnerKind } from '../runner-kind';
-import { type ClaudeMemory, readInHand, readMemories, recall } from './claude-memory';
-import { CLAUDE_SDK, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
+import { CLAUDE_SDK, ensureClaudeSdk, PERMISSION_MODES, type PermissionMode } from './claude-sdk';
 import { ClaudeSource } from './claude-source';
-import { findConversation } from './conversation-file';
-import { ensureClaudeSdk } from './ensure-claude-sdk';
+import { type ClaudeSession, findConversation, findSession, readInFlight, readSessions } from './conversation';
 
 const HELP = `Usage: ${interludeCommand(['runner', 'claude'])} [options]
 
@@ -89,8 +88,8 @@ export const kind: RunnerKind = {
     const endWithinMs = seconds('end-within', 30, 3_600);
     const cwd = await folderOf(flag('cwd') ?? '.');
     const sdkFolder = flag('sdk');
-    // Said with the command, it is meant from here; in the environment, which holds everywhere, from nowhere else.
-    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? resolveFromRoot(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
+    // Relative to the working folder as a flag; in the environment, which applies everywhere, relative to Interlude.
+    const elsewhere = env.INTERLUDE_CLAUDE_SDK_DIR ? fromInterlude(env.INTERLUDE_CLAUDE_SDK_DIR) : undefined;
     const sdk = sdkFolder === undefined ? elsewhere : resolve(sdkFolder);
     preloadMcpSdk();
     const installed = await ensureClaudeSdk(dataDir, { sdk, yes: has('yes') });
@@ -101,13 +100,13 @@ export const kind: RunnerKind = {
       agentId: agentIdOf(cwd),
       carries: async (outbox) => {
         const wanted = named.resume ?? named.session;
-        return wanted !== undefined && recall(await readMemories(outbox), wanted) !== undefined;
+        return wanted !== undefined && findSession(await readSessions(outbox), wanted) !== undefined;
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
       endWithinMs,
       async open({ agentId, outbox, workspaceNote, record }) {
         const memory = await sessionToCarry(outbox, named, cwd, env);
-        const inHand = await readInHand(outbox, memory.sessionId);
+        const inHand = await readInFlight(outbox, memory.sessionId);
         const controlFile = controlPath(dataDir, agentId);
         const how = {
           ...installed,
@@ -123,7 +122,7 @@ export const kind: RunnerKind = {
           record,
         };
         return {
-          source: (surroundings) => new ClaudeSource({ ...how, surroundings }),
+          source: (context) => new ClaudeSource({ ...how, context }),
           sessionId: memory.sessionId,
         };
       },
@@ -131,15 +130,15 @@ export const kind: RunnerKind = {
   },
 };
 
-/** The session named, where this agent has carried it; else a new one, or a conversation of Claude Code's own. */
+/** The named session if this agent has run it; else a new one, or an existing conversation of Claude Code. */
 async function sessionToCarry(
   outbox: Outbox,
   { session, resume }: { session: string | undefined; resume: string | undefined },
   cwd: string,
   env: Environment,
-): Promise<ClaudeMemory> {
+): Promise<ClaudeSession> {
   const wanted = resume ?? session;
-  const known = wanted === undefined ? undefined : recall(await readMemories(outbox), wanted);
+  const known = wanted === undefined ? undefined : findSession(await readSessions(outbox), wanted);
   if (known !== undefined) {
     if (session !== undefined && known.sessionId !== session) {
       throw new CliError(EXIT.failed, `${resume} is session ${known.sessionId} already; leave --session out`);

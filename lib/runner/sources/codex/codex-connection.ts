@@ -5,32 +5,31 @@ import { codexVersion } from '../../adapters/codex/codex-version';
 import type { AskedRequest } from '../../adapters/codex/requests';
 import { remember } from '../../adapters/remember';
 import { withinReason } from '../../adapters/within-reason';
-import { RUNNER_VERSION } from '../../host/own-program.mjs';
-import type { SourceSurroundings } from '../../host/source';
-import type { WireFeed } from '../../host/wire-feed';
-import { type Answered, AppServer, requestIn } from './app-server';
-import type { CodexLink, LinkListener } from './codex-link';
-import type { ThreadMemory } from './thread-memory';
+import type { SourceContext } from '../../host/source';
+import { RUNNER_VERSION } from '../../version';
+import type { WireFeed } from '../../wire/wire-feed';
+import type { Transport, TransportListener } from './app-server';
+import { AppServer, type RpcResult, requestOf } from './app-server';
+import type { ThreadStore } from './thread-store';
 
 /**
- * One connection to an app-server, and the threads that are followed through it.
+ * One connection to an app-server and the threads followed through it.
  *
- * Ordering: what the server says of a thread while its history is read waits until that is told.
- * Failure: what can't be read is told in the log and passed over; a thread that can't be followed is left alone until
- * it does something.
+ * Ordering: messages of a thread wait until its history is emitted.
+ * Failure: unreadable parts are logged and skipped. A thread that can't be followed is retried when it does something.
  */
 export interface CodexConnectionOptions {
-  open: (listener: LinkListener) => CodexLink;
+  open: (listener: TransportListener) => Transport;
   adapter: CodexAdapter;
   feed: WireFeed;
-  memory: ThreadMemory;
-  around: SourceSurroundings;
-  /** Other clients are connected too: their threads are followed, and what is not for us is left to them. */
+  memory: ThreadStore;
+  context: SourceContext;
+  /** Other clients are connected: their threads are followed, and requests not for us are left to them. */
   isShared: boolean;
-  /** What Codex has of ours, by `clientUserMessageId`. */
+  /** Our messages that Codex has, by `clientUserMessageId`. */
   taken: Map<string, true>;
   onThread(threadId: string, thread: Fields): Promise<void> | void;
-  /** All of its history is told. */
+  /** The history of the thread is emitted. */
   onFollowed(threadId: string): void;
   onAsked(request: CodexRequest, server: AppServer): void;
   onResolved(rpcId: string | number): void;
@@ -38,32 +37,32 @@ export interface CodexConnectionOptions {
   answerWithinMs?: number | undefined;
 }
 
-/** Most messages of a thread that wait for its history. */
-const MAX_HELD = 50_000;
-const MAX_TAKEN = 4_000;
+/** Messages of a thread queued until its history is read. */
+const MAX_QUEUED = 50_000;
+const MAX_KNOWN_MESSAGES = 4_000;
 const PAGE = 200;
-/** Most pages of one list that are read: a server that always names another one has no end. */
+/** Page limit, in case a server never ends a list. */
 const MAX_PAGES = 10_000;
-/** What concerns no thread, and is worth a line in the log. */
+/** Notifications without a thread that are logged. */
 const LOGGED = new Set(['warning', 'configWarning', 'deprecationNotice', 'error', 'windows/worldWritableWarning']);
 
 export class CodexConnection {
   readonly server: AppServer;
   readonly #options: CodexConnectionOptions;
-  readonly #held = new Map<string, Fields[]>();
+  readonly #queued = new Map<string, Fields[]>();
   readonly #followed = new Set<string>();
   readonly #following = new Set<string>();
-  /** Threads that did something before it was known which of them go on; null from then on. */
+  /** Threads active before `followAll`; null afterwards. */
   #early: Set<string> | null = new Set();
   readonly #logged = new Map<string, true>();
 
   constructor(options: CodexConnectionOptions) {
     this.#options = options;
-    const { around } = options;
+    const { context } = options;
     const link = options.open({
-      onMessage: (message) => this.#heard(message),
-      onTrouble: (message) => around.log('warn', message),
-      onStderr: (text) => around.log('debug', `codex: ${text.trim()}`),
+      onMessage: (message) => this.#received(message),
+      onTrouble: (message) => context.log('warn', message),
+      onStderr: (text) => context.log('debug', `codex: ${text.trim()}`),
     });
     this.server = new AppServer(
       link,
@@ -72,7 +71,7 @@ export class CodexConnection {
     );
   }
 
-  /** @returns the server's name and version, or why it can't be talked to */
+  /** @returns name and version of the server, or the problem */
   async greet(): Promise<{ provider: string | null } | { problem: string; isGone: boolean }> {
     const answered = await this.server.call('initialize', {
       clientInfo: { name: 'interlude', title: 'Interlude', version: RUNNER_VERSION },
@@ -83,12 +82,11 @@ export class CodexConnection {
     return { provider: codexVersion(answered.result.userAgent) };
   }
 
-  /** The threads that the server has loaded. */
   async loaded(): Promise<string[]> {
     const ids: string[] = [];
     let cursor: string | null = null;
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const answered: Answered = await this.server.call('thread/loaded/list', cursor === null ? {} : { cursor });
+      const answered: RpcResult = await this.server.call('thread/loaded/list', cursor === null ? {} : { cursor });
       if ('error' in answered) return ids;
       ids.push(...listOf(answered.result.data).filter((id) => typeof id === 'string'));
       cursor = textOf(answered.result.nextCursor);
@@ -97,20 +95,20 @@ export class CodexConnection {
     return ids;
   }
 
-  /** @returns the thread, or why there is none */
+  /** @returns the new thread, or the problem */
   async begin(params: object): Promise<{ threadId: string } | { problem: string }> {
     const answered = await this.server.call('thread/start', { ...params });
     if ('error' in answered) return { problem: answered.error };
     const thread = fieldsOf(answered.result.thread);
     const threadId = textOf(thread.id);
-    if (threadId === null) return { problem: 'Codex began a thread and did not name it' };
+    if (threadId === null) return { problem: 'Codex started a thread without an id' };
     this.#followed.add(threadId);
     await this.#options.onThread(threadId, { ...thread, model: answered.result.model ?? thread.model });
     this.#options.onFollowed(threadId);
     return { threadId };
   }
 
-  /** Follows these, and from now on all that do something. */
+  /** Follows these threads, and from now on every active one. */
   async followAll(threadIds: readonly string[]): Promise<void> {
     const all = new Set([...threadIds, ...(this.#early ?? [])]);
     this.#early = null;
@@ -118,33 +116,33 @@ export class CodexConnection {
   }
 
   /**
-   * Subscribes to a thread, and tells what of it is new.
-   * @returns why it can't be followed, or null
+   * Subscribes to a thread and emits what is new.
+   * @returns the problem, or null
    */
   async follow(threadId: string, params: object = {}): Promise<string | null> {
     if (this.#followed.has(threadId) || this.#following.has(threadId)) return null;
     this.#following.add(threadId);
-    this.#held.set(threadId, []);
+    this.#queued.set(threadId, []);
     try {
       const answered = await this.server.call('thread/resume', { threadId, excludeTurns: true, ...params });
       if ('error' in answered) return answered.error;
       const thread = fieldsOf(answered.result.thread);
-      if (thread.ephemeral === true) return 'it is for Codex itself';
+      if (thread.ephemeral === true) return 'it is internal to Codex';
       this.#followed.add(threadId);
       await this.#options.onThread(threadId, { ...thread, model: answered.result.model ?? thread.model });
       await this.#catchUp(threadId);
       return null;
     } finally {
       this.#following.delete(threadId);
-      const held = this.#held.get(threadId) ?? [];
-      this.#held.delete(threadId);
-      for (const message of held) this.#pass(message, threadId);
+      const queued = this.#queued.get(threadId) ?? [];
+      this.#queued.delete(threadId);
+      for (const message of queued) this.#pass(message, threadId);
       if (this.#followed.has(threadId)) this.#options.onFollowed(threadId);
     }
   }
 
-  /** What of ours Codex has taken, or holds in a thread's queue. */
-  async hasTaken(threadId: string, clientId: string): Promise<boolean> {
+  /** Whether Codex has a message of ours, possibly queued. */
+  async hasMessage(threadId: string, clientId: string): Promise<boolean> {
     if (this.#options.taken.has(clientId)) return true;
     const answered = await this.server.call('thread/queue/list', { threadId });
     if ('error' in answered) return false;
@@ -155,9 +153,9 @@ export class CodexConnection {
     let cursor: string | null = null;
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const place = cursor === null ? {} : { cursor };
-      const answered: Answered = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
+      const answered: RpcResult = await this.server.call('thread/timeline/list', { threadId, limit: PAGE, ...place });
       if ('error' in answered) {
-        this.#options.around.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
+        this.#options.context.log('warn', `the history of thread ${threadId} can't be read: ${answered.error}`);
         break;
       }
       cursor = textOf(answered.result.nextCursor);
@@ -166,32 +164,32 @@ export class CodexConnection {
     await this.server.call('thread/backgroundTerminals/list', { threadId });
   }
 
-  #heard(message: unknown): void {
+  #received(message: unknown): void {
     if (!isObject(message)) {
-      this.#options.around.log('warn', `Codex sent what is no message: ${beginningOf(message)}`);
+      this.#options.context.log('warn', `Codex sent an invalid message: ${beginningOf(message)}`);
       return;
     }
     const isOurs = this.server?.threadOf(message.id) ?? null;
     const isAnswer = typeof message.method !== 'string';
     const threadId = isAnswer ? isOurs : textOf(fieldsOf(message.params).threadId);
-    const held = threadId === null || isAnswer ? undefined : this.#held.get(threadId);
-    if (held !== undefined && held.length < MAX_HELD) held.push(message);
+    const queued = threadId === null || isAnswer ? undefined : this.#queued.get(threadId);
+    if (queued !== undefined && queued.length < MAX_QUEUED) queued.push(message);
     else this.#pass(message, threadId);
   }
 
   #pass(message: Fields, threadId: string | null): void {
     const { adapter, feed, memory, now } = this.#options;
-    const cursors = () => (threadId === null ? [] : memory.placeNow(adapter, threadId, now()));
+    const cursors = () => (threadId === null ? [] : memory.positionCursor(adapter, threadId, now()));
     const session = () => (threadId === null ? undefined : (adapter.sessionOf(threadId) ?? undefined));
     void feed.pass({ dir: 'in', msg: message }, cursors, session);
-    this.#noteTaken(message);
-    if (!this.server.settle(message)) this.#acted(message, threadId);
+    this.#noteReceived(message);
+    if (!this.server.settle(message)) this.#act(message, threadId);
   }
 
-  #acted(message: Fields, threadId: string | null): void {
-    const { adapter, onAsked, onResolved, isShared, around } = this.#options;
+  #act(message: Fields, threadId: string | null): void {
+    const { adapter, onAsked, onResolved, isShared, context } = this.#options;
     const params = fieldsOf(message.params);
-    const request = requestIn(message);
+    const request = requestOf(message);
     if (request !== null) {
       const asked = adapter.asked(request.id);
       if (asked !== null) onAsked(asked, this.server);
@@ -212,19 +210,19 @@ export class CodexConnection {
     }
     const text = textOf(params.message) ?? textOf(params.summary);
     if (threadId !== null || text === null || !LOGGED.has(method) || this.#logged.has(text)) return;
-    setBounded(this.#logged, text, true, 100);
-    around.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
+    remember(this.#logged, text, true, 100);
+    context.log(method === 'error' ? 'error' : 'warn', `Codex: ${text}`);
   }
 
-  /** Messages of ours that stand in a thread, now or by its history. */
-  #noteTaken(message: Fields): void {
+  /** Notes our messages that appear in a thread or its history. */
+  #noteReceived(message: Fields): void {
     const items = [
       fieldsOf(message.params).item,
       ...listOf(fieldsOf(message.result).data).map((entry) => fieldsOf(entry).item),
     ];
     for (const item of items) {
       const clientId = textOf(fieldsOf(item).clientId);
-      if (clientId !== null) setBounded(this.#options.taken, clientId, true, MAX_TAKEN);
+      if (clientId !== null) remember(this.#options.taken, clientId, true, MAX_KNOWN_MESSAGES);
     }
   }
 }

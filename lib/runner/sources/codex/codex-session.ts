@@ -2,82 +2,79 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isImageType } from '@interlude/protocol/attachments';
 import { fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import type { CodexAdapter } from '../../adapters/codex/codex-adapter';
-import { attachedBytes } from '../../host/attached-bytes';
-import { withFiles } from '../../host/attached-text';
-import { type HandedMessage, MessagesInHand } from '../../host/messages-in-hand';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { SourceSurroundings } from '../../host/source';
-import { type Answered, NO_SUCH_METHOD } from './app-server';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { readAttachment, withFileList } from '../../host/attachment-store';
+import { type InFlightMessage, InFlightMessages } from '../../host/message-delivery';
+import type { SourceContext } from '../../host/source';
+import { failed, outcomeOf, staleInterrupt } from '../../host/source-commands';
+import { NO_SUCH_METHOD, type RpcResult } from './app-server';
 import type { CodexConnection } from './codex-connection';
-import type { Wake } from './wake-message';
-import { Wakes } from './wakes';
+import type { Wake } from './task-wakes';
+import { TaskWakes } from './task-wakes';
 
 export interface CodexSessionOptions {
   sessionId: string;
-  around: SourceSurroundings;
+  context: SourceContext;
   adapter: CodexAdapter;
-  /** Resolves once the session's thread is followed; rejects when the source ends. */
+  /** Resolves once the thread is followed; rejects when the source ends. */
   ready: () => Promise<{ connection: CodexConnection; threadId: string }>;
 }
 
-/** How long Codex may take to begin the next turn with what is queued. */
+/** How long Codex may take to start a queued turn. */
 const QUEUE_MS = 300;
 
-/** What Codex is given in a session, and what is asked of it there. */
+/** Sends messages and commands to Codex in one session. */
 export class CodexSession {
   readonly sessionId: string;
-  readonly inHand: MessagesInHand;
+  readonly inHand: InFlightMessages;
   cwd: string | null = null;
   model: string | null = null;
-  /** Codex is told it with the next message that begins a turn. */
+  /** Sent with the next message that starts a turn. */
   note: string | null = null;
   readonly #options: CodexSessionOptions;
-  #wakes: Wakes | null = null;
-  /** Something of ours may wait in Codex's queue, also since a process before this one. */
+  #wakes: TaskWakes | null = null;
+  /** The queue of Codex may have a message of ours, possibly from an earlier process. */
   #mayBeQueued = true;
 
   static async recall(options: CodexSessionOptions): Promise<CodexSession> {
-    const { around, sessionId } = options;
-    const session = new CodexSession(options, await MessagesInHand.recall(around, sessionId));
-    session.#wakes = await Wakes.recall(around, sessionId, (wake) => session.#wake(wake));
+    const { context, sessionId } = options;
+    const session = new CodexSession(options, await InFlightMessages.recall(context, sessionId));
+    session.#wakes = await TaskWakes.recall(context, sessionId, (wake) => session.#wake(wake));
     return session;
   }
 
-  private constructor(options: CodexSessionOptions, inHand: MessagesInHand) {
+  private constructor(options: CodexSessionOptions, inHand: InFlightMessages) {
     this.#options = options;
     this.sessionId = options.sessionId;
     this.inHand = inHand;
   }
 
-  get wakes(): Wakes | null {
+  get wakes(): TaskWakes | null {
     return this.#wakes;
   }
 
   /** @param isAgain Codex may have it already */
-  async say(message: HandedMessage, isAgain: boolean): Promise<CommandOutcome> {
+  async say(message: InFlightMessage, isAgain: boolean): Promise<CommandOutcome> {
     if (this.inHand.has(message.messageId)) return { state: 'delivered' };
     const { connection, threadId } = await this.#options.ready();
     const clientId = clientIdOfMessage(message.messageId);
-    if (isAgain && (await connection.hasTaken(threadId, clientId))) return { state: 'delivered' };
-    await this.inHand.take(message);
-    return await this.#give(message);
+    if (isAgain && (await connection.hasMessage(threadId, clientId))) return { state: 'delivered' };
+    await this.inHand.put(message);
+    return await this.#send(message);
   }
 
-  /** What was given to a server that is gone, and that this one does not have. */
-  async goOn(connection: CodexConnection, threadId: string): Promise<void> {
+  /** Resends messages that a previous server had and this one lacks. */
+  async resume(connection: CodexConnection, threadId: string): Promise<void> {
     for (const message of this.inHand.all) {
-      if (await connection.hasTaken(threadId, clientIdOfMessage(message.messageId))) continue;
-      const { state, reason } = await this.#give(message);
-      if (state === 'failed') this.#options.around.report(message.messageId, { state, ...(reason ? { reason } : {}) });
+      if (await connection.hasMessage(threadId, clientIdOfMessage(message.messageId))) continue;
+      const { state, reason } = await this.#send(message);
+      if (state === 'failed') this.#options.context.report(message.messageId, { state, ...(reason ? { reason } : {}) });
     }
-    this.#wakes?.goOn();
+    this.#wakes?.resume();
     await this.turnEnded();
   }
 
-  /**
-   * A turn has ended. Codex begins the next one with what is queued, but not behind an interrupt or a failure: then it is
-   * told to.
-   */
+  /** Starts the next queued message: Codex does so by itself, except after an interrupt or a failure. */
   async turnEnded(): Promise<void> {
     if (!this.#mayBeQueued) return;
     await pause(QUEUE_MS);
@@ -90,29 +87,27 @@ export class CodexSession {
     this.#mayBeQueued = queuedSubmissionId !== null;
     if (queuedSubmissionId === null) return;
     const started = await connection.server.call('thread/queue/start', { threadId, queuedSubmissionId });
-    if ('error' in started) this.#options.around.log('warn', `a queued message was not begun: ${started.error}`);
+    if ('error' in started) this.#options.context.log('warn', `a queued message was not started: ${started.error}`);
   }
 
-  /** @param turnId the run that is meant */
+  /** @param turnId the run to interrupt */
   async interrupt(turnId: string | undefined): Promise<CommandOutcome> {
-    const running = this.#options.around.openWork(this.sessionId).turn?.runId ?? null;
-    if (turnId !== undefined && turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'Codex has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
+    const running = this.#options.context.openWork(this.sessionId).turn?.runId ?? null;
+    const stale = staleInterrupt(turnId, running, 'Codex');
+    if (stale !== null) return stale;
     const { connection, threadId } = await this.#options.ready();
     const turn = this.#options.adapter.thread(threadId)?.openTurn ?? null;
-    if (turn === null) return { state: 'failed', reason: 'nothing runs now' };
-    return outcomeOf(await connection.server.call('turn/interrupt', { threadId, turnId: turn }));
+    if (turn === null) return failed('nothing is running now');
+    return rpcOutcome(await connection.server.call('turn/interrupt', { threadId, turnId: turn }));
   }
 
-  /** A subagent is interrupted; a command is terminated. */
+  /** Interrupts a subagent or terminates a command. */
   async stop(taskId: string): Promise<CommandOutcome> {
     const { connection } = await this.#options.ready();
     const threads = this.#options.adapter.threads.filter(({ writer }) => writer.sessionId === this.sessionId);
     const subagent = threads.find(({ parent, openTurn }) => parent !== null && openTurn === taskId);
     if (subagent !== undefined) {
-      return outcomeOf(await connection.server.call('turn/interrupt', { threadId: subagent.id, turnId: taskId }));
+      return rpcOutcome(await connection.server.call('turn/interrupt', { threadId: subagent.id, turnId: taskId }));
     }
     for (const { id: threadId } of threads) {
       const answered = await connection.server.call('thread/backgroundTerminals/list', { threadId });
@@ -123,21 +118,21 @@ export class CodexSession {
       const processId = textOf(terminal?.processId);
       if (processId === null) continue;
       this.#wakes?.stopped(taskId);
-      return outcomeOf(await connection.server.call('thread/backgroundTerminals/terminate', { threadId, processId }));
+      return rpcOutcome(await connection.server.call('thread/backgroundTerminals/terminate', { threadId, processId }));
     }
-    return { state: 'failed', reason: 'this task does not run any more' };
+    return failed('this task is no longer running');
   }
 
   async #wake(wake: Wake): Promise<CommandOutcome> {
     const { connection, threadId } = await this.#options.ready();
-    if (await connection.hasTaken(threadId, wake.clientId)) return { state: 'done' };
+    if (await connection.hasMessage(threadId, wake.clientId)) return { state: 'done' };
     const { clientId, text, context, taskIds } = wake;
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
     if (isOpen) {
-      // A queued message takes no context, so it says all of it.
+      // Queued messages have no context, so the text includes everything.
       const outputs = Object.entries(context).filter(([name]) => name !== 'interlude');
       const whole = [text, ...outputs.map(([, { name, value }]) => `${name}:\n${value}`)].join('\n\n');
-      return outcomeOf(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
+      return rpcOutcome(await this.#queue(connection, threadId, clientId, inputOf({ text: whole })));
     }
     const answered = await connection.server.call('turn/start', {
       threadId,
@@ -146,10 +141,10 @@ export class CodexSession {
       additionalContext: context,
       input: inputOf({ text }),
     });
-    return outcomeOf(answered);
+    return rpcOutcome(answered);
   }
 
-  async #give(message: HandedMessage): Promise<CommandOutcome> {
+  async #send(message: InFlightMessage): Promise<CommandOutcome> {
     const { messageId } = message;
     const input = inputOf(message);
     const { connection, threadId } = await this.#options.ready();
@@ -157,14 +152,19 @@ export class CodexSession {
     const isOpen = this.#options.adapter.thread(threadId)?.openTurn !== null;
     const answered = isOpen
       ? await this.#queue(connection, threadId, clientId, input)
-      : await this.#begin(connection, threadId, clientId, input);
-    // Whoever is there next asks whether it arrived.
+      : await this.#startTurn(connection, threadId, clientId, input);
+    // After a disconnect, the next connection checks whether it arrived.
     if ('result' in answered || answered.isGone) return { state: 'delivered' };
-    this.inHand.letGo([messageId]);
-    return { state: 'failed', reason: `Codex did not take it: ${answered.error}` };
+    this.inHand.remove([messageId]);
+    return failed(`Codex refused it: ${answered.error}`);
   }
 
-  async #begin(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
+  async #startTurn(
+    connection: CodexConnection,
+    threadId: string,
+    clientId: string,
+    input: object[],
+  ): Promise<RpcResult> {
     const { note } = this;
     const additionalContext = { interlude: { value: note, kind: 'application' } };
     this.note = null;
@@ -176,8 +176,8 @@ export class CodexSession {
     return answered;
   }
 
-  /** Behind the running turn, in a turn of its own; by a server without a queue, in the running one. */
-  async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<Answered> {
+  /** Queues a message as its own turn; servers without a queue get it in the running turn. */
+  async #queue(connection: CodexConnection, threadId: string, clientId: string, input: object[]): Promise<RpcResult> {
     const message = { threadId, clientUserMessageId: clientId, input };
     this.#mayBeQueued = true;
     const queued = await connection.server.call('thread/queue/add', message);
@@ -188,19 +188,98 @@ export class CodexSession {
   }
 }
 
-/** It reads images from the disk, and has no input for other files: they are named, and read by its own tools. */
-function inputOf({ text, files = [] }: Pick<HandedMessage, 'text' | 'files'>): object[] {
-  const lost = files.filter((file) => attachedBytes(file) === null);
+/** Codex reads images from disk and has no input for other files, which are passed by path. */
+function inputOf({ text, files = [] }: Pick<InFlightMessage, 'text' | 'files'>): object[] {
+  const lost = files.filter((file) => readAttachment(file) === null);
   const here = files.filter((file) => !lost.includes(file));
   const [images, others] = [true, false].map((isImage) =>
     here.filter(({ mediaType }) => isImageType(mediaType) === isImage),
   );
   return [
-    { type: 'text', text: withFiles(text, others ?? [], lost), text_elements: [] },
+    { type: 'text', text: withFileList(text, others ?? [], lost), text_elements: [] },
     ...(images ?? []).map(({ path }) => ({ type: 'localImage', path })),
   ];
 }
 
-function outcomeOf(answered: Answered): CommandOutcome {
-  return 'result' in answered ? { state: 'done' } : { state: 'failed', reason: answered.error };
+function rpcOutcome(answered: RpcResult): CommandOutcome {
+  return outcomeOf('result' in answered ? null : answered.error);
+}
+
+/** The sessions of one source and their current connections. */
+export class CodexSessions {
+  readonly #context: SourceContext;
+  readonly #adapter: CodexAdapter;
+  readonly #sessions = new Map<string, CodexSession>();
+  readonly #waiting = new Set<() => void>();
+  #ready: { connection: CodexConnection; threads: Map<string, string> } | null = null;
+  #isOver = false;
+
+  constructor(context: SourceContext, adapter: CodexAdapter) {
+    this.#context = context;
+    this.#adapter = adapter;
+  }
+
+  get all(): readonly CodexSession[] {
+    return [...this.#sessions.values()];
+  }
+
+  get(sessionId: string): CodexSession | undefined {
+    return this.#sessions.get(sessionId);
+  }
+
+  /** A session with its stored state. */
+  async recall(sessionId: string): Promise<CodexSession> {
+    const known = this.#sessions.get(sessionId);
+    if (known !== undefined) return known;
+    const ready = () => this.#whenReady(sessionId);
+    const session = await CodexSession.recall({ sessionId, context: this.#context, adapter: this.#adapter, ready });
+    const meanwhile = this.#sessions.get(sessionId);
+    if (meanwhile !== undefined) return meanwhile;
+    this.#sessions.set(sessionId, session);
+    return session;
+  }
+
+  get isConnected(): boolean {
+    return this.#ready !== null;
+  }
+
+  /** The history of a thread is emitted, so its session accepts commands. */
+  isReady(connection: CodexConnection, sessionId: string, threadId: string): void {
+    if (this.#ready?.connection !== connection) this.#ready = { connection, threads: new Map() };
+    this.#ready.threads.set(sessionId, threadId);
+    this.#look();
+  }
+
+  disconnected(): void {
+    this.#ready = null;
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#look();
+    for (const { wakes } of this.#sessions.values()) wakes?.close();
+  }
+
+  /** No session has open work or unanswered messages. */
+  get isQuiet(): boolean {
+    return this.all.every(({ sessionId, inHand }) => {
+      const { turn, tasks } = this.#context.openWork(sessionId);
+      return turn === null && tasks.length === 0 && inHand.all.length === 0;
+    });
+  }
+
+  async #whenReady(sessionId: string): Promise<{ connection: CodexConnection; threadId: string }> {
+    for (;;) {
+      if (this.#isOver) throw new Error('the runner has ended');
+      const { connection, threads } = this.#ready ?? {};
+      const threadId = threads?.get(sessionId);
+      if (connection !== undefined && threadId !== undefined) return { connection, threadId };
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  #look(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
+  }
 }

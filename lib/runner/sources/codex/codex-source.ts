@@ -5,40 +5,38 @@ import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
 import { isNothing } from '@interlude/protocol/lifecycle/open-session';
 import { CodexAdapter } from '../../adapters/codex/codex-adapter';
 import type { ToldEvent } from '../../adapters/wire';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { DrainWait, RestartPolicy } from '../../host/agent-lifecycle';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { endOf } from '../../host/end-session';
-import { handed } from '../../host/messages-in-hand';
-import { QuietWait } from '../../host/quiet-wait';
-import { RestartRule } from '../../host/restart-rule';
-import type { CommandOutcome } from '../../host/seen-commands';
-import { retryMs } from '../../host/server-request';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { WireFeed } from '../../host/wire-feed';
+import { inFlightMessage } from '../../host/message-delivery';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { endSessionHandler, failed, messageText } from '../../host/source-commands';
+import { retryMs } from '../../retry';
+import { WireFeed } from '../../wire/wire-feed';
+import type { Transport, TransportEnd, TransportListener } from './app-server';
 import { CodexConnection } from './codex-connection';
-import type { CodexLink, LinkEnd, LinkListener } from './codex-link';
+import { CodexRequests } from './codex-requests';
 import type { CodexSession } from './codex-session';
-import { CodexSessions } from './codex-sessions';
-import { HeldAsked } from './held-asked';
-import { settlePast } from './settle-past';
-import { ThreadMemory } from './thread-memory';
+import { CodexSessions } from './codex-session';
+import { closeStaleWork, ThreadStore } from './thread-store';
 
 /**
- * Codex, by its app-server: the operator's own, which their terminals use too, or a child of the runner.
+ * Runs Codex through an app-server: the operator's own, shared with their terminals, or a child process.
  *
- * Ordering: all that passes goes through one feed, for as long as the runner lives, whatever the connection.
- * Failure: a connection to the operator's server is made again, for ever, and what was missed is told from the history
- * of each thread. A child that dies is started again and resumes its thread; one that keeps dying is given up.
+ * Ordering: all traffic goes through one feed for the life of the runner, whatever the connection.
+ * Failure: a connection to the operator's server is retried forever, and missed events come from the thread histories.
+ * A dead child is restarted and resumes its thread; one that keeps dying is given up.
  */
 export interface CodexSourceOptions {
-  around: SourceSurroundings;
-  /** Opens a connection: to a server that is there, or by starting one. */
-  open: (listener: LinkListener) => CodexLink;
-  /** Why no server can be connected to, before the first attempt; null if one can. By default one can. */
+  context: SourceContext;
+  /** Connects to a running server, or starts one. */
+  open: (listener: TransportListener) => Transport;
+  /** Why no server can be reached before the first attempt; null if one can. */
   reach?: () => Promise<string | null>;
-  /** The thread it runs in a server of its own; null: it follows those of the operator's. */
+  /** The thread of its own server; null to follow those of the operator. */
   own: OwnThread | null;
   record?: ((frame: object) => void) | undefined;
-  /** Takes secrets out of what a command has written. */
+  /** Redacts command output. */
   redact?: (text: string) => { text: string; redacted: number };
   answerWithinMs?: number;
   now?: () => number;
@@ -48,72 +46,72 @@ export interface CodexSourceOptions {
 export interface OwnThread {
   sessionId: string;
   cwd: string;
-  /** The thread to go on with, where the session has none yet. */
+  /** Thread to continue if the session has none yet. */
   resume?: string | undefined;
-  /** Said with the first message of a thread that is new. */
+  /** Sent with the first message of a new thread. */
   workspaceNote?: string | null;
   /** `model`, `approvalPolicy`, `sandbox` as `thread/start` takes them. */
   params: object;
 }
 
 const CLOSE_WITHIN_MS = 5_000;
-const IN_TERMINAL = 'it runs in your own Codex: leave the thread there (/quit)';
-const MAY_RUN_ON = 'Commands in its background may still run; nothing tells how they end.';
+const IN_TERMINAL = 'it runs in your own Codex; quit it there (/quit)';
+const MAY_RUN_ON = 'Background commands may still be running; how they end won’t be reported.';
 
 export class CodexSource implements Source {
   readonly #options: CodexSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #now: () => number;
   readonly #adapter: CodexAdapter;
   readonly #feed: WireFeed;
-  readonly #held = new HeldAsked();
+  readonly #requests = new CodexRequests();
   readonly #sessions: CodexSessions;
-  readonly #taken = new Map<string, true>();
+  readonly #receivedMessages = new Map<string, true>();
   readonly #ending = new AbortController();
   readonly refusals: NonNullable<Source['refusals']> = {};
-  /** Its own only: the operator's are theirs. */
+  /** Only for its own thread. */
   readonly end?: Source['end'];
-  /** The operator's only: its own is its child. */
+  /** Only for the operator's server. */
   readonly reach?: Source['reach'];
-  #memory: ThreadMemory | null = null;
-  #link: CodexLink | null = null;
+  #store: ThreadStore | null = null;
+  #link: Transport | null = null;
   #process: SessionFacts['process'];
   #provider: string | null = null;
   #trouble: string | null = null;
-  #isPastSettled = false;
-  /** Why the operator's server is not connected to; null while it is, undefined before the first attempt. */
-  #down: string | null | undefined;
-  /** What it was doing is closed. */
-  #isToldGone = false;
-  /** Why no other process would do better. */
+  #isStaleWorkClosed = false;
+  /** Why the operator's server is disconnected; null while connected, undefined before the first attempt. */
+  #outage: string | null | undefined;
+  /** Its open work is closed. */
+  #isClosed = false;
+  /** Why a restart is pointless. */
   #fatal: string | null = null;
   #life: Promise<void> = Promise.resolve();
   #closing: Promise<void> | null = null;
-  readonly #quiet = new QuietWait();
+  readonly #quiet = new DrainWait();
 
   constructor(options: CodexSourceOptions) {
     this.#options = options;
-    this.#around = options.around;
+    this.#context = options.context;
     this.#now = options.now ?? Date.now;
     this.#adapter = new CodexAdapter({
       sessionOf: (threadId) => this.#sessionFor(threadId),
       newRunId: () => crypto.randomUUID(),
     });
-    this.#sessions = new CodexSessions(options.around, this.#adapter);
+    this.#sessions = new CodexSessions(options.context, this.#adapter);
     this.#feed = new WireFeed({
       adapter: this.#adapter,
-      around: { ...options.around, emit: (...told) => this.#emit(...told) },
+      around: { ...options.context, emit: (...told) => this.#emit(...told) },
       record: options.record,
       now: this.#now,
-      onTold: (events) => this.#told(events),
-      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.letGo(ids),
+      onTold: (events) => this.#observe(events),
+      onAnswered: (sessionId, ids) => this.#sessions.get(sessionId)?.inHand.remove(ids),
     });
     if (options.own === null) {
       this.refusals = { 'session.end': IN_TERMINAL };
-      this.reach = async () => (this.#down === undefined ? ((await options.reach?.()) ?? null) : this.#down);
+      this.reach = async () => (this.#outage === undefined ? ((await options.reach?.()) ?? null) : this.#outage);
     } else {
       this.#process = { state: 'starting', pid: null, exitCode: null };
-      this.end = endOf(options.around);
+      this.end = endSessionHandler(options.context);
     }
   }
 
@@ -131,23 +129,24 @@ export class CodexSource implements Source {
   }
 
   async start(): Promise<void> {
-    this.#memory = await ThreadMemory.recall(this.#around);
+    this.#store = await ThreadStore.recall(this.#context);
     const { own } = this.#options;
-    for (const sessionId of own === null ? this.#leftOpen() : [own.sessionId]) await this.#sessions.recall(sessionId);
+    for (const sessionId of own === null ? this.#sessionsLeftOpen() : [own.sessionId])
+      await this.#sessions.recall(sessionId);
     if (own !== null) {
-      await this.#settlePast(new Set());
-      this.#life = this.#liveAsChild(own);
-    } else this.#life = this.#liveShared();
+      await this.#closeStaleWork(new Set());
+      this.#life = this.#runChild(own);
+    } else this.#life = this.#runShared();
   }
 
-  /** Sessions with something open, by the account of the process before this one. */
-  #leftOpen(): string[] {
+  /** Sessions that the previous process left with open work. */
+  #sessionsLeftOpen(): string[] {
     const known = [...this.#threads.all.values()].map(({ sessionId }) => sessionId);
-    return [...new Set(known)].filter((id) => !isNothing(this.#around.openWork(id)));
+    return [...new Set(known)].filter((id) => !isNothing(this.#context.openWork(id)));
   }
 
   close(deadlineMs: number, reason: string): Promise<void> {
-    if (deadlineMs <= 0) this.#quiet.over();
+    if (deadlineMs <= 0) this.#quiet.end();
     this.#closing ??= this.#end(deadlineMs, reason);
     return this.#closing;
   }
@@ -157,13 +156,13 @@ export class CodexSource implements Source {
     again: boolean,
     files?: readonly AttachmentFile[],
   ): Promise<CommandOutcome> {
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
-    return await this.#in(sessionId, (session) => session.say(handed(messageId, text, files), again));
+    const { messageId } = body;
+    const text = messageText(body);
+    return await this.#in(sessionId, (session) => session.say(inFlightMessage(messageId, text, files), again));
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
-    if (!this.#sessions.isConnected) return { state: 'failed', reason: this.#trouble ?? 'Codex is being started' };
+    if (!this.#sessions.isConnected) return failed(this.#trouble ?? 'Codex is starting');
     return await this.#in(sessionId, (session) => session.interrupt(body.turnId));
   }
 
@@ -172,7 +171,10 @@ export class CodexSource implements Source {
   }
 
   async wake({ id, sessionId, body }: CommandOf<'task.wake'>): Promise<CommandOutcome> {
-    return await this.#in(sessionId, async (session) => (await session.wakes?.wake(id, body.taskId)) ?? NOT_HERE);
+    return await this.#in(
+      sessionId,
+      async (session) => (await session.wakes?.wake(id, body.taskId)) ?? UNKNOWN_SESSION,
+    );
   }
 
   async setWakeRule({ sessionId, body }: CommandOf<'wake-rule.set'>): Promise<CommandOutcome> {
@@ -183,7 +185,7 @@ export class CodexSource implements Source {
   }
 
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
-    return await this.#held.answer(command);
+    return await this.#requests.answer(command);
   }
 
   async #in(
@@ -191,22 +193,22 @@ export class CodexSource implements Source {
     act: (session: CodexSession) => Promise<CommandOutcome>,
   ): Promise<CommandOutcome> {
     const session = this.#sessions.get(sessionId ?? '');
-    if (session === undefined) return NOT_HERE;
+    if (session === undefined) return UNKNOWN_SESSION;
     try {
       return await act(session);
     } catch (error) {
-      return { state: 'failed', reason: (error as Error).message };
+      return failed((error as Error).message);
     }
   }
 
-  async #liveAsChild(own: OwnThread): Promise<void> {
-    const restarts = new RestartRule();
+  async #runChild(own: OwnThread): Promise<void> {
+    const restarts = new RestartPolicy();
     for (;;) {
       const startedAt = this.#now();
-      this.#observe({ state: 'starting', pid: null, exitCode: null });
-      const end = await this.#runOnce((connection) => this.#bringUp(connection, own));
+      this.#setProcess({ state: 'starting', pid: null, exitCode: null });
+      const end = await this.#runOnce((connection) => this.#openThread(connection, own));
       const { exitCode, signal } = end;
-      this.#observe({ state: 'exited', pid: null, exitCode, signal });
+      this.#setProcess({ state: 'exited', pid: null, exitCode, signal });
       if (this.#ending.signal.aborted) return;
       if (this.#fatal !== null) {
         await this.#sessionEnded(own.sessionId, this.#fatal);
@@ -216,65 +218,65 @@ export class CodexSource implements Source {
       const { reason } = end;
       const next = restarts.exited(startedAt, this.#now());
       if (next.kind === 'give-up') {
-        const why = `Codex ended ${next.exits} times within ${next.withinMs / 1_000} s, the last time it ${reason}`;
+        const why = `Codex exited ${next.exits} times within ${next.withinMs / 1_000} s; last reason: it ${reason}`;
         await this.#feed.ended({ reason: why, exitCode, signal });
         this.#giveUp(why);
         return;
       }
-      this.#observe({ state: 'restarting', pid: null, exitCode, signal });
-      const again = `It is started again in ${next.waitMs / 1_000} s. ${MAY_RUN_ON}`;
+      this.#setProcess({ state: 'restarting', pid: null, exitCode, signal });
+      const again = `Restarting in ${next.waitMs / 1_000} s. ${MAY_RUN_ON}`;
       await this.#feed.ended({ reason, exitCode, signal, goesOn: again });
       await pause(next.waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
   }
 
-  async #liveShared(): Promise<void> {
+  async #runShared(): Promise<void> {
     const random = this.#options.random ?? Math.random;
     let failures = 0;
     for (;;) {
       const end = await this.#runOnce(async (connection) => {
-        [failures, this.#down, this.#isToldGone] = [0, null, false];
+        [failures, this.#outage, this.#isClosed] = [0, null, false];
         this.#trouble = null;
-        this.#around.changed();
+        this.#context.changed();
         await this.#followAll(connection);
         return null;
       });
       if (this.#ending.signal.aborted) return;
       failures += 1;
-      this.#down = end.reason;
+      this.#outage = end.reason;
       const waitMs = retryMs('unavailable', failures, random());
       if (end.isServerGone) await this.lost(end.reason);
-      this.#trouble = `${capital(end.reason)}; start codex in a terminal. It is tried again every few seconds.`;
-      if (failures === 1) this.#around.log('warn', `${end.reason}; it is tried again until it works`);
-      this.#around.changed();
+      this.#trouble = `${capitalize(end.reason)}; start codex in a terminal. Retrying every few seconds.`;
+      if (failures === 1) this.#context.log('warn', `${end.reason}; retrying`);
+      this.#context.changed();
       await pause(waitMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
   }
 
   async lost(reason: string): Promise<void> {
-    if (this.#isToldGone) return;
-    this.#isToldGone = true;
-    await this.#settlePast(new Set());
-    await this.#feed.ended({ reason, goesOn: `It goes on here once Codex runs again. ${MAY_RUN_ON}` });
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#closeStaleWork(new Set());
+    await this.#feed.ended({ reason, goesOn: `It continues here once Codex runs again. ${MAY_RUN_ON}` });
   }
 
-  /** One connection, from its beginning to its end. @param up once it answers; returns why it is of no use, or null */
-  async #runOnce(up: (connection: CodexConnection) => Promise<string | null>): Promise<LinkEnd> {
+  /** Runs one connection to its end. @param up called once connected; returns the problem, or null */
+  async #runOnce(up: (connection: CodexConnection) => Promise<string | null>): Promise<TransportEnd> {
     const connection = new CodexConnection({
       open: this.#options.open,
       adapter: this.#adapter,
       feed: this.#feed,
       memory: this.#threads,
-      around: this.#around,
+      context: this.#context,
       isShared: this.#options.own === null,
-      taken: this.#taken,
+      taken: this.#receivedMessages,
       onThread: (threadId, thread) => this.#onThread(threadId, thread),
       onFollowed: (threadId) => this.#onFollowed(connection, threadId),
       onAsked: (request, server) => {
         const sessionId = this.#adapter.sessionOf(request.threadId);
-        if (sessionId !== null) this.#held.hold(sessionId, request, server);
+        if (sessionId !== null) this.#requests.hold(sessionId, request, server);
       },
-      onResolved: (rpcId) => this.#held.letGo(rpcId),
+      onResolved: (rpcId) => this.#requests.release(rpcId),
       now: this.#now,
       answerWithinMs: this.#options.answerWithinMs,
     });
@@ -283,26 +285,26 @@ export class CodexSource implements Source {
     if (this.#ending.signal.aborted) link.kill();
     const greeted = await connection.greet();
     if ('problem' in greeted) {
-      if (!greeted.isGone) this.#around.log('warn', `Codex can't be talked to: ${greeted.problem}`);
+      if (!greeted.isGone) this.#context.log('warn', `Codex refused to initialize: ${greeted.problem}`);
       link.kill();
     } else {
       this.#provider = greeted.provider ?? this.#provider;
-      if (link.pid !== null) this.#observe({ state: 'running', pid: link.pid, exitCode: null });
+      if (link.pid !== null) this.#setProcess({ state: 'running', pid: link.pid, exitCode: null });
       const problem = await up(connection);
       if (problem !== null) {
-        this.#around.log('error', problem);
+        this.#context.log('error', problem);
         link.kill();
       }
     }
     const end = await link.ended;
     this.#link = null;
     this.#sessions.disconnected();
-    this.#held.letGoAll();
+    this.#requests.clear();
     this.#adapter.disconnected();
     return end;
   }
 
-  async #bringUp(connection: CodexConnection, own: OwnThread): Promise<string | null> {
+  async #openThread(connection: CodexConnection, own: OwnThread): Promise<string | null> {
     const { sessionId, cwd, resume, params, workspaceNote = null } = own;
     const session = await this.#sessions.recall(sessionId);
     session.note = null;
@@ -316,19 +318,19 @@ export class CodexSource implements Source {
         this.#fatal = `thread ${known} can't be resumed: ${problem}`;
         return this.#fatal;
       }
-      this.#around.log('warn', `thread ${known} can't be resumed, so a new one begins: ${problem}`);
-      // A thread without a turn has no history that could be resumed.
+      this.#context.log('warn', `thread ${known} can't be resumed, so a new one is started: ${problem}`);
+      // Threads without a turn can't be resumed.
       this.#threads.assign(known, known, this.#now());
     }
     session.note = workspaceNote;
     const begun = await connection.begin({ cwd, ...params });
-    return 'problem' in begun ? `Codex can't begin a thread: ${begun.problem}` : null;
+    return 'problem' in begun ? `Codex can't start a thread: ${begun.problem}` : null;
   }
 
   async #followAll(connection: CodexConnection): Promise<void> {
     const loaded = await connection.loaded();
-    await this.#settlePast(new Set(loaded));
-    const open = this.#adapter.threads.filter(({ writer }) => !isNothing(this.#around.openWork(writer.sessionId)));
+    await this.#closeStaleWork(new Set(loaded));
+    const open = this.#adapter.threads.filter(({ writer }) => !isNothing(this.#context.openWork(writer.sessionId)));
     await connection.followAll([...loaded, ...open.map(({ id }) => id)]);
   }
 
@@ -341,41 +343,45 @@ export class CodexSource implements Source {
     session.cwd = textOf(thread.cwd) ?? session.cwd;
     session.model = textOf(thread.model) ?? session.model;
     const cursor = this.#threads.assign(threadId, sessionId, this.#now());
-    if (isNew) await this.#around.opened(sessionId, undefined, [cursor]);
-    else await this.#around.emit(sessionId, [], [cursor]);
-    this.#around.changed();
+    if (isNew) await this.#context.opened(sessionId, undefined, [cursor]);
+    else await this.#context.emit(sessionId, [], [cursor]);
+    this.#context.changed();
   }
 
-  /** All of its history is told: it can be spoken to. */
+  /** The history of the thread is emitted, so it accepts messages. */
   #onFollowed(connection: CodexConnection, threadId: string): void {
     const followed = this.#adapter.thread(threadId);
     const session = followed === null ? undefined : this.#sessions.get(followed.writer.sessionId);
     if (session === undefined || followed?.parent !== null) return;
     this.#sessions.isReady(connection, session.sessionId, threadId);
-    void session.goOn(connection, threadId).catch((error: Error) => {
-      this.#around.log('warn', `what Codex was to be told could not be told again: ${error.message}`);
+    void session.resume(connection, threadId).catch((error: Error) => {
+      this.#context.log('warn', `messages could not be resent to Codex: ${error.message}`);
     });
   }
 
-  async #settlePast(loaded: ReadonlySet<string>): Promise<void> {
-    if (this.#isPastSettled) return;
-    this.#isPastSettled = true;
-    await settlePast({ around: this.#around, adapter: this.#adapter, threads: this.#threads }, loaded, this.#now());
+  async #closeStaleWork(loaded: ReadonlySet<string>): Promise<void> {
+    if (this.#isStaleWorkClosed) return;
+    this.#isStaleWorkClosed = true;
+    await closeStaleWork(
+      { context: this.#context, adapter: this.#adapter, threads: this.#threads },
+      loaded,
+      this.#now(),
+    );
   }
 
-  #told(events: readonly EmittedEvent[]): void {
+  #observe(events: readonly ToldEvent[]): void {
     for (const sessionId of new Set(events.map((one) => one.sessionId))) {
       const own = events.filter((one) => one.sessionId === sessionId);
       const session = this.#sessions.get(sessionId);
-      session?.wakes?.told(own, this.#around.openWork(sessionId).turn !== null);
+      session?.wakes?.observe(own, this.#context.openWork(sessionId).turn !== null);
       if (!own.some(({ event: { type } }) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')) continue;
-      void session?.turnEnded().catch((error: Error) => this.#around.log('debug', error.message));
+      void session?.turnEnded().catch((error: Error) => this.#context.log('debug', error.message));
     }
-    if (this.#sessions.isQuiet) this.#quiet.over();
+    if (this.#sessions.isQuiet) this.#quiet.end();
   }
 
-  /** A command's output goes out without secrets. */
-  #emit(...[sessionId, events, cursors]: Parameters<SourceSurroundings['emit']>): Promise<void> {
+  /** Redacts command output. */
+  #emit(...[sessionId, events, cursors]: Parameters<SourceContext['emit']>): Promise<void> {
     const { redact } = this.#options;
     const clean = events.map((one) => {
       const { event } = one;
@@ -384,10 +390,10 @@ export class CodexSource implements Source {
       const { text, redacted } = redact(textOf(value.text) ?? '');
       return { ...one, event: { ...event, value: { ...value, text, ...(redacted > 0 ? { redacted } : {}) } } };
     });
-    return this.#around.emit(sessionId, clean, cursors);
+    return this.#context.emit(sessionId, clean, cursors);
   }
 
-  /** Of a thread that the runner has begun it is the runner's session; else it has the thread's own id. */
+  /** The session of the runner for a thread it started; else the id of the thread. */
   #sessionFor(threadId: string): string {
     const { own } = this.#options;
     const known = this.#threads.all.get(threadId)?.sessionId;
@@ -395,9 +401,9 @@ export class CodexSource implements Source {
     return this.#threads.threadOf(own.sessionId) === null ? own.sessionId : threadId;
   }
 
-  get #threads(): ThreadMemory {
-    if (this.#memory === null) throw new Error('the source has not been started');
-    return this.#memory;
+  get #threads(): ThreadStore {
+    if (this.#store === null) throw new Error('the source has not been started');
+    return this.#store;
   }
 
   async #end(deadlineMs: number, reason: string): Promise<void> {
@@ -417,23 +423,23 @@ export class CodexSource implements Source {
     const isKnown = this.#adapter.threads.some(({ writer }) => writer.sessionId === sessionId);
     if (isKnown) return await this.#feed.ended({ reason, isAsked: true });
     const event = { type: 'CUSTOM', name: CUSTOM.sessionEnded, value: { reason } };
-    await this.#around.emit(sessionId, [{ occurredAt: this.#now(), event }]);
+    await this.#context.emit(sessionId, [{ occurredAt: this.#now(), event }]);
   }
 
   #giveUp(why: string): void {
     this.#ending.abort();
     this.#sessions.end();
-    this.#around.gaveUp(why);
+    this.#context.gaveUp(why);
   }
 
-  #observe(process: SessionFacts['process']): void {
+  #setProcess(process: SessionFacts['process']): void {
     this.#process = process;
-    this.#around.changed();
+    this.#context.changed();
   }
 }
 
-const NOT_HERE: CommandOutcome = { state: 'failed', reason: 'this runner does not carry the session' };
+const UNKNOWN_SESSION: CommandOutcome = { state: 'failed', reason: 'this runner does not have the session' };
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

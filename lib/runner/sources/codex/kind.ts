@@ -7,10 +7,9 @@ import { CliError, EXIT, SWITCH, TEXT, TOKEN_HELP } from '../../cli/command';
 import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
 import type { RunnerKind } from '../runner-kind';
-import { openProcess } from './codex-process';
-import { noListenerAt, openSocket } from './codex-socket';
+import { connectSocket, probeSocket, spawnAppServer } from './app-server';
 import { CodexSource, type OwnThread } from './codex-source';
-import { ThreadMemory } from './thread-memory';
+import { ThreadStore } from './thread-store';
 
 const POLICIES = ['untrusted', 'on-request', 'never'];
 const SANDBOXES = ['read-only', 'workspace-write', 'danger-full-access'];
@@ -45,7 +44,7 @@ it now. What has not reached the dashboard by then is kept and sent by the next 
 Exit codes: 0 ended, 1 failed, 2 usage, 3 Codex is not installed.`;
 
 const TEXTS = ['socket', 'command', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox', 'end-within'];
-/** What is said of a thread that is started, and means nothing where the operator's own are followed. */
+/** Options of a started thread, meaningless for threads of the operator. */
 const OF_OWN = ['command', 'session', 'prompt', 'resume', 'cwd', 'model', 'approval-policy', 'sandbox'];
 
 export const kind: RunnerKind = {
@@ -100,7 +99,7 @@ export const kind: RunnerKind = {
       meanwhile: 'the agent goes on',
       agentId: isShared ? `codex@${machine}` : `${nameOf(cwd)}@${machine}`,
       carries: async (outbox) => {
-        const known = [...(await ThreadMemory.read(outbox))];
+        const known = [...(await ThreadStore.read(outbox))];
         return known.some(([id, { sessionId }]) => sessionId === flag('session') || id === flag('resume'));
       },
       controlFile: (agentId) => controlPath(dataDir, agentId),
@@ -109,7 +108,7 @@ export const kind: RunnerKind = {
       async open({ agentId, outbox, logger, record, workspaceNote }) {
         const verb = isShared && (await isThere(socket)) ? 'follows' : 'waits for';
         const resume = flag('resume');
-        const known = (await ThreadMemory.read(outbox)).get(resume ?? '')?.sessionId;
+        const known = (await ThreadStore.read(outbox)).get(resume ?? '')?.sessionId;
         const own: OwnThread | null = isShared
           ? null
           : {
@@ -121,11 +120,11 @@ export const kind: RunnerKind = {
             };
         const redact = (piece: string) => redactOutput(logger.redactor, { behind: '', piece, ahead: '' });
         return {
-          source: (around) =>
+          source: (context) =>
             new CodexSource({
-              ...{ around, own, record, redact },
-              open: (listener) => (isShared ? openSocket(socket, listener) : openProcess(program, listener)),
-              reach: () => noListenerAt(socket),
+              ...{ context, own, record, redact },
+              open: (listener) => (isShared ? connectSocket(socket, listener) : spawnAppServer(program, listener)),
+              reach: () => probeSocket(socket),
             }),
           ...(own === null
             ? { greeting: `${agentId} ${verb} the Codex that listens on ${socket}; Ctrl-C ends it` }
@@ -136,7 +135,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Something was said that only a thread of its own can have. */
+/** An option needs a thread of its own. */
 function wantsOwn(flag: (name: string) => string | undefined): boolean {
   return OF_OWN.some((name) => flag(name) !== undefined);
 }
@@ -152,7 +151,7 @@ function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** A name without a slash is looked for where a shell would. */
+/** Looks up a name without a slash on the PATH. */
 async function mustStart(command: string, env: Record<string, string | undefined>): Promise<void> {
   const places = /[/\\]/.test(command) ? [command] : (env.PATH ?? '').split(':').map((folder) => join(folder, command));
   for (const place of places) if (await isThere(place)) return;

@@ -1,26 +1,26 @@
 import { compact, type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
 import { toolTitle } from '../../adapters/claude/requests';
-import type { HookCall } from '../../host/control-port';
-import type { OwedReply } from '../../host/owed-replies';
-import type { HeldPermissions } from './held-permissions';
+import type { HookCall } from '../../control-port/routes';
+import type { PendingReply } from '../../host/pending-replies';
 import type { MessageInbox } from './message-inbox';
+import { stopDecision } from './message-inbox';
+import type { PermissionHooks } from './permission-hooks';
 import type { SessionMirror } from './session-mirror';
-import { stopDecision } from './stop-decision';
 
 /**
- * What each hook of an interactive session means for its mirror, and what the hook prints. The agent waits for the answer,
- * so everything is decided from memory; only that it is held is stored first, unless the disk is slow. A hook that says
- * how long it waits, beside a question in the terminal that stands meanwhile, is answered once a person has.
+ * Applies each hook of a terminal session to its mirror and decides what the hook prints. The agent waits, so decisions
+ * use memory only; just a hold is stored first, unless the disk is slow. A hook with a waiting time, which runs beside
+ * a question in the terminal, is answered once a person has.
  *
  * @see the hooks' stdin, CLI 2.1.329 and 2.1.332: tests/fixtures/recordings/hooks
  */
 export interface HookRouterOptions {
-  /** The mirror of a session; null for one that is not followed. */
+  /** The mirror of a session; null if it is not followed. */
   mirror: (sessionId: string, file: string) => SessionMirror | null;
-  owed: () => readonly OwedReply[];
+  owed: () => readonly PendingReply[];
   inbox: MessageInbox;
-  permissions: HeldPermissions;
-  /** What an agent is told of listening while it is idle; null if there is no need to. */
+  permissions: PermissionHooks;
+  /** Hint that the agent can listen while idle; null if not needed. */
   offer: (mirror: SessionMirror) => string | null;
   log: (level: 'debug' | 'info', message: string) => void;
 }
@@ -32,7 +32,7 @@ export function routeHook(call: HookCall, options: HookRouterOptions): string | 
   if (sessionId === null || file === null) return '';
   const mirror = options.mirror(sessionId, file);
   if (mirror === null) return '';
-  const isOfOldProcess = !mirror.heard(pid, file, at);
+  const isOfOldProcess = !mirror.hookRan(pid, file, at);
   if (isOfOldProcess && event === 'SessionEnd') return '';
   if (from !== null) mirror.startedAs(from);
   options.log('debug', `${event} ${sessionId}`);
@@ -41,7 +41,7 @@ export function routeHook(call: HookCall, options: HookRouterOptions): string | 
   return answer;
 }
 
-/** What a hook says of itself. @param at when it ran, by its own clock */
+/** @param at time of the hook by its own clock */
 export function claimOf(input: Fields, at: number | null): HookClaim {
   return { at, promptId: textOf(input.prompt_id) };
 }
@@ -53,14 +53,14 @@ type Route = (
   options: HookRouterOptions,
 ) => Promise<string> | undefined;
 
-/** How long the agent may wait for the disk. Its hook gives up after 900 ms. */
+/** How long the agent may wait for the disk. The hook gives up after 900 ms. */
 const STORED_MS = 300;
 
 const ROUTES: ReadonlyMap<string, Route> = new Map<string, Route>([
   [
     'SessionStart',
     (mirror, { input }, claim) => {
-      // After a compaction the same session goes on, in the middle of whatever it does.
+      // A compaction continues the session in the middle of its work.
       if (input.source !== 'compact') mirror.began(claim);
       return undefined;
     },
@@ -80,7 +80,7 @@ function asked(mirror: SessionMirror, call: HookCall, _claim: HookClaim, { permi
   if (tool === null) return undefined;
   const toolInput = fieldsOf(input.tool_input);
   const waitsMs = mirror.isLeft ? null : withinMs;
-  // A title is reported once: one that can be answered here at first does not name the terminal.
+  // Titles are reported once, so a request answerable here does not mention the terminal.
   const title = waitsMs === null ? `${toolTitle(tool)}: answer it in the terminal` : undefined;
   const expiresAt = waitsMs === null ? undefined : Date.now() + waitsMs;
   const output =
@@ -96,7 +96,7 @@ function asked(mirror: SessionMirror, call: HookCall, _claim: HookClaim, { permi
 
 function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, options: HookRouterOptions) {
   const { owed, inbox, log } = options;
-  // Two hooks that run at once arrive in either order: behind the session's end there is nobody to answer.
+  // Concurrent hooks arrive in any order. After the end of the session there is no one to hold.
   const text = lastWordsOf(input);
   if (mirror.isLeft) return void mirror.stopped(null, text, claim);
   const tasks = Array.isArray(input.background_tasks) ? listOf(input.background_tasks) : undefined;
@@ -105,7 +105,7 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   const waiting = owed().filter(
     ({ messageId, sessionId }) =>
       sessionId === mirror.sessionId &&
-      // What was typed here is answered here, and what is in hand is being answered.
+      // Typed messages are answered in the terminal, and messages in delivery are being answered.
       !mirror.wasTyped(messageId) &&
       !mirror.isInHand(messageId) &&
       !inbox.wasRefused(messageId) &&
@@ -120,13 +120,12 @@ function stop(mirror: SessionMirror, { input }: HookCall, claim: HookClaim, opti
   }
   if (offer !== null) mirror.offeredToListen(true);
   const owes = decision.messageIds.length;
-  const why = owes === 0 ? 'it is told that it can listen' : `${owes} replies are owed`;
+  const why = owes === 0 ? 'it gets the hint about listening' : `${owes} pending replies`;
   log('info', `${mirror.sessionId} is held at the end of its turn: ${why}`);
-  return within(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
+  return resolveWithin(STORED_MS, mirror.offer(decision, claim)).then(() => decision.output);
 }
 
-/** Resolves when it is done, or has had its time. */
-function within(ms: number, done: Promise<void>): Promise<void> {
+function resolveWithin(ms: number, done: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     void done.finally(() => {
@@ -136,7 +135,7 @@ function within(ms: number, done: Promise<void>): Promise<void> {
   });
 }
 
-/** What the agent said last; where the model API failed, what the CLI wrote of that in its place. */
+/** Last text of the agent, or the CLI message about a failed API call. */
 function lastWordsOf(input: Fields): string | null {
   return textOf(input.last_assistant_message);
 }
@@ -145,9 +144,9 @@ function failureOf(input: Fields): string {
   return textOf(input.error_details) ?? textOf(input.error) ?? 'The model API failed.';
 }
 
-/** Only what ends the session for good in words of its own; @see SessionEnd in Claude Code's documentation. */
+/** @see SessionEnd in the documentation of Claude Code */
 function endOf(reason: string | null): string {
-  if (reason === 'clear') return 'cleared: the terminal went on with a new session';
-  if (reason === 'resume') return 'the terminal went on with another session';
+  if (reason === 'clear') return 'cleared; the terminal started a new session';
+  if (reason === 'resume') return 'the terminal switched to another session';
   return reason === 'logout' ? 'logged out' : 'the terminal session was left';
 }

@@ -1,63 +1,64 @@
 import { existsSync } from 'node:fs';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, textOf } from '@interlude/protocol/fields';
-import type { HookCall, WaitCall } from '../../host/control-port';
-import { type HookFailure, logHookFailure } from '../../host/control-port';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import { type HookFailure, logHookFailure } from '../../control-port/hook-failure';
+import type { HookCall, WaitCall } from '../../control-port/routes';
+import { hasExited } from '../../host/process-lookup';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed } from '../../host/source-commands';
 import type { Logger } from '../../logger/logger';
-import { HeldPermissions } from './held-permissions';
 import { claimOf, routeHook } from './hook-router';
-import { IdleMessages, IN_TERMINAL } from './idle-messages';
+import { IdleDelivery, IN_TERMINAL } from './idle-delivery';
 import { MessageInbox } from './message-inbox';
 import { parseMirrorState } from './mirror-state';
+import { PermissionHooks } from './permission-hooks';
 import { SessionMirror } from './session-mirror';
-import { isGone } from './terminal-process';
 
 /**
- * Interactive sessions of Claude Code: their hooks call, and their transcripts are followed.
+ * Mirrors terminal sessions of Claude Code from their hooks and transcripts.
  *
- * Ordering: the events of a session leave in the order of its transcript; sessions don't wait for each other.
- * Failure: killed, it goes on where it was when it is started again, also with what the agent did in between. Without
- * the server it collects; without it the agents work as if it had never been installed.
+ * Ordering: the events of a session follow its transcript; sessions are independent.
+ * Failure: after a kill it continues from the stored position, including what the agent did meanwhile. Without the
+ * server it buffers. Without the companion, agents work as if the hooks were not installed.
  */
 export interface HooksSourceOptions {
-  surroundings: SourceSurroundings;
-  /** Follow only this session. */
+  context: SourceContext;
+  /** Follows only this session. */
   sessionId?: string | undefined;
-  /** For what is said by hooks themselves. */
+  /** Logs failures of the hooks themselves. */
   logger: Logger;
-  /** Agents are told, where they come to rest, how they can be reached while they are idle. */
+  /** Whether idle agents get a hint that they can listen for messages. */
   offersToListen?: boolean;
 }
 
 const CURSOR = 'transcript:';
-const LOOK_MS = 200;
+const POLL_MS = 200;
 const ALIVE_MS = 5_000;
 
 export class HooksSource implements Source {
   readonly #options: HooksSourceOptions;
-  readonly #around: SourceSurroundings;
+  readonly #context: SourceContext;
   readonly #inbox = new MessageInbox();
-  readonly #idle: IdleMessages;
-  readonly #permissions = new HeldPermissions({
-    onChange: () => this.#around.changed(),
+  readonly #idle: IdleDelivery;
+  readonly #permissions = new PermissionHooks({
+    onChange: () => this.#context.changed(),
     onAnswered: (sessionId, requestId, answer) => this.#mirrors.get(sessionId)?.answered(requestId, answer),
-    onLetGo: (sessionId, requestId) => this.#mirrors.get(sessionId)?.askedOnlyThere(requestId),
+    onReleased: (sessionId, requestId) => this.#mirrors.get(sessionId)?.releaseToTerminal(requestId),
   });
   readonly #mirrors = new Map<string, SessionMirror>();
-  /** How far each session was told, also of those that have ended. */
+  /** Stored state by session, including ended ones. */
   readonly #stored: Map<string, string>;
   #timers: NodeJS.Timeout[] = [];
 
   readonly refusals = {
-    interrupt: `${IN_TERMINAL}: press Esc there to interrupt it`,
-    'session.end': `${IN_TERMINAL}: end it there (/exit)`,
-    'task.wake': 'Claude Code is told of its tasks and wakes by itself',
-    'wake-rule.set': 'Claude Code is told of its tasks and wakes by itself',
-    'task.stop': `${IN_TERMINAL}: its tasks are stopped there (/tasks)`,
-    'permission.decision': `${IN_TERMINAL}: it asks for permission there, and is answered there`,
-    'question.answer': `${IN_TERMINAL}: its questions are answered there`,
+    interrupt: `${IN_TERMINAL}; press Esc there to interrupt it`,
+    'session.end': `${IN_TERMINAL}; end it there (/exit)`,
+    'task.wake': 'Claude Code learns about its tasks and wakes by itself',
+    'wake-rule.set': 'Claude Code learns about its tasks and wakes by itself',
+    'task.stop': `${IN_TERMINAL}; stop its tasks there (/tasks)`,
+    'permission.decision': `${IN_TERMINAL}; answer its permission requests there`,
+    'question.answer': `${IN_TERMINAL}; answer its questions there`,
   };
 
   readonly control = {
@@ -68,12 +69,12 @@ export class HooksSource implements Source {
     sessionEnd: (about: Fields) => this.#of(about)?.end('the terminal session was left'),
     hookFatal: (failure: HookFailure, about: Fields) => this.#hookFatal(failure, about),
     wait: (call: WaitCall) => this.#idle.wait(call),
-    waitTaken: (claim: string) => this.#idle.taken(claim),
+    waitTaken: (claim: string) => this.#idle.confirm(claim),
   };
 
-  /** Goes on with the sessions that the source before this one followed: what went on while nobody looked is told now. */
+  /** Resumes the sessions of the previous source and emits what happened meanwhile. */
   static async open(options: HooksSourceOptions): Promise<HooksSource> {
-    const source = new HooksSource(options, await options.surroundings.cursors(CURSOR));
+    const source = new HooksSource(options, await options.context.cursors(CURSOR));
     for (const [name, value] of source.#stored) {
       const sessionId = name.slice(CURSOR.length);
       const state = parseMirrorState(value);
@@ -88,12 +89,12 @@ export class HooksSource implements Source {
 
   private constructor(options: HooksSourceOptions, stored: Map<string, string>) {
     this.#options = options;
-    this.#around = options.surroundings;
+    this.#context = options.context;
     this.#stored = stored;
-    this.#idle = new IdleMessages({
+    this.#idle = new IdleDelivery({
       ...{ inbox: this.#inbox, mirrors: this.#mirrors, offers: options.offersToListen === true },
-      onChange: () => this.#around.changed(),
-      log: (level, message) => this.#around.log(level, message),
+      onChange: () => this.#context.changed(),
+      log: (level, message) => this.#context.log(level, message),
     });
   }
 
@@ -102,7 +103,7 @@ export class HooksSource implements Source {
       .filter((mirror) => !mirror.hasEnded)
       .map(({ sessionId, process, isLeft, selfReport: state, provider }) => ({
         sessionId,
-        // A process that has left it may carry another session by now.
+        // A process that left the session may run another one by now.
         process: { state: 'running', pid: isLeft ? null : (process?.pid ?? null), exitCode: null },
         state,
         provider,
@@ -112,30 +113,30 @@ export class HooksSource implements Source {
   }
 
   async start(): Promise<void> {
-    this.#timers = [setInterval(() => this.#look(), LOOK_MS), setInterval(() => void this.#lookForDead(), ALIVE_MS)];
-    void this.#lookForDead();
+    this.#timers = [setInterval(() => this.#poll(), POLL_MS), setInterval(() => void this.#checkProcesses(), ALIVE_MS)];
+    void this.#checkProcesses();
   }
 
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.#idle.close();
-    this.#permissions.letGo(null);
-    // What the agent has been held with reaches it all the same: the next source says so.
+    this.#permissions.release(null);
+    // A hold still reaches the agent; the next source reports it.
     for (const mirror of this.#mirrors.values()) {
       this.#inbox.refuse(mirror.sessionId, 'the companion was stopped', (messageId) => mirror.isInHand(messageId));
     }
     await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.step()));
   }
 
-  /** @param again a source before this one began it, and may have put it before the agent */
+  /** @param again an earlier source may have delivered it */
   async say(command: CommandOf<'message'>, again: boolean): Promise<CommandOutcome> {
     const mirror = this.#mirrors.get(command.sessionId ?? '');
     const { messageId } = command.body;
-    // what the transcript says in the meantime is read first
+    // reads the latest transcript first
     if (again) await mirror?.step();
     if (mirror?.wasHandedOver(messageId)) return { state: 'delivered' };
     if (mirror === undefined || mirror.hasEnded) {
-      return { state: 'failed', reason: `${IN_TERMINAL}, and it has ended there` };
+      return failed(`${IN_TERMINAL} and has ended there`);
     }
     if (mirror.isBusy || mirror.isInHand(messageId)) return await this.#inbox.put(command);
     if (this.#idle.isListening(mirror.sessionId)) {
@@ -144,20 +145,20 @@ export class HooksSource implements Source {
       return await outcome;
     }
     mirror.offeredToListen(false);
-    return this.#inbox.turnAway(
+    return this.#inbox.refuseOne(
       messageId,
-      `${IN_TERMINAL} and is idle: type there, or send again while a turn runs (the agent gets it when the turn ends). While it is idle, it takes messages only if its agent listens`,
+      `${IN_TERMINAL} and is idle. Type there, or send the message during a turn; the agent gets it when the turn ends. An idle agent gets messages only if it listens`,
     );
   }
 
-  /** Only while a hook waits for it. */
+  /** Available only while a hook waits. */
   get answer() {
-    if (!this.#permissions.areAny) return undefined;
+    if (!this.#permissions.hasWaiting) return undefined;
     return async (command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> => {
-      // What was answered in the terminal by now is read first.
+      // Reads answers given in the terminal first.
       await this.#mirrors.get(command.sessionId ?? '')?.step();
       const reason = await this.#permissions.answer(command);
-      return reason === null ? { state: 'done' } : { state: 'failed', reason };
+      return reason === null ? { state: 'done' } : failed(reason);
     };
   }
 
@@ -172,13 +173,13 @@ export class HooksSource implements Source {
   #hook(call: HookCall): string | Promise<string> {
     const answer = routeHook(call, {
       mirror: (sessionId, file) => this.#mirror(sessionId, file),
-      owed: () => this.#around.owed(),
+      owed: () => this.#context.owed(),
       inbox: this.#inbox,
       permissions: this.#permissions,
       offer: (mirror) => this.#idle.offerTo(mirror),
-      log: (level, message) => this.#around.log(level, message),
+      log: (level, message) => this.#context.log(level, message),
     });
-    this.#around.changed();
+    this.#context.changed();
     return answer;
   }
 
@@ -195,24 +196,24 @@ export class HooksSource implements Source {
       emit: (outputs, state) => {
         const value = JSON.stringify(state);
         this.#stored.set(name, value);
-        return this.#around.emit(sessionId, outputs, [{ name, value }]);
+        return this.#context.emit(sessionId, outputs, [{ name, value }]);
       },
       onHandedOver: (messageIds) => this.#inbox.handedOver(messageIds),
       onTurnEnded: () => this.#idle.turnEnded(mirror),
       onRequestOpened: (value) => this.#permissions.opened(sessionId, value),
       onRequestResolved: (requestId) => this.#permissions.resolved(sessionId, requestId),
-      log: (level, message) => this.#around.log(level, message),
+      log: (level, message) => this.#context.log(level, message),
     });
     this.#mirrors.set(sessionId, mirror);
-    this.#around.log('info', `session ${sessionId} is followed in ${file}`);
+    this.#context.log('info', `following session ${sessionId} in ${file}`);
     return mirror;
   }
 
-  /** Nobody can resume it: Claude Code has removed its transcript. */
+  /** Claude Code removed the transcript, so the session can't be resumed. */
   async #forget(sessionId: string): Promise<void> {
     const name = CURSOR + sessionId;
     this.#stored.delete(name);
-    await this.#around.emit(sessionId, [], [{ name, value: null }]);
+    await this.#context.emit(sessionId, [], [{ name, value: null }]);
   }
 
   #of(about: Fields): SessionMirror | null {
@@ -223,12 +224,12 @@ export class HooksSource implements Source {
     const mirror = this.#of(about);
     if (mirror === null) return;
     const claim = claimOf(about, at);
-    // The stop hook's own trap: its call before this one may have failed.
+    // Sent by the stop hook when its main call failed.
     if (state === 'idle') mirror.stopped(null, textOf(about.last_assistant_message), claim);
     else if (state === 'busy') mirror.prompted(claim);
     else if (state === 'compacting') mirror.report(state, claim);
     void mirror.step();
-    this.#around.changed();
+    this.#context.changed();
   }
 
   #hookFatal(failure: HookFailure, about: Fields): void {
@@ -237,26 +238,26 @@ export class HooksSource implements Source {
     logHookFailure(logger, failure, mirror?.sessionId ?? null);
     if (mirror === null) return;
     const { hook, error } = failure;
-    const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent goes on.`);
+    const { text } = logger.redactor.redact('hooks', `The ${hook} hook failed (${error}). The agent continues.`);
     const value = { text, tone: 'error', kind: 'hook_fatal' };
     const event = { type: 'CUSTOM', name: CUSTOM.notice, value };
-    void this.#around.emit(mirror.sessionId, [{ occurredAt: Date.now(), event }]);
+    void this.#context.emit(mirror.sessionId, [{ occurredAt: Date.now(), event }]);
   }
 
-  #look(): void {
+  #poll(): void {
     for (const [sessionId, mirror] of this.#mirrors) {
-      // Should it be resumed, what was stored of it is enough to go on.
+      // The stored state suffices if the session is resumed.
       if (mirror.isLeft) this.#idle.left(sessionId);
       if (mirror.isStill) this.#mirrors.delete(sessionId);
       else void mirror.step();
     }
   }
 
-  async #lookForDead(): Promise<void> {
+  async #checkProcesses(): Promise<void> {
     for (const mirror of [...this.#mirrors.values()]) {
       const { process, hasEnded } = mirror;
-      if (hasEnded || process === null || !(await isGone(process))) continue;
-      // A hook may have told of another process in the meantime.
+      if (hasEnded || process === null || !(await hasExited(process))) continue;
+      // A hook may have reported another process meanwhile.
       if (mirror.process === process) mirror.died();
     }
   }

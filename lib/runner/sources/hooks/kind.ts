@@ -80,9 +80,9 @@ export const kind: RunnerKind = {
           throw new CliError(EXIT.failed, problem);
         }
         return {
-          source: (surroundings) =>
+          source: (context) =>
             HooksSource.open({
-              ...{ surroundings, sessionId: flag('session'), logger },
+              ...{ context, sessionId: flag('session'), logger },
               offersToListen: !has('no-offer'),
             }),
           greeting: `${agentId} follows the terminals of this machine; Ctrl-C ends it`,
@@ -92,7 +92,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** Whether anything listens there: a file that a killed companion left behind names a port that is closed. */
+/** Whether a process listens: a killed companion leaves a file with a closed port. */
 async function answers(url: string): Promise<boolean> {
   return await fetch(url, { signal: AbortSignal.timeout(500) }).then(
     () => true,

@@ -1,32 +1,32 @@
 import type { Command } from '@interlude/protocol/commands';
+import { cutText } from '@interlude/protocol/cut-text';
 import { remember } from '../../adapters/remember';
-import type { CommandOutcome } from '../../host/seen-commands';
-import type { WaitingMessage } from './stop-decision';
+import type { CommandOutcome } from '../../commands/seen-commands';
+import type { PendingReply } from '../../host/pending-replies';
+import { failed } from '../../host/source-commands';
 
-/** The server calls a refused message owed no longer once it knows: none need be remembered for longer than that. */
+/** Refused messages remembered until the server knows about them. */
 const MOST_REFUSED = 1_000;
 
 type MessageCommand = Extract<Command, { type: 'message' }>;
 
 /**
- * Messages from the dashboard for agents in a terminal. Nothing can be typed into somebody's terminal; but the
- * agent can be held when its turn ends, and be given the message then. So a message waits for the end of the running turn.
- * Where none runs it is for the agent's wait, if one listens, and is refused otherwise: an idle terminal would keep it for
- * hours without a word.
+ * Holds messages for terminal agents. Nothing can be typed into a terminal, but the stop hook can hand a message to the
+ * agent at the end of its turn, so messages wait for the running turn. Without one they go to a listening wait or are
+ * refused, instead of being kept silently for hours.
  */
 export class MessageInbox {
-  /** Reported as failed: they are no longer owed, whatever the last answer of the server still says. */
+  /** Refused, so no longer pending, even if the server still lists them. */
   readonly #refused = new Map<string, true>();
   readonly #waiting = new Map<string, { command: MessageCommand; settle: (outcome: CommandOutcome) => void }>();
-  /** Given back by who was to hand them over: nobody knows whether the agent has them. */
-  readonly #doubtful = new Map<string, true>();
+  /** Returned by a wait, so the agent may or may not have them. */
+  readonly #uncertain = new Map<string, true>();
 
   /** @returns once the agent has it, or will not get it */
   put(command: MessageCommand): Promise<CommandOutcome> {
     return new Promise((settle) => this.#waiting.set(command.body.messageId, { command, settle }));
   }
 
-  /** Oldest first. */
   waitingFor(sessionId: string): WaitingMessage[] {
     return [...this.#waiting.values()]
       .filter(({ command }) => command.sessionId === sessionId)
@@ -36,13 +36,13 @@ export class MessageInbox {
         text: body.text,
         sentAt: createdAt,
         unseen: true,
-        again: this.#doubtful.has(body.messageId),
+        again: this.#uncertain.has(body.messageId),
       }));
   }
 
-  /** They were on their way, and it is not known whether they arrived. */
-  givenBack(messageIds: readonly string[]): void {
-    for (const id of messageIds) setBounded(this.#doubtful, id, true, MOST_REFUSED);
+  /** Their delivery is unknown. */
+  returned(messageIds: readonly string[]): void {
+    for (const id of messageIds) remember(this.#uncertain, id, true, MOST_REFUSED);
   }
 
   handedOver(messageIds: readonly string[]): void {
@@ -53,21 +53,19 @@ export class MessageInbox {
     return this.#refused.has(messageId);
   }
 
-  /** A message that can't be taken at all. */
-  turnAway(messageId: string, reason: string): CommandOutcome {
-    setBounded(this.#refused, messageId, true, MOST_REFUSED);
-    return { state: 'failed', reason };
+  refuseOne(messageId: string, reason: string): CommandOutcome {
+    remember(this.#refused, messageId, true, MOST_REFUSED);
+    return failed(reason);
   }
 
   /**
-   * The session's turn is over and no stop hook took them.
-   *
-   * @param isInHand one took it, of a later turn
-   * @returns how many were refused
+   * Refuses the messages that no stop hook took.
+   * @param isInHand whether a later stop hook took the message
+   * @returns the number of refused messages
    */
   refuse(sessionId: string, reason: string, isInHand = (_messageId: string) => false): number {
     const refused = [...this.#waiting].filter(([id, { command }]) => command.sessionId === sessionId && !isInHand(id));
-    for (const [id] of refused) this.#settle(id, this.turnAway(id, reason));
+    for (const [id] of refused) this.#settle(id, this.refuseOne(id, reason));
     return refused.length;
   }
 
@@ -76,4 +74,72 @@ export class MessageInbox {
     this.#waiting.delete(messageId);
     waiting?.settle(outcome);
   }
+}
+
+/**
+ * A message for the stop hook. The agent may end its turn unless a reply is pending, and is never held twice in a row,
+ * so that an agent that does not answer is not held forever.
+ */
+interface WaitingMessage extends Omit<PendingReply, 'sessionId'> {
+  /** Shown in full if the agent has not seen it; otherwise only its first line. */
+  unseen: boolean;
+  /** It may have reached the agent before. */
+  again?: boolean;
+}
+
+export interface StopDecision {
+  /** Output of the hook. */
+  output: string;
+  /** Text for the agent. */
+  reason: string;
+  messageIds: string[];
+}
+
+/** Messages per hold; others wait for the next turn. */
+const MOST_AT_ONCE = 10;
+const LONGEST_LINE = 300;
+
+/**
+ * @param offer hint added to a hold, or given once by itself
+ * @returns null if the agent may stop
+ */
+export function stopDecision(
+  owed: readonly WaitingMessage[],
+  stopHookActive: boolean,
+  offer: string | null = null,
+): StopDecision | null {
+  if (stopHookActive) return null;
+  if (owed.length === 0) return offer === null ? null : offerDecision(offer);
+  const { text, messageIds } = pendingReplyPrompt(owed);
+  const reason = offer === null ? text : `${text}\n\n${offer}`;
+  return { output: JSON.stringify({ decision: 'block', reason }), reason, messageIds };
+}
+
+/** Context rather than a block; the terminal shows it as hook output. */
+function offerDecision(additionalContext: string): StopDecision {
+  const hookSpecificOutput = { hookEventName: 'Stop', additionalContext };
+  return { output: JSON.stringify({ hookSpecificOutput }), reason: additionalContext, messageIds: [] };
+}
+
+/** Prompt about pending messages. */
+export function pendingReplyPrompt(owed: readonly WaitingMessage[]): { text: string; messageIds: string[] } {
+  const shown = [...owed].sort((a, b) => a.sentAt - b.sentAt).slice(0, MOST_AT_ONCE);
+  const text = [
+    shown.length === 1
+      ? 'A message is waiting for your reply:'
+      : `${shown.length} messages are waiting for your reply:`,
+    ...shown.map(item),
+    ...(owed.length > shown.length ? [`(${owed.length - shown.length} more will follow.)`] : []),
+    'Reply in your next message, in plain text; it is shown to the sender as your answer. If no answer is needed, say so in one sentence.',
+  ].join('\n\n');
+  return { text, messageIds: shown.map(({ messageId }) => messageId) };
+}
+
+function item({ from, sentAt, text, unseen, again = false }: WaitingMessage): string {
+  const when = new Date(sentAt).toISOString().slice(0, 16).replace('T', ' ');
+  const who = from.kind === 'agent' ? `the agent ${from.id}` : from.id;
+  const maybe = again ? ' (it may have reached you before)' : '';
+  if (unseen) return `Message from ${who}, ${when} UTC${maybe}:\n${text}`;
+  const line = text.trim().split('\n')[0] ?? '';
+  return `From ${who}, ${when} UTC: ${line.length > LONGEST_LINE ? `${cutText(line, LONGEST_LINE)}…` : line}`;
 }

@@ -1,13 +1,12 @@
 import { parseJson } from '@interlude/protocol/fields';
 import * as z from 'zod';
-import type { ClosedTurn } from '../../adapters/claude/final-text';
-import type { PendingStop } from '../../adapters/claude/stop-hooks';
-import type { Offer } from './offers';
-import type { TailPlace } from './tail-file';
-import type { TerminalProcess } from './terminal-process';
-import type { WaitedMessage } from './waited-messages';
+import type { HeardStop } from '../../adapters/claude/heard-stops';
+import type { ClosedTurn } from '../../adapters/claude/last-words';
+import type { ProcessIdentity } from '../../host/process-lookup';
+import type { StopHookHold, WaitMessage } from './message-tracker';
+import type { FilePosition } from './transcript-files';
 
-/** Why a session is over, and whether somebody wanted it to be. */
+/** Why a session ended, and whether on purpose. */
 export interface SessionEnding {
   reason: string;
   isAsked: boolean;
@@ -18,22 +17,22 @@ const text = z.string();
 const textOrNull = z.string().min(1).nullable().catch(null);
 const flag = z.boolean().catch(false);
 const orNull = <Type extends z.ZodType>(type: Type) => type.nullable().catch(null);
-/** What of a list is whole. */
+/** Keeps the valid items of a list. */
 const list = <Type extends z.ZodType>(type: Type) =>
   z
     .array(z.unknown())
     .catch([])
     .transform((items) => items.flatMap((item) => type.safeParse(item).data ?? []));
 
-const place: z.ZodType<TailPlace> = z.object({ ino: z.number(), offset: z.number() });
+const place: z.ZodType<FilePosition> = z.object({ ino: z.number(), offset: z.number() });
 const moment = { at: time, isClocked: flag, promptId: textOrNull };
 const stop: z.ZodType<PendingStop> = z
   .object({ ...moment, heardAt: orNull(time), text: textOrNull, failure: textOrNull, promptedAt: orNull(time) })
   .transform((read) => ({ ...read, heardAt: read.heardAt ?? read.at }));
-const offer: z.ZodType<Offer> = z
+const offer: z.ZodType<StopHookHold> = z
   .object({ messageIds: list(text), reason: text, moment: z.object(moment), since: orNull(time) })
   .transform((read) => ({ ...read, since: read.since ?? read.moment.at }));
-const waited: z.ZodType<WaitedMessage> = z.object({
+const waited: z.ZodType<WaitMessage> = z.object({
   claim: text,
   messageIds: list(text),
   at: time,
@@ -45,59 +44,58 @@ const closed: z.ZodType<ClosedTurn> = z.object({
   taken: list(z.record(z.string(), z.unknown())),
 });
 const ending: z.ZodType<SessionEnding> = z.object({ reason: text, isAsked: flag });
-const terminal: z.ZodType<TerminalProcess> = z.object({ pid: z.number(), birth: textOrNull });
+const terminal: z.ZodType<ProcessIdentity> = z.object({ pid: z.number(), birth: textOrNull });
 
-/** How far a session has been mirrored: the cursor that is stored with the events it gave. What is not whole is absent. */
+/** Stored state of a mirror, saved with its events. Invalid fields fall back to their defaults. */
 const mirrorState = z.object({
   file: text.min(1),
   main: orNull(place),
-  /** By the subagent's id. */
   subagents: z
     .record(z.string(), orNull(place))
     .catch({})
     .transform((places) =>
       Object.fromEntries(Object.entries(places).flatMap(([id, at]) => (at === null ? [] : [[id, at]]))),
     ),
-  /** The line of the session's own file that was read last, by its name; and those of its subagents' files. */
+  /** Key of the last line read, of the session and of its subagents. */
   last: textOrNull,
   lastOf: z.record(z.string(), z.string()).catch({}),
-  /** A run is open in what was told. */
+  /** A run is open in the emitted events. */
   open: flag,
-  /** Stop hooks that ran and are ahead of the transcript. Oldest first. */
+  /** Stop hooks ahead of the transcript, oldest first. */
   stops: list(stop),
-  /** What was said last by turns that are over and whose stop hooks were not heard. Oldest first. */
+  /** Last texts of ended turns without a stop hook, oldest first. */
   unheard: list(list(text)),
-  /** When prompts were heard of that no line has come up to. Oldest first. */
+  /** Times of prompts ahead of the transcript, oldest first. */
   prompts: list(time),
-  /** The hook of the prompt that opened the turn was heard: the next one is of another turn. */
+  /** The prompt hook of the open turn arrived; the next one belongs to another turn. */
   isPromptHeard: flag,
-  /** The turn that a stop hook closed last: lines of it may still come. */
+  /** The last turn closed by a stop hook; it may still get lines. */
   closed: orNull(closed),
-  /** The last command that was emitted though no line followed it. */
+  /** The last command settled without a following line. */
   settled: textOrNull,
-  /** The session was left, and why; what it still writes is waited for. */
+  /** The session was left and may still write. */
   ending: orNull(ending),
-  /** When the session was begun last, or resumed: what ran before ends nothing. */
+  /** Last start of the session; earlier hooks end nothing. */
   began: time.catch(0),
-  /** The session was told to have ended. */
+  /** The end of the session was emitted. */
   ended: flag,
-  /** Requests that stood in the terminal. */
+  /** Open requests of the terminal. */
   asks: list(z.object({ tool: text, input: z.unknown(), isHeld: flag })),
-  /** What our stop hook holds the agent with and the transcript does not say yet. */
+  /** Holds of our stop hook that the transcript does not show yet. */
   offers: list(offer),
-  /** What a wait of the agent's was handed, until the transcript says that the agent has heard of its end. */
+  /** Messages handed to a wait until the transcript shows its end. */
   waited: list(waited),
   /** The agent was told that it can listen while it is idle, and nobody has missed that since. */
   wasOffered: flag,
-  /** Messages put before the agent in the open turn. */
+  /** Messages given to the agent in the open turn. */
   handed: list(text),
-  /** The process whose hooks have called. Null before the first, and where it is not known. */
+  /** Process of the last hook; null if unknown. */
   process: orNull(terminal),
-  /** When the last hook of that process ran. */
+  /** Time of its last hook. */
   heardAt: time.catch(0),
-  /** Tasks that a stop hook did not list, until it is clear that nothing reports how they ended. */
+  /** Tasks missing from a stop hook, until nothing else reports their end. */
   unlisted: orNull(z.object({ ids: list(text), at: time })),
-  /** Tasks that were presumed lost for that reason. */
+  /** Tasks presumed lost for that reason. */
   lost: list(text),
 });
 
@@ -107,7 +105,120 @@ export function newMirrorState(file: string): MirrorState {
   return mirrorState.parse({ file });
 }
 
-/** @returns null for what no mirror has written */
+/** @returns null for an invalid value */
 export function parseMirrorState(stored: string): MirrorState | null {
   return mirrorState.safeParse(parseJson(stored)).data ?? null;
+}
+
+/** Silence of the transcript that ends a turn after its last hook. */
+const QUIET_MS = 1_500;
+/**
+ * How long a turn waits for the text from its stop hook to appear in the transcript; then the text from the hook is
+ * used. Shorter after the next prompt, longer if the hook had no text.
+ */
+const LAST_LINE_MS = { most: 5_000, prompted: 3_000, wordless: 12_000 };
+/** How long a turn waits for its lines after a hook of a later turn, and such a hook for its turn. */
+const BEHIND_MS = 90_000;
+/** How long an ended session may still write. */
+const LAST_WORDS_MS = { still: 500, most: 3_000 };
+/**
+ * After this much silence in `busy` without a turn, or after the last text of a turn, the hook was killed or missed.
+ * Ours takes 2 s at most.
+ */
+const STUCK_MS = 5_000;
+/** How long the response of a stop hook may take to reach the transcript, since other hooks run beside it. */
+const HELD_MS = 70_000;
+
+/** Times that decide about a silent session. Epoch milliseconds. */
+export interface QuietPeriods {
+  now: number;
+  lastLineAt: number;
+  /** Last activity report. */
+  reportedAt: number;
+  /** When the session was left; null if it continues. */
+  leftAt: number | null;
+  /** The transcript lacks the text from the stop hook, or any end of the turn. */
+  lacksLastWords: boolean;
+  /** The response of a stop hook is on its way. */
+  isHeld: boolean;
+  /** Start of the search for a hold of the open turn; null without one. */
+  heldSince: number | null;
+  /** Last hold that reached the agent, which delays everything after it. */
+  handedAt: number;
+}
+
+/** Whether a left session has nothing more to write. */
+export function isEndingOver({ now, lastLineAt, leftAt, lacksLastWords, heldSince }: QuietPeriods): boolean {
+  if (leftAt === null) return false;
+  const isQuiet = now - Math.max(lastLineAt, leftAt) >= LAST_WORDS_MS.still;
+  const isComplete = isQuiet && !lacksLastWords && heldSince === null;
+  return isComplete || now - leftAt >= LAST_WORDS_MS.most;
+}
+
+/** A command ends once the transcript is silent long enough for its output. */
+export function isCommandOver({ now, lastLineAt, reportedAt }: QuietPeriods): boolean {
+  return now - Math.max(lastLineAt, reportedAt) >= QUIET_MS;
+}
+
+/** Whether a hold may continue the turn. */
+function isHoldActive({ now, heldSince, leftAt }: QuietPeriods): boolean {
+  return heldSince !== null && leftAt === null && now - heldSince < HELD_MS;
+}
+
+/** Whether a turn is complete after its stop hook. */
+export function isTurnOver({ heardAt, promptedAt, text, failure }: HeardStop, periods: QuietPeriods): boolean {
+  const { now, lastLineAt, leftAt, lacksLastWords, handedAt } = periods;
+  if (isHoldActive(periods)) return false;
+  if (!lacksLastWords) return isEndingOver(periods) || now - Math.max(lastLineAt, heardAt) >= QUIET_MS;
+  const since = Math.max(heardAt, handedAt);
+  if (promptedAt !== null && now - Math.max(promptedAt, since) >= LAST_LINE_MS.prompted) return true;
+  const most = text === null && failure === null ? LAST_LINE_MS.wordless : LAST_LINE_MS.most;
+  return (leftAt !== null && now - leftAt >= LAST_WORDS_MS.most) || now - since >= most;
+}
+
+/** Whether a stop hook will never match a turn in the transcript. Without a time or prompt id it is given up sooner. */
+export function isStopUnmatched({ heardAt, isClocked, promptId }: HeardStop, periods: QuietPeriods): boolean {
+  const { now } = periods;
+  if (isHoldActive(periods)) return false;
+  return now - heardAt >= (isClocked || promptId !== null ? BEHIND_MS : LAST_LINE_MS.most);
+}
+
+/** Whether an expected hook is overdue: the end of a finished turn, or the start of a turn after `busy`. */
+export function isHookOverdue({ now, lastLineAt, reportedAt, isHeld }: QuietPeriods): boolean {
+  return now - Math.max(reportedAt, lastLineAt) >= (isHeld ? HELD_MS : STUCK_MS);
+}
+
+/** Activity reported by hooks. */
+export type AgentActivity = 'starting' | 'busy' | 'idle' | 'compacting';
+
+/** The latest activity report. Out-of-order hooks are ignored. */
+export class SelfReport {
+  #activity: AgentActivity = 'starting';
+  /** Time of that hook. */
+  #ranAt = 0;
+  #heardAt: number;
+
+  constructor(now: number) {
+    this.#heardAt = now;
+  }
+
+  get activity(): AgentActivity {
+    return this.#activity;
+  }
+
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+
+  update(activity: AgentActivity, ranAt: number, now: number): void {
+    if (ranAt < this.#ranAt) return;
+    this.#ranAt = ranAt;
+    this.#activity = activity;
+    this.#heardAt = now;
+  }
+
+  /** Concludes from silence that the agent is idle. */
+  concluded(now: number): void {
+    this.update('idle', this.#ranAt, now);
+  }
 }

@@ -1,49 +1,58 @@
 import type { TimedEvent } from '@interlude/protocol/ag-ui';
 import { CUSTOM } from '@interlude/protocol/event-fields';
 import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
-import { setBounded } from '../../adapters/bounded-map';
-import { claudeVersion } from '../../adapters/claude/claude-adapter';
-import type { HookClaim, HookMoment } from '../../adapters/claude/stop-hooks';
-import { TranscriptAdapter } from '../../adapters/claude/transcript-adapter';
-import { stopFeedbackOf } from '../../adapters/claude/transcript-line';
-import { MessagesUnderway } from './messages-underway';
-import { type MirrorState, newMirrorState, type SessionEnding } from './mirror-state';
-import { type AgentSays, SelfReport } from './self-report';
-import type { StopDecision } from './stop-decision';
-import { birthOf, bornAt, isGone, type TerminalProcess } from './terminal-process';
+import { claudeVersion } from '../../adapters/claude/claude-version';
+import type { HookClaim, HookMoment } from '../../adapters/claude/heard-stops';
+import { TranscriptAdapter } from '../../adapters/claude/transcript';
+import { stopFeedbackIn } from '../../adapters/claude/transcript-line';
+import { remember } from '../../adapters/remember';
+import { hasExited, type ProcessIdentity, startMarkOf, startTimeOf } from '../../host/process-lookup';
+import type { StopDecision } from './message-inbox';
+import { MessageTracker } from './message-tracker';
+import {
+  type AgentActivity,
+  isCommandOver,
+  isEndingOver,
+  isHookOverdue,
+  isStopUnmatched,
+  isTurnOver,
+  type MirrorState,
+  newMirrorState,
+  type QuietPeriods,
+  SelfReport,
+  type SessionEnding,
+} from './mirror-state';
 import { TranscriptFiles, type TranscriptLine } from './transcript-files';
-import { isCommandOver, isLeftForGood, isStuck, isTurnLost, isTurnOver, type Stillness } from './turn-patience';
 
 /**
- * One session of an interactive Claude Code, mirrored from its transcript.
+ * Mirrors one terminal session of Claude Code from its transcript.
  *
- * Ordering: events come in the order of the transcript's lines.
- * Failure: the place in the files is handed over together with the events up to it. A mirror that comes after a kill
- * reads the lines before it again, to know what is open, and tells only what comes after.
+ * Ordering: events follow the lines of the transcript.
+ * Failure: file positions are stored with the events up to them. After a kill, the next mirror rereads the lines to
+ * restore its state and emits only new ones.
  */
 export interface SessionMirrorOptions {
   sessionId: string;
   file: string;
-  /** As stored by the mirror before this one. */
+  /** Stored state of the previous mirror. */
   state: MirrorState | null;
-  /** @returns a promise where storing it takes time: kept once both are on disk */
+  /** @returns once stored, if that takes time */
   emit: (outputs: TimedEvent[], state: MirrorState) => void | Promise<void>;
   onHandedOver: (messageIds: string[]) => void;
   onTurnEnded: () => void;
-  /** The terminal asks. @param value of the `request:opened` */
+  /** A request was opened. @param value of `request:opened` */
   onRequestOpened?: (value: Fields) => void;
-  /** It was answered, or is not asked any more. */
+  /** A request was answered or withdrawn. */
   onRequestResolved?: (requestId: string) => void;
   log: (level: 'debug' | 'info' | 'warn', message: string) => void;
   now?: () => number;
 }
 
-/** How long a session that has ended is still watched for what it writes. */
+/** How long an ended session is watched for late writes. */
 const LATE_MS = 10_000;
-/** Most requests that are remembered as they were told. */
-const MOST_REQUESTS = 64;
+const MAX_REQUESTS = 64;
 
-/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` of the transcript's lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
+/** @see CLAUDE_CODE_ENTRYPOINT, and `entrypoint` in transcript lines, CLI 2.1.332; also `sdk-cli`, `sdk-ts` */
 const CLI = 'cli';
 
 const LEFT: SessionEnding = { reason: 'the terminal session was left', isAsked: true };
@@ -55,7 +64,7 @@ export class SessionMirror {
   readonly #files: TranscriptFiles;
   readonly #report: SelfReport;
   #state: MirrorState;
-  /** What is read was told by the mirror before this one. */
+  /** Rereading lines that the previous mirror emitted. */
   #isRecalling = false;
   #lastLineAt = 0;
   #provider: string | null = null;
@@ -63,12 +72,12 @@ export class SessionMirror {
   #ending: (SessionEnding & { at: number; ranAt: number }) | null = null;
   #began: number;
   #ended: (SessionEnding & { at: number }) | null = null;
-  /** Since when another process serves the session, until what its predecessor had open is closed. Epoch milliseconds. */
+  /** When another process took over the session, until the open work of the old one is closed. Epoch milliseconds. */
   #replacedAt: number | null = null;
-  /** The process of the hooks before the last ones is still there. */
+  /** The previous process still runs. */
   #isShared = false;
-  readonly #messages: MessagesUnderway;
-  /** Of open requests: what they were told with. */
+  readonly #messages: MessageTracker;
+  /** Values of open requests. */
   readonly #requests = new Map<string, Fields>();
   #work: Promise<void>;
 
@@ -78,12 +87,12 @@ export class SessionMirror {
     this.#adapter = new TranscriptAdapter({ sessionId: options.sessionId });
     this.#state = structuredClone(options.state ?? newMirrorState(options.file));
     this.#state.file = options.file;
-    this.#messages = new MessagesUnderway(this.#state);
+    this.#messages = new MessageTracker(this.#state);
     this.#report = new SelfReport(this.#now());
     this.#files = new TranscriptFiles({
       read: this.#state,
       subagents: () => this.#adapter.subagents,
-      onLines: (lines) => this.#lines(lines),
+      onLines: (lines) => this.#onLines(lines),
       log: options.log,
     });
     this.#began = this.#state.began;
@@ -100,128 +109,121 @@ export class SessionMirror {
     return this.#state.ended;
   }
 
-  /** The session was left: nobody is there to be held for anything. */
+  /** The session was left, so there is no agent to hold. */
   get isLeft(): boolean {
     return this.#ending !== null || this.#state.ended;
   }
 
-  /** It has ended, and what a late hook or a slow disk may bring has had its time. */
+  /** Ended, including the time for late hooks and writes. */
   get isStill(): boolean {
     return this.#state.ended && (this.#ended === null || this.#now() - this.#ended.at >= LATE_MS);
   }
 
-  /** Of the agent, as the last hook told. */
-  get process(): TerminalProcess | null {
+  /** Process of the last hook. */
+  get process(): ProcessIdentity | null {
     return this.#state.process;
   }
 
-  get selfReport(): AgentSays {
-    return this.#report.says;
+  get selfReport(): AgentActivity {
+    return this.#report.activity;
   }
 
   get openRunId(): string | null {
     return this.#adapter.openRunId;
   }
 
-  /** Of the agent, as its transcript told last. */
   get provider(): string | null {
     return this.#provider;
   }
 
-  /** Somebody sits before it. `claude -p` would go on until all that it runs in the background has ended. */
+  /** A person uses it. `claude -p` would continue until its background work ends. */
   get isInteractive(): boolean {
     return this.#isInteractive;
   }
 
-  /** A turn goes on, so its end will come and with it the stop hook. */
+  /** A turn is running, so a stop hook will follow. */
   get isBusy(): boolean {
-    return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.says === 'busy');
+    return !this.#state.ended && (this.#adapter.openRunId !== null || this.#report.activity === 'busy');
   }
 
-  get messages(): MessagesUnderway {
+  get messages(): MessageTracker {
     return this.#messages;
   }
 
-  /** Whether the message was typed in the terminal: it is answered there. */
+  /** Whether the message was typed in the terminal and is answered there. */
   wasTyped(messageId: string): boolean {
     return this.#files.has(messageId);
   }
 
-  /** Messages that are before the agent, are about to be, or were and have been answered. */
+  /** Whether the message is in delivery, given to the agent, or answered. */
   isInHand(messageId: string): boolean {
     return this.#messages.has(messageId, this.#now());
   }
 
-  /** Whether the transcript says that it was put before the agent. */
+  /** Whether the transcript shows the message. */
   wasHandedOver(messageId: string): boolean {
     return this.#messages.hasReached(messageId);
   }
 
   /**
-   * A hook of this session ran.
-   *
-   * @param claimedAt when, by its own clock; epoch milliseconds
-   * @returns false if it is of a process that another one has replaced since
+   * @param claimedAt time of the hook by its own clock, epoch milliseconds
+   * @returns false for a hook of a replaced process
    */
-  heard(pid: number | null, file: string | null, claimedAt: number | null = null): boolean {
+  hookRan(pid: number | null, file: string | null, claimedAt: number | null = null): boolean {
     const at = Math.min(claimedAt ?? this.#now(), this.#now());
     const { process: known, heardAt } = this.#state;
     if (pid !== null && known !== null && pid !== known.pid && at < heardAt) return false;
     if (pid !== null) {
       if (pid !== known?.pid) this.#state.process = { pid, birth: null };
       this.#state.heardAt = Math.max(heardAt, at);
-      this.#do(() => this.#isOf(pid, known, heardAt));
+      this.#enqueue(() => this.#identifyProcess(pid, known, heardAt));
     }
     if (file !== null && file !== this.#state.file) {
-      this.#options.log('info', `the transcript of ${this.sessionId} is ${file} now`);
+      this.#options.log('info', `the transcript of ${this.sessionId} moved to ${file}`);
       this.#state.file = file;
     }
     return true;
   }
 
-  /** @param entrypoint by the environment of a hook, or a line of the transcript, which may come later */
+  /** @param entrypoint from the hook environment or a transcript line */
   startedAs(entrypoint: string): void {
     this.#isInteractive = entrypoint === CLI;
   }
 
   /**
-   * Looked up while the hook waits, so the process is still there. The same pid may by now be another process.
-   *
-   * @param before the process of the hooks before, if any
-   * @param heardAt when the last of those ran, epoch milliseconds
+   * Runs while the hook waits, so the process still exists. A PID may have been reused.
+   * @param before process of the previous hooks
+   * @param heardAt time of the last of those, epoch milliseconds
    */
-  async #isOf(pid: number, before: TerminalProcess | null, heardAt: number): Promise<void> {
-    const birth = await birthOf(pid);
+  async #identifyProcess(pid: number, before: ProcessIdentity | null, heardAt: number): Promise<void> {
+    const birth = await startMarkOf(pid);
     const { process } = this.#state;
     if (process?.pid !== pid) return;
     const isKnown = process.birth === birth && before?.pid === pid;
     if (isKnown) return;
     this.#state.process = { pid, birth };
     const isSame = before?.pid === pid && (before.birth === null || birth === null || before.birth === birth);
-    // Two terminals may have the same session open: what the other one does goes on.
-    this.#isShared = before !== null && before.pid !== pid && !(await isGone(before));
-    // A process that is new here owns nothing that was written before it was born, or while another one called.
-    if (!isSame && !this.#isShared) this.#beganAt(Math.max(bornAt(birth) ?? 0, before === null ? 0 : heardAt));
-    this.#tell([], true);
+    // Two terminals may share a session; the work of the other one continues.
+    this.#isShared = before !== null && before.pid !== pid && !(await hasExited(before));
+    // A new process owns nothing written before it started or while another one called.
+    if (!isSame && !this.#isShared) this.#beganAt(Math.max(startTimeOf(birth) ?? 0, before === null ? 0 : heardAt));
+    this.#emit([], true);
   }
 
-  /**
-   * Begun, or resumed, by a process that owns nothing that is open. A hook that is heard behind later ones changes
-   * nothing they said.
-   */
+  /** Started or resumed by a process without open work. An out-of-order hook changes nothing. */
   began(claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null && this.#ending.ranAt > at) return;
     this.#ending = null;
     this.#ended = null;
     this.#began = Math.max(this.#began, at);
-    this.#do(() => {
+    this.#enqueue(() => {
       if (!this.#isShared) this.#beganAt(at);
     });
-    this.#report.heard('idle', at, this.#now());
+    this.#report.update('idle', at, this.#now());
   }
 
-  /** A process that owns nothing older serves the session. @param at epoch milliseconds */
+  /** @param at start of the new process, epoch milliseconds */
   #beganAt(at: number): void {
     if (this.#ending !== null && this.#ending.ranAt > at) return;
     this.#ending = null;
@@ -233,26 +235,24 @@ export class SessionMirror {
     this.#state.began = this.#began;
   }
 
-  report(says: AgentSays, claim?: HookClaim): void {
-    this.#report.heard(says, this.#momentOf(claim).at, this.#now());
+  report(activity: AgentActivity, claim?: HookClaim): void {
+    this.#report.update(activity, this.#momentOf(claim).at, this.#now());
   }
 
-  /** Somebody asks for a turn. */
   prompted(claim?: HookClaim): void {
     const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
-    this.#report.heard('busy', moment.at, heardAt);
-    this.#do(() => {
+    this.#report.update('busy', moment.at, heardAt);
+    this.#enqueue(() => {
       this.#adapter.stops.prompted(moment, heardAt);
-      this.#tell([], true);
+      this.#emit([], true);
     });
   }
 
   /**
-   * The stop hook ran and did not hold the agent. Its turn is told to be over when the transcript has said what the agent
-   * said last: the hook comes before.
-   *
-   * @param text what the agent said last, by the hook's word
-   * @param runs ids of the background work that goes on, by the hook's word
+   * The stop hook ran without a hold. The turn ends when the transcript shows the last text, since the hook comes
+   * first.
+   * @param text last text of the agent, from the hook
+   * @param runs ids of continuing background work, from the hook
    */
   stopped(
     failure: string | null = null,
@@ -261,73 +261,70 @@ export class SessionMirror {
     runs?: readonly string[],
   ): void {
     const [moment, heardAt] = [this.#momentOf(claim), this.#now()];
-    this.#report.heard('idle', moment.at, heardAt);
+    this.#report.update('idle', moment.at, heardAt);
     this.#messages.offers.withdraw(moment);
-    this.#do(() => {
+    this.#enqueue(() => {
       this.#adapter.announced({ ...moment, heardAt, text, failure });
       if (runs !== undefined) this.#adapter.listed(runs, moment.at);
-      this.#tell([], true);
+      this.#emit([], true);
     });
   }
 
-  /** A hook that does not say when it ran ran when it is heard. */
+  /** A hook without a time counts as just run. */
   #momentOf({ at, promptId }: HookClaim = { at: null, promptId: null }): HookMoment {
     const now = this.#now();
     return { at: Math.min(at ?? now, now), isClocked: at !== null, promptId };
   }
 
   /**
-   * The stop hook holds the agent with these messages; the transcript will say whether that reached it.
-   *
-   * @returns once it is stored: a mirror that comes after a kill knows whose the hold is
+   * The stop hook holds the agent with these messages; the transcript will show whether that reached it.
+   * @returns once stored, so that a later mirror recognizes the hold
    */
   async offer({ messageIds, reason }: Pick<StopDecision, 'messageIds' | 'reason'>, claim?: HookClaim): Promise<void> {
     const [moment, since] = [this.#momentOf(claim), this.#now()];
-    this.#report.heard('busy', moment.at, since);
+    this.#report.update('busy', moment.at, since);
     this.#messages.offers.put({ messageIds, reason, moment, since });
     await this.keep();
   }
 
-  /** The agent knows that it can listen while it is idle. */
   get wasOfferedToListen(): boolean {
     return this.#state.wasOffered;
   }
 
-  /** @param isOffered false: somebody has missed that it listens */
+  /** @param isOffered false after a message was missed */
   offeredToListen(isOffered: boolean): void {
     this.#state.wasOffered = isOffered;
   }
 
   /**
-   * Does it behind what was begun.
-   * @returns once what it changed of the messages is stored
+   * Runs after pending work.
+   * @returns once the changed messages are stored
    */
-  async keep(change: (messages: MessagesUnderway, now: number) => void = () => {}): Promise<void> {
-    const told: (void | Promise<void>)[] = [];
-    this.#do(() => {
+  async keep(change: (messages: MessageTracker, now: number) => void = () => {}): Promise<void> {
+    const stored: (void | Promise<void>)[] = [];
+    this.#enqueue(() => {
       change(this.#messages, this.#now());
-      told.push(this.#tell([], true));
+      stored.push(this.#emit([], true));
     });
     await this.#work;
-    await told[0];
+    await stored[0];
   }
 
-  /** @param about with `expiresAt`, it can be answered elsewhere until then */
+  /** @param about with `expiresAt` until which it can be answered elsewhere */
   asked(tool: string, input: unknown, about: Fields): void {
-    this.#do(() => {
+    this.#enqueue(() => {
       this.#state.asks.push({ tool, input, isHeld: about.expiresAt !== undefined });
-      this.#tell(this.#adapter.permissionAsked(tool, input, about, this.#now()));
+      this.#emit(this.#adapter.permissionAsked(tool, input, about, this.#now()));
     });
   }
 
-  /** It was answered elsewhere. */
   answered(requestId: string, answer: Fields): void {
-    this.#do(() => void this.#tell(this.#adapter.permissionAnswered(requestId, answer, this.#now()), true));
+    this.#enqueue(() => void this.#emit(this.#adapter.permissionAnswered(requestId, answer, this.#now()), true));
   }
 
-  /** From now on it can only be answered in the terminal: told again, without a time by which it is over. */
-  askedOnlyThere(requestId: string): void {
-    this.#do(() => {
+  /** Emits the request again without an expiry: only the terminal can answer it now. */
+  releaseToTerminal(requestId: string): void {
+    this.#enqueue(() => {
       const { expires_at: _, ...value } = this.#requests.get(requestId) ?? {};
       if (value.request_id !== requestId) return;
       const event = { type: 'CUSTOM', name: CUSTOM.requestOpened, value };
@@ -335,60 +332,60 @@ export class SessionMirror {
     });
   }
 
-  /** Somebody left it: what the agent was at has not failed. */
+  /** Left on purpose, so open work has not failed. */
   end(reason: string, claim?: HookClaim): void {
     this.#end({ reason, isAsked: true }, claim);
   }
 
-  /** Nobody said so: the process is not there any more. */
+  /** The process is gone without a hook. */
   died(): void {
-    // It may have died at any time since: another process may serve the session by now.
+    // It may have died at any time, and another process may run the session by now.
     const at = Math.max(this.#state.heardAt, this.#began);
-    this.#end({ reason: 'the terminal’s process is gone', isAsked: false }, { at, promptId: null });
+    this.#end({ reason: 'the terminal process exited', isAsked: false }, { at, promptId: null });
   }
 
   #end(ending: SessionEnding, claim?: HookClaim): void {
     const { at } = this.#momentOf(claim);
     if (this.#ending !== null || at < this.#began) return;
     this.#ending = { ...ending, at: this.#now(), ranAt: at };
-    this.#do(() => {
+    this.#enqueue(() => {
       this.#state.ending = ending;
-      this.#tell([], true);
+      this.#emit([], true);
     });
   }
 
-  /** Reads on, and concludes what no line says. Never rejects. */
+  /** Reads new lines and draws conclusions from silence. Never rejects. */
   step(): Promise<void> {
-    this.#do(() => this.#step());
+    this.#enqueue(() => this.#step());
     return this.#work;
   }
 
   async #step(): Promise<void> {
-    await this.#files.readOn();
+    await this.#files.readNewLines();
     const now = this.#now();
     this.#replace(now);
-    this.#tell(this.#adapter.unlisted(now));
-    const still = this.#stillness(now);
-    // A terminal that is left right behind its turn: the stop hook's word stands, the turn was not broken off.
-    const isOver = isLeftForGood(still);
+    this.#emit(this.#adapter.unlisted(now));
+    const quiet = this.#quietPeriods(now);
+    // If the terminal is left right after a turn, the stop hook counts and the turn was not interrupted.
+    const isOver = isEndingOver(quiet);
     const { own, ahead } = this.#adapter.stops;
-    if (own !== null && isTurnOver(own, still)) {
-      this.#tell(this.#adapter.stopped(now), true);
-    } else if (own === null && ahead !== null && isTurnLost(ahead, still)) {
+    if (own !== null && isTurnOver(own, quiet)) {
+      this.#emit(this.#adapter.stopped(now), true);
+    } else if (own === null && ahead !== null && isStopUnmatched(ahead, quiet)) {
       if (this.#adapter.openRunId === null) this.#adapter.stops.drop(ahead);
-      this.#tell(this.#adapter.stopped(now), true);
+      this.#emit(this.#adapter.stopped(now), true);
     }
-    if (this.#adapter.pendingCommand !== null && isCommandOver(still)) {
+    if (this.#adapter.pendingCommand !== null && isCommandOver(quiet)) {
       this.#state.settled = this.#adapter.pendingCommand;
-      this.#tell(this.#adapter.commandSettled(), true);
+      this.#emit(this.#adapter.commandSettled(), true);
     }
-    if (this.#adapter.hasSaidLastWord && isStuck(still)) {
-      this.#options.log('info', `session ${this.sessionId} has ended its turn, and its stop hook was not heard`);
+    if (this.#adapter.hasSaidLastWord && isHookOverdue(quiet)) {
+      this.#options.log('info', `session ${this.sessionId} ended its turn without a stop hook`);
       this.#report.concluded(now);
-      this.#tell(this.#adapter.stopped(now));
+      this.#emit(this.#adapter.stopped(now));
     }
-    if (this.#report.says === 'busy' && this.#adapter.openRunId === null && isStuck(still)) {
-      this.#options.log('warn', `session ${this.sessionId} reported busy but does nothing: it is taken to be idle`);
+    if (this.#report.activity === 'busy' && this.#adapter.openRunId === null && isHookOverdue(quiet)) {
+      this.#options.log('warn', `session ${this.sessionId} reported busy but is doing nothing; treating it as idle`);
       this.#report.concluded(now);
       this.#messages.offers.drop();
     }
@@ -400,58 +397,58 @@ export class SessionMirror {
       this.#state.ended = true;
       this.#ended = { reason, isAsked, at: now };
       this.#messages.offers.drop();
-      this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
+      this.#emit(this.#adapter.ended(now, { reason, isAsked }), true);
     }
-    // Its last words came behind its end: they are told, and the session has ended all the same.
+    // Late lines are emitted, and the session ends again.
     if (this.#state.ended && this.#adapter.openRunId !== null) {
       const { reason, isAsked } = this.#ended ?? LEFT;
-      this.#tell(this.#adapter.ended(now, { reason, isAsked }), true);
+      this.#emit(this.#adapter.ended(now, { reason, isAsked }), true);
     }
   }
 
-  /** Closes what an earlier process had open, once its lines have been read. */
+  /** Closes open work of an earlier process once its lines are read. */
   #replace(now: number): void {
     if (this.#replacedAt === null) return;
     const at = this.#replacedAt;
     this.#replacedAt = null;
-    this.#tell(this.#adapter.replaced(at, now), true);
+    this.#emit(this.#adapter.replaced(at, now), true);
   }
 
-  #stillness(now: number): Stillness {
+  #quietPeriods(now: number): QuietPeriods {
     const { own } = this.#adapter.stops;
-    const saidNone = own !== null && own.text === null;
+    const lacksText = own !== null && own.text === null;
     return {
       now,
       lastLineAt: this.#lastLineAt,
       reportedAt: this.#report.heardAt,
       leftAt: this.#ending?.at ?? null,
-      lacksLastWords: this.#adapter.lacksLastWords || (saidNone && !this.#adapter.hasSaidLastWord),
-      isHeld: this.#messages.offers.areOpen,
+      lacksLastWords: this.#adapter.lacksLastWords || (lacksText && !this.#adapter.hasSaidLastWord),
+      isHeld: this.#messages.offers.isAny,
       heldSince: this.#messages.offers.sinceOf((moment) => !this.#adapter.stops.isAhead(moment)),
       handedAt: this.#messages.handedAt,
     };
   }
 
-  #lines(lines: readonly TranscriptLine[]): void {
+  #onLines(lines: readonly TranscriptLine[]): void {
     const outputs = lines.flatMap(({ fields, key }) => {
       this.#provider = claudeVersion(fields.version) ?? this.#provider;
       const entrypoint = textOf(fields.entrypoint);
       if (entrypoint !== null) this.startedAs(entrypoint);
-      const feedback = this.#isRecalling ? null : stopFeedbackOf(fields);
-      if (feedback !== null) this.#handOver(this.#messages.offers.take(feedback));
+      const feedback = this.#isRecalling ? null : stopFeedbackIn(fields);
+      if (feedback !== null) this.#handOver(this.#messages.offers.confirm(feedback));
       const madeAt = Date.parse(textOf(fields.timestamp) ?? '');
-      // The first line of the new process: what came before it is the old one's.
+      // First line of the new process.
       const replaced = this.#replacedAt !== null && madeAt > this.#replacedAt ? this.#replacedAt : null;
       if (replaced !== null) this.#replacedAt = null;
       const ended = replaced === null ? [] : this.#adapter.replaced(replaced, this.#now());
       const events = [...ended, ...this.#adapter.read(fields, key, this.#now())];
-      // By now the turn is open in which the agent hears of it.
+      // The turn that the wait woke is open by now.
       this.#handOver(this.#messages.waited.read(fields));
       return events;
     });
     if (this.#isRecalling) return;
     this.#lastLineAt = this.#now();
-    this.#tell(outputs, true);
+    this.#emit(outputs, true);
   }
 
   #handOver(ids: readonly string[]): void {
@@ -461,7 +458,7 @@ export class SessionMirror {
     this.#options.onHandedOver([...ids]);
   }
 
-  #tell(outputs: TimedEvent[], moved = false): void | Promise<void> {
+  #emit(outputs: TimedEvent[], isChanged = false): void | Promise<void> {
     for (const { event } of outputs) {
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestResolved) this.#resolved(value);
@@ -480,13 +477,13 @@ export class SessionMirror {
     this.#state.isPromptHeard = isPromptHeard;
     this.#state.prompts = [...prompts];
     this.#state.stops = [...stops];
-    this.#state.unheard = unheard.map((said) => [...said]);
-    if (outputs.length > 0 || moved) return this.#options.emit(outputs, structuredClone(this.#state));
+    this.#state.unheard = unheard.map((texts) => [...texts]);
+    if (outputs.length > 0 || isChanged) return this.#options.emit(outputs, structuredClone(this.#state));
   }
 
   #opened(value: Fields): void {
-    this.#options.log('debug', `the terminal asks: ${textOf(value.title)}`);
-    setBounded(this.#requests, `${value.request_id}`, value, MOST_REQUESTS);
+    this.#options.log('debug', `request in the terminal: ${textOf(value.title)}`);
+    remember(this.#requests, `${value.request_id}`, value, MAX_REQUESTS);
     this.#options.onRequestOpened?.(value);
   }
 
@@ -496,7 +493,7 @@ export class SessionMirror {
     this.#options.onRequestResolved?.(`${requestId}`);
   }
 
-  /** Brings the adapter to where the mirror before this one stood; the events of that have been told. */
+  /** Restores the state of the previous mirror without emitting its events. */
   async #recall(was: MirrorState): Promise<void> {
     const now = this.#now();
     this.#isRecalling = true;
@@ -515,15 +512,15 @@ export class SessionMirror {
     if (was.ended) this.#adapter.ended(now, {});
     const asked = was.asks.flatMap(({ tool, input, isHeld }) => {
       const again = this.#adapter.permissionAsked(tool, input, {}, now);
-      // The hook that waited for an answer went with the companion before this one.
+      // The waiting hook died with the previous companion.
       return isHeld ? again : [];
     });
     this.#adapter.handedOver(was.handed);
     this.#messages.recall(was, now);
-    this.#tell(asked);
+    this.#emit(asked);
   }
 
-  #do(work: () => void | Promise<void>): void {
+  #enqueue(work: () => void | Promise<void>): void {
     this.#work = this.#work.then(() => this.#guarded(work));
   }
 

@@ -7,7 +7,7 @@ import { controlPath } from '../../host/control-file';
 import { interludeCommand } from '../../host/own-program.mjs';
 import { connectionMessage } from '../../host/server-request';
 import type { RunnerKind } from '../runner-kind';
-import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
+import { errorText, OpencodeServer, type ServerAddress } from './opencode-server';
 import { OpencodeSource } from './opencode-source';
 
 const DEFAULT_URL = 'http://127.0.0.1:4096';
@@ -88,9 +88,9 @@ export const kind: RunnerKind = {
         const trouble = await troubleWith(address);
         const now = trouble === null ? '' : ` once it answers (${trouble})`;
         return {
-          source: (surroundings) =>
+          source: (context) =>
             OpencodeSource.open({
-              ...{ address, shownUrl, surroundings, record, session, workspaceNote, newRunId: randomUUID },
+              ...{ address, shownUrl, context, record, session, workspaceNote, newRunId: randomUUID },
               directory: folder === undefined ? undefined : resolve(folder),
             }),
           ...(session === undefined
@@ -102,7 +102,7 @@ export const kind: RunnerKind = {
   },
 };
 
-/** @throws CliError if the file with the password can't be read */
+/** @throws CliError if the password file can't be read */
 async function addressOf(url: string, file: string | undefined, env: Record<string, string | undefined>) {
   const shown = new URL(url);
   const named = { user: decoded(shown.username), password: decoded(shown.password) };
@@ -116,7 +116,7 @@ async function addressOf(url: string, file: string | undefined, env: Record<stri
   return { address, shownUrl };
 }
 
-/** What is written with a bare `%` is meant as it stands. */
+/** A bare `%` is taken literally. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -126,19 +126,19 @@ function decoded(text: string): string {
 }
 
 /**
- * @returns why it does not answer now, or null
- * @throws CliError if it asks for another password
+ * @returns why the server does not respond, or null
+ * @throws CliError if it requires another password
  */
 async function troubleWith(address: ServerAddress): Promise<string | null> {
   const server = new OpencodeServer(address, new AbortController().signal);
   try {
     const answer = await server.request('GET', '/global/health', undefined, ANSWERS_WITHIN_MS);
-    if (answer.status !== 401) return answer.status === 200 ? null : refusalIn(answer);
+    if (answer.status !== 401) return answer.status === 200 ? null : errorText(answer);
   } catch (error) {
     return connectionMessage(error);
   }
-  const how = address.password === null ? 'asks for a password' : 'takes another password';
-  throw new CliError(EXIT.failed, `OpenCode ${how}; give it with OPENCODE_SERVER_PASSWORD or --password-file`);
+  const how = address.password === null ? 'requires a password' : 'rejected the password';
+  throw new CliError(EXIT.failed, `OpenCode ${how}; set OPENCODE_SERVER_PASSWORD or --password-file`);
 }
 
 async function passwordIn(file: string): Promise<string> {
@@ -148,7 +148,7 @@ async function passwordIn(file: string): Promise<string> {
   return text.trim();
 }
 
-/** Two servers on one machine are two agents. */
+/** Each server on a machine is an agent. */
 function agentIdOf(shownUrl: string): string {
   const { hostname: name, port } = new URL(shownUrl);
   const isHere = name === 'localhost' || name === '[::1]' || name.startsWith('127.');

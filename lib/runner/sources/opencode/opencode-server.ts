@@ -1,29 +1,33 @@
-import { isObject } from '@interlude/protocol/fields';
-import { withDeadline } from '../../host/server-request';
+import { isTextType } from '@interlude/protocol/attachments';
+import { fieldsOf, isObject, listOf, textOf } from '@interlude/protocol/fields';
+import { partOfMessage } from '../../adapters/opencode/user-message';
+import { type AttachmentFile, MAX_TEXT_BYTES, readAttachment, withFileList } from '../../host/attachment-store';
+import type { InFlightMessage } from '../../host/message-delivery';
+import type { RequestAnswer } from '../../host/pending-requests';
+import { withDeadline } from '../../with-deadline';
 
 /**
- * An OpenCode server's HTTP interface, as far as it is used here.
+ * HTTP client of an OpenCode server.
  *
- * Failure: every request has a time limit: while the server starts, its port accepts connections and never answers on
- * them. No redirect is followed: the password is for the address it was given with.
- *
+ * Failure: every request has a time limit, because a starting server accepts connections without answering. Redirects
+ * are not followed, because the password belongs to this address only.
  * @see opencode-ai 1.18.33, `GET /doc`
  */
 export interface ServerAddress {
   url: string;
   user: string;
-  /** Null where the server asks for none. */
+  /** Null if the server requires none. */
   password: string | null;
 }
 
 export interface Answer {
   status: number;
-  /** As JSON; a text that is none as it is. */
+  /** JSON, or text that is not JSON. */
   body: unknown;
 }
 
 const ANSWER_WITHIN_MS = 10_000;
-/** An answer that is longer would not fit into the runner. */
+/** Longer responses would not fit into memory. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 export class OpencodeServer {
@@ -38,7 +42,7 @@ export class OpencodeServer {
     this.#headers = password === null ? {} : { authorization: `Basic ${basic}` };
   }
 
-  /** @throws Error if no whole answer came in time */
+  /** @throws Error without a complete response in time */
   async request(method: 'GET' | 'POST', path: string, body?: unknown, withinMs = ANSWER_WITHIN_MS): Promise<Answer> {
     return await withDeadline(withinMs, this.#signal, async (signal) => {
       const json = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -53,7 +57,7 @@ export class OpencodeServer {
     });
   }
 
-  /** The events of all directories, from now on. */
+  /** Events of all directories, from now on. */
   async events(signal: AbortSignal): Promise<Response> {
     const headers = { ...this.#headers, accept: 'text/event-stream' };
     return await fetch(`${this.#url}/global/event`, { headers, signal, redirect: 'manual' });
@@ -66,14 +70,14 @@ async function wholeText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of (response.body ?? []) as unknown as AsyncIterable<Uint8Array>) {
     bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new Error('an answer is too long');
+    if (bytes > MAX_ANSWER_BYTES) throw new Error('a response is too long');
     parts.push(decoder.decode(chunk, { stream: true }));
   }
   return parts.join('') + decoder.decode();
 }
 
-/** The reason in an answer that is none of what was asked for. */
-export function refusalIn({ status, body }: Answer): string {
+/** Error message of a response. */
+export function errorText({ status, body }: Answer): string {
   const { message, data } = isObject(body) ? body : {};
   const said = isObject(data) && typeof data.message === 'string' ? data.message : message;
   return typeof said === 'string' && said !== ''
@@ -81,7 +85,75 @@ export function refusalIn({ status, body }: Answer): string {
     : `OpenCode answered ${status}`;
 }
 
-/** @param directory a server has an instance for each, and another one knows nothing of the session */
+/** @param directory each has its own server instance, which knows only its sessions */
 export function inDirectory(path: string, directory: string | null): string {
   return directory === null ? path : `${path}?directory=${encodeURIComponent(directory)}`;
+}
+
+interface AnswerRequest {
+  path: string;
+  body?: object;
+}
+
+/** @returns the request that answers, or why there is none */
+export function answerRequest(askedId: string, input: unknown, answer: RequestAnswer): AnswerRequest | string {
+  const requestId = encodeURIComponent(askedId);
+  if (answer.kind === 'option') {
+    const { optionId, message } = answer;
+    const said = message === undefined ? {} : { message };
+    return { path: `/permission/${requestId}/reply`, body: { reply: optionId, ...said } };
+  }
+  if (answer.kind === 'permission') {
+    return answer.isAllowed ? 'this is a question; answer it instead' : { path: `/question/${requestId}/reject` };
+  }
+  const answers: string[][] = [];
+  for (const asked of listOf(fieldsOf(input).questions)) {
+    const { question, options, custom } = fieldsOf(asked);
+    const text = textOf(question) ?? '';
+    const given = Object.hasOwn(answer.answers, text) ? answer.answers[text] : undefined;
+    const chosen = given === undefined ? [] : [given].flat();
+    const labels = listOf(options).map((option) => fieldsOf(option).label);
+    const other = chosen.find((one) => !labels.includes(one));
+    if (custom === false && other !== undefined) return `"${text}" accepts only the offered answers`;
+    answers.push(chosen);
+  }
+  return { path: `/question/${requestId}/reply`, body: { answers } };
+}
+
+/**
+ * Converts a message to prompt parts. Bytes are included, since the server may run elsewhere; texts become `synthetic`
+ * parts. Longer texts are passed by path. Reads files synchronously, so that later messages can't overtake it.
+ * @see OpenCode 1.x, TextPartInput and FilePartInput
+ */
+export function promptParts({ messageId, text, files = [] }: InFlightMessage): object[] {
+  const parts: object[] = [];
+  const [named, lost]: [AttachmentFile[], AttachmentFile[]] = [[], []];
+  for (const file of files) {
+    const bytes = readAttachment(file);
+    if (bytes === null) lost.push(file);
+    else if (isPathOnly(file)) named.push(file);
+    else parts.push(partOf(file, bytes));
+  }
+  return [partOfMessage(messageId, withFileList(text, named, lost)), ...parts];
+}
+
+/** @returns why a remote OpenCode can't get these files, or null */
+export function remoteFileRefusal(files: readonly AttachmentFile[]): string | null {
+  const name = files.find(isPathOnly)?.name;
+  if (name === undefined) return null;
+  const most = `${MAX_TEXT_BYTES / 1024} KiB`;
+  return `a remote OpenCode accepts no text over ${most} (${JSON.stringify(name)}); attach a shorter part, or use the address 127.0.0.1 if it runs on this machine`;
+}
+
+function isPathOnly({ mediaType, bytes }: AttachmentFile): boolean {
+  return isTextType(mediaType) && bytes > MAX_TEXT_BYTES;
+}
+
+function partOf({ name, mediaType }: AttachmentFile, bytes: Buffer): object {
+  if (!isTextType(mediaType)) {
+    const url = `data:${mediaType};base64,${bytes.toString('base64')}`;
+    return { type: 'file', mime: mediaType, filename: name, url };
+  }
+  const text = `The file ${JSON.stringify(name)}, attached to this message:\n\n${bytes.toString('utf8')}`;
+  return { type: 'text', text, synthetic: true };
 }

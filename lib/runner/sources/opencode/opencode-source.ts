@@ -6,101 +6,107 @@ import { OpencodeAdapter } from '../../adapters/opencode/opencode-adapter';
 import { messageIdIn } from '../../adapters/opencode/user-message';
 import type { ToldEvent, WireFrame } from '../../adapters/wire';
 import type { AttachmentFile } from '../../host/attachment-store';
-import { HeldRequests } from '../../host/held-requests';
-import { handed, MessagesInHand } from '../../host/messages-in-hand';
-import type { CommandOutcome } from '../../host/seen-commands';
-import { connectionMessage, isLoopback } from '../../host/server-request';
-import type { CommandOf, SessionFacts, Source, SourceSurroundings } from '../../host/source';
-import { WireFeed } from '../../host/wire-feed';
-import { answerRequest } from './answers';
-import { Following } from './following';
-import { OpencodeMemory } from './memory';
-import { OpencodeServer, refusalIn, type ServerAddress } from './opencode-server';
-import { notThere, promptParts } from './prompt-parts';
+import { InFlightMessages, inFlightMessage } from '../../host/message-delivery';
+import { PendingRequests } from '../../host/pending-requests';
+import type { CommandOf, SessionFacts, Source, SourceContext } from '../../host/source';
+import { failed, messageText, outcomeOf, staleInterrupt } from '../../host/source-commands';
+import { connectionMessage } from '../../server-request';
+import { isLoopback } from '../../wire/loopback';
+import { WireFeed } from '../../wire/wire-feed';
+import { EventFollower } from './event-follower';
+import { SessionStore } from './followed-sessions';
+import {
+  answerRequest,
+  errorText,
+  OpencodeServer,
+  promptParts,
+  remoteFileRefusal,
+  type ServerAddress,
+} from './opencode-server';
 
 /**
- * The sessions of an OpenCode server, beside the terminals that are attached to it.
+ * Runs the sessions of an OpenCode server next to its terminals.
  *
- * Ordering: one stream for all sessions; a message is handed over only once everything before it is read.
- * Failure: the server is not ours. It goes on when the runner ends, and the next one reads on where this one was.
+ * Ordering: one stream for all sessions. A message is delivered only once everything before it is read.
+ * Failure: the server belongs to the operator. It continues when the runner ends, and the next runner resumes from the
+ * stored position.
  */
 export interface OpencodeSourceOptions {
   address: ServerAddress;
-  /** The address without a password. */
   shownUrl: string;
-  surroundings: SourceSurroundings;
+  context: SourceContext;
   newRunId: () => string;
   directory?: string | undefined;
-  /** Only this session: the dashboard's id, or OpenCode's own. */
+  /** Only this session, by its dashboard or OpenCode id. */
   session?: string | undefined;
-  /** Said with the first message of the session that is named, if that is new. */
+  /** Sent with the first message of the named session, if that is new. */
   workspaceNote?: string | null;
   record?: ((frame: WireFrame) => void) | undefined;
   now?: () => number;
 }
 
-/** How long a command waits for a connection that is broken. */
+/** How long a command waits for a broken connection. */
 const CONNECTED_WITHIN_MS = 45_000;
-/** The newest messages among which one of the dashboard's is looked for. */
-const LOOKED_AT = 200;
-const ELSEWHERE = 'this runner does not follow that session';
+/** Messages searched for one of the dashboard. */
+const MAX_SEARCHED = 200;
+const UNKNOWN_SESSION = 'this runner does not follow that session';
 
 export class OpencodeSource implements Source {
   readonly refusals = {
-    'session.end': 'OpenCode’s server is not the runner’s, and keeps its sessions',
-    'task.wake': 'OpenCode tells its agent of ended subagents by itself',
-    'wake-rule.set': 'OpenCode tells its agent of ended subagents by itself',
+    'session.end': 'the OpenCode server is not managed by the runner and keeps its sessions',
+    'task.wake': 'OpenCode notifies its agent of ended subagents by itself',
+    'wake-rule.set': 'OpenCode notifies its agent of ended subagents by itself',
   };
-  readonly elsewhere = ELSEWHERE;
-  readonly #around: SourceSurroundings;
+  readonly elsewhere = UNKNOWN_SESSION;
+  readonly #context: SourceContext;
   readonly #adapter: OpencodeAdapter;
-  readonly #following: Following;
+  readonly #follower: EventFollower;
   readonly #feed: WireFeed;
-  readonly #held = new HeldRequests();
-  readonly #inHand = new Map<string, MessagesInHand>();
+  readonly #requests = new PendingRequests();
+  readonly #inFlight = new Map<string, InFlightMessages>();
   readonly #ending = new AbortController();
   readonly #session: string | null;
-  /** Its server runs on this machine, and reads the same disk. */
+  /** The server runs on this machine and can read local files. */
   readonly #isHere: boolean;
-  /** Null once the session is known to have begun. */
-  #note: string | null;
+  /** Null once the session has messages. */
+  #workspaceNote: string | null;
   #life: Promise<void> = Promise.resolve();
 
   static async open(options: OpencodeSourceOptions): Promise<OpencodeSource> {
-    return new OpencodeSource(options, await OpencodeMemory.recall(options.surroundings));
+    return new OpencodeSource(options, await SessionStore.recall(options.context));
   }
 
-  private constructor(options: OpencodeSourceOptions, memory: OpencodeMemory) {
-    const { address, shownUrl, surroundings: around, newRunId, directory, session, record, now = Date.now } = options;
+  private constructor(options: OpencodeSourceOptions, memory: SessionStore) {
+    const { address, shownUrl, context, newRunId, directory, session, record, now = Date.now } = options;
     const { signal } = this.#ending;
-    this.#around = around;
+    this.#context = context;
     this.#session = session ?? null;
     this.#isHere = isLoopback(address.url);
-    this.#note = session === undefined ? null : (options.workspaceNote ?? null);
+    this.#workspaceNote = session === undefined ? null : (options.workspaceNote ?? null);
     this.#adapter = new OpencodeAdapter({ newRunId, sessionOf: (root) => memory.told.get(root) ?? root });
     this.#feed = new WireFeed({
-      ...{ adapter: this.#adapter, around, record, now },
-      onTold: (events) => this.#told(events),
-      onAnswered: (sessionId, messageIds) => this.#inHand.get(sessionId)?.letGo(messageIds),
+      ...{ adapter: this.#adapter, around: context, record, now },
+      onTold: (events) => this.#observe(events),
+      onAnswered: (sessionId, messageIds) => this.#inFlight.get(sessionId)?.remove(messageIds),
     });
-    this.#following = new Following({
-      ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, around },
+    this.#follower = new EventFollower({
+      ...{ server: new OpencodeServer(address, signal), adapter: this.#adapter, feed: this.#feed, memory, context },
       ...{ shownUrl, directory: directory ?? null, session: session ?? null, signal, now },
     });
   }
 
   get sessions(): SessionFacts[] {
-    const { version, trouble, isConnected, carried } = this.#following;
+    const { version, trouble, isConnected, sessions } = this.#follower;
     const provider = version === null ? null : `OpenCode ${version}`;
-    // While the connection is broken, nobody knows.
+    // Unknown while disconnected.
     const process = isConnected ? { process: { state: 'running', pid: null, exitCode: null } as const } : {};
-    return [...carried.sessionIds].map(([root, sessionId]) => {
-      const cwd = carried.directoryOf(root);
+    return [...sessions.sessionIds].map(([root, sessionId]) => {
+      const cwd = sessions.directoryOf(root);
       return {
         sessionId,
         ...(cwd === null ? {} : { cwd }),
         provider,
-        pendingMessages: this.#inHand.get(sessionId)?.all.length ?? 0,
+        pendingMessages: this.#inFlight.get(sessionId)?.all.length ?? 0,
         attachments: ATTACHMENT_KINDS,
         ...(trouble === null ? {} : { trouble }),
         ...process,
@@ -109,16 +115,16 @@ export class OpencodeSource implements Source {
   }
 
   async start(): Promise<void> {
-    for (const sessionId of this.#following.carried.sessionIds.values()) await this.#messagesOf(sessionId);
-    this.#life = this.#following.run();
+    for (const sessionId of this.#follower.sessions.sessionIds.values()) await this.#messagesOf(sessionId);
+    this.#life = this.#follower.run();
   }
 
   reach(): Promise<string | null> {
-    return this.#following.reach();
+    return this.#follower.reach();
   }
 
   lost(reason: string): Promise<void> {
-    return this.#following.lost(reason);
+    return this.#follower.lost(reason);
   }
 
   async close(): Promise<void> {
@@ -134,31 +140,29 @@ export class OpencodeSource implements Source {
   ): Promise<CommandOutcome> {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
-    const { messageId, from } = body;
-    const text = from.kind === 'agent' ? `Message from the agent ${from.id}:\n\n${body.text}` : body.text;
+    const { messageId } = body;
+    const text = messageText(body);
     const inHand = await this.#messagesOf(sessionId ?? '');
     if (again && (await this.#has(root, messageId))) return { state: 'delivered' };
-    const unreachable = this.#isHere ? null : notThere(files ?? []);
-    if (unreachable !== null) return { state: 'failed', reason: unreachable };
-    const message = handed(messageId, text, files);
-    if (!inHand.has(messageId)) await inHand.take(message);
+    const unreachable = this.#isHere ? null : remoteFileRefusal(files ?? []);
+    if (unreachable !== null) return failed(unreachable);
+    const message = inFlightMessage(messageId, text, files);
+    if (!inHand.has(messageId)) await inHand.put(message);
     const path = `/session/${encodeURIComponent(root)}/prompt_async`;
     const note = sessionId === this.#session ? await this.#noteFor(root) : null;
     const before = note === null ? [] : [{ type: 'text', text: note, synthetic: true }];
     const refusal = await this.#ask(root, path, { parts: [...before, ...promptParts(message)] });
     if (refusal === null || (await this.#has(root, messageId).catch(() => false))) return { state: 'delivered' };
-    inHand.letGo([messageId]);
-    return { state: 'failed', reason: refusal };
+    inHand.remove([messageId]);
+    return failed(refusal);
   }
 
   async interrupt({ sessionId, body }: CommandOf<'interrupt'>): Promise<CommandOutcome> {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
-    const running = this.#around.openWork(sessionId ?? '').turn?.runId ?? null;
-    if (body.turnId !== undefined && body.turnId !== running) {
-      const now = running === null ? 'nothing runs now' : 'the agent has begun another one since, which goes on';
-      return { state: 'failed', reason: `the turn it was meant for has ended; ${now}` };
-    }
+    const running = this.#context.openWork(sessionId ?? '').turn?.runId ?? null;
+    const stale = staleInterrupt(body.turnId, running);
+    if (stale !== null) return stale;
     return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(root)}/abort`));
   }
 
@@ -166,8 +170,8 @@ export class OpencodeSource implements Source {
     const root = await this.#connected(sessionId);
     if (typeof root !== 'string') return root;
     const { taskId } = body;
-    if (!this.#around.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
-      return { state: 'failed', reason: 'this task does not run any more' };
+    if (!this.#context.openWork(sessionId ?? '').tasks.some(({ id }) => id === taskId)) {
+      return failed('this task is no longer running');
     }
     return outcomeOf(await this.#ask(root, `/session/${encodeURIComponent(taskId)}/abort`));
   }
@@ -175,78 +179,73 @@ export class OpencodeSource implements Source {
   async answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<CommandOutcome> {
     const root = await this.#connected(command.sessionId);
     if (typeof root !== 'string') return root;
-    const refusal = await this.#held.answer(command);
-    return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
+    return outcomeOf(await this.#requests.answer(command));
   }
 
-  /** @returns the session of OpenCode, once everything up to now is read; else why nothing can be done */
+  /** @returns the OpenCode session once caught up, or the failure */
   async #connected(sessionId: string | null): Promise<string | CommandOutcome> {
-    const isReady = await this.#following.isReady(CONNECTED_WITHIN_MS);
-    const root = this.#following.carried.rootOf(sessionId ?? '');
-    if (root === null) return { state: 'failed', reason: ELSEWHERE };
-    return isReady ? root : { state: 'failed', reason: this.#following.trouble ?? 'OpenCode does not answer' };
+    const isReady = await this.#follower.isReady(CONNECTED_WITHIN_MS);
+    const root = this.#follower.sessions.rootOf(sessionId ?? '');
+    if (root === null) return failed(UNKNOWN_SESSION);
+    return isReady ? root : failed(this.#follower.trouble ?? 'OpenCode does not respond');
   }
 
-  /** @returns why it came to nothing, or null */
+  /** @returns the problem, or null */
   async #ask(root: string, path: string, body?: object): Promise<string | null> {
     try {
-      const answer = await this.#following.ask(path, root, body);
-      if (answer.status === 404) return 'OpenCode does not know of this any more';
-      return answer.status < 300 ? null : refusalIn(answer);
+      const answer = await this.#follower.ask(path, root, body);
+      if (answer.status === 404) return 'OpenCode no longer knows this';
+      return answer.status < 300 ? null : errorText(answer);
     } catch (error) {
       return `OpenCode can't be reached: ${connectionMessage(error)}`;
     }
   }
 
-  /** What a session without a message is told with its first one. */
+  /** Note for the first message of a session. */
   async #noteFor(root: string): Promise<string | null> {
-    if (this.#note === null) return null;
-    const newest = await this.#following.newestMessages(root, 1).catch(() => null);
-    if (newest !== null && newest.length > 0) this.#note = null;
-    return newest === null ? null : this.#note;
+    if (this.#workspaceNote === null) return null;
+    const newest = await this.#follower.newestMessages(root, 1).catch(() => null);
+    if (newest !== null && newest.length > 0) this.#workspaceNote = null;
+    return newest === null ? null : this.#workspaceNote;
   }
 
   async #has(root: string, messageId: string): Promise<boolean> {
     if (this.#adapter.hasMessage(root, messageId)) return true;
-    const newest = await this.#following.newestMessages(root, LOOKED_AT);
+    const newest = await this.#follower.newestMessages(root, MAX_SEARCHED);
     return newest.some((message) =>
       listOf(fieldsOf(message).parts).some((part) => messageIdIn(fieldsOf(part)) === messageId),
     );
   }
 
-  async #messagesOf(sessionId: string): Promise<MessagesInHand> {
-    const known = this.#inHand.get(sessionId);
+  async #messagesOf(sessionId: string): Promise<InFlightMessages> {
+    const known = this.#inFlight.get(sessionId);
     if (known !== undefined) return known;
-    const recalled = await MessagesInHand.recall(this.#around, sessionId);
-    const messages = this.#inHand.get(sessionId) ?? recalled;
-    this.#inHand.set(sessionId, messages);
+    const recalled = await InFlightMessages.recall(this.#context, sessionId);
+    const messages = this.#inFlight.get(sessionId) ?? recalled;
+    this.#inFlight.set(sessionId, messages);
     return messages;
   }
 
-  #told(events: readonly EmittedEvent[]): void {
+  #observe(events: readonly ToldEvent[]): void {
     for (const { sessionId, event } of events) {
       if (event.type !== 'CUSTOM') continue;
       const value = fieldsOf(event.value);
       if (event.name === CUSTOM.requestOpened) this.#hold(sessionId, event.value as RequestOpenedValue);
-      else if (event.name === CUSTOM.requestResolved) this.#held.letGo(sessionId, String(value.request_id));
+      else if (event.name === CUSTOM.requestResolved) this.#requests.release(sessionId, String(value.request_id));
     }
   }
 
   #hold(sessionId: string, value: RequestOpenedValue): void {
     const { request_id: requestId, kind, tool_name: tool = null, input, options } = value;
-    this.#held.hold({
+    this.#requests.hold({
       ...{ sessionId, requestId, kind, tool, input },
       ...(options === undefined ? {} : { options }),
       give: async (answer) => {
         const request = answerRequest(requestId, input, answer);
-        const root = this.#following.carried.rootOf(sessionId);
-        if (typeof request === 'string' || root === null) return root === null ? ELSEWHERE : String(request);
+        const root = this.#follower.sessions.rootOf(sessionId);
+        if (typeof request === 'string' || root === null) return root === null ? UNKNOWN_SESSION : String(request);
         return await this.#ask(root, request.path, request.body);
       },
     });
   }
-}
-
-function outcomeOf(refusal: string | null): CommandOutcome {
-  return refusal === null ? { state: 'done' } : { state: 'failed', reason: refusal };
 }

@@ -1,0 +1,49 @@
+import type { TimedEvent } from '@interlude/protocol/ag-ui';
+import { isNothing, NOTHING_OPEN, type OpenWork, workAfter } from '@interlude/protocol/lifecycle/open-session';
+import type { Cursor } from '../outbox/statements';
+
+/** As much of an outbox as restoring state after a restart needs. */
+export interface CursorReader {
+  cursors: (prefix: string) => Promise<Map<string, string>>;
+}
+
+const CURSOR = 'open-work:';
+
+export function openWorkCursor(sessionId: string, open: OpenWork): Cursor {
+  return { name: CURSOR + sessionId, value: isNothing(open) ? null : JSON.stringify(open) };
+}
+
+/**
+ * Open turns, tasks and requests of each session, folded from its emitted events.
+ *
+ * Failure: the state is stored with the events that changed it, so a host that starts after a kill knows what was open.
+ */
+export class OpenWorkStore {
+  /** Sessions with nothing open are absent. */
+  #bySession = new Map<string, OpenWork>();
+
+  get sessions(): ReadonlyMap<string, OpenWork> {
+    return this.#bySession;
+  }
+
+  async recall(outbox: CursorReader): Promise<void> {
+    const stored = [...(await outbox.cursors(CURSOR))];
+    this.#bySession = new Map(
+      stored.map(([name, value]) => [name.slice(CURSOR.length), JSON.parse(value) as OpenWork]),
+    );
+  }
+
+  of(sessionId: string): OpenWork {
+    return this.#bySession.get(sessionId) ?? NOTHING_OPEN;
+  }
+
+  /** @returns the cursor to store with the events; null if they changed nothing */
+  apply(sessionId: string, events: readonly TimedEvent[]): Cursor | null {
+    const before = this.of(sessionId);
+    const open = workAfter(before, events);
+    if (open === before) return null;
+    if (isNothing(open)) this.#bySession.delete(sessionId);
+    else this.#bySession.set(sessionId, open);
+    return openWorkCursor(sessionId, open);
+  }
+}

@@ -1,0 +1,139 @@
+import type { RequestOption } from '@interlude/protocol/ag-ui';
+import type { AnsweredRequest } from '@interlude/protocol/commands';
+import { requestDigest } from '@interlude/protocol/request-digest';
+import { setBounded } from '../adapters/bounded-map';
+import type { CommandOf } from './source';
+
+/**
+ * Permission and question requests that wait for a person.
+ *
+ * Failure: an answer is refused unless it refers to exactly this request, to the last byte of its input. A second
+ * answer is refused too. The agent keeps waiting.
+ */
+export interface PendingRequest {
+  sessionId: string;
+  requestId: string;
+  kind: 'permission' | 'question';
+  /** From the `request:opened` event. */
+  tool: string | null;
+  input: unknown;
+  options?: readonly RequestOption[];
+  /** Passes the answer to the agent. @returns why that failed, or null */
+  give(answer: RequestAnswer): Promise<string | null> | string | null;
+}
+
+export type RequestAnswer =
+  | { kind: 'option'; optionId: string; message?: string }
+  /** For a request without options, or answered without seeing them. */
+  | { kind: 'permission'; isAllowed: boolean; isLasting: boolean; message?: string }
+  | { kind: 'question'; answers: Record<string, string | string[]> };
+
+/** Answered requests remembered, so that a late answer gets a reason. */
+const MAX_ANSWERED = 256;
+/** Adapters open no more than this. */
+const MAX_HELD = 1_000;
+
+type Answer = CommandOf<'permission.decision' | 'question.answer'>;
+
+export class PendingRequests {
+  readonly #held = new Map<string, PendingRequest>();
+  readonly #answered = new Map<string, true>();
+  /** Answered openings by digest. Asking again with the same content needs a new answer. */
+  readonly #answeredOpenings = new Map<string, true>();
+  /** Requests whose answer is being passed on. */
+  readonly #answering = new Set<PendingRequest>();
+
+  hold(request: PendingRequest): void {
+    const key = keyOf(request.sessionId, request.requestId);
+    this.#answered.delete(key);
+    this.#held.delete(key);
+    setBounded(this.#held, key, request, MAX_HELD);
+  }
+
+  /** Withdrawn, or answered elsewhere. */
+  release(sessionId: string, requestId: string): void {
+    this.#held.delete(keyOf(sessionId, requestId));
+  }
+
+  /** The asking process has exited. */
+  clear(): void {
+    this.#held.clear();
+  }
+
+  /** @returns why the answer failed, or null. An answer is passed on at most once. */
+  async answer(command: Answer): Promise<string | null> {
+    const { body } = command;
+    const key = keyOf(command.sessionId ?? '', body.requestId);
+    const request = this.#held.get(key);
+    if (request === undefined || this.#answering.has(request)) {
+      return request !== undefined || this.#answered.has(key)
+        ? 'it was already answered'
+        : 'the agent no longer waits for this';
+    }
+    // An answer without a digest is refused below.
+    const { digest = '' } = body;
+    if (this.#answeredOpenings.has(digest)) return 'it was already answered';
+    const refusal = refusalOf(request, body);
+    if (refusal !== null) return refusal;
+    const answer = answerOf(request, command);
+    if (typeof answer === 'string') return answer;
+    const failed = await this.#respond(request, answer, digest);
+    if (failed !== null) return failed;
+    setBounded(this.#answered, key, true, MAX_ANSWERED);
+    if (this.#held.get(key) === request) this.#held.delete(key);
+    return null;
+  }
+
+  async #respond(request: PendingRequest, answer: RequestAnswer, digest: string): Promise<string | null> {
+    this.#answering.add(request);
+    remember(this.#answeredOpenings, digest, true, MAX_ANSWERED);
+    let isGiven = false;
+    try {
+      const failed = await request.give(answer);
+      isGiven = failed === null;
+      return failed;
+    } finally {
+      this.#answering.delete(request);
+      if (!isGiven) this.#answeredOpenings.delete(digest);
+    }
+  }
+}
+
+function keyOf(sessionId: string, requestId: string): string {
+  return `${sessionId}\n${requestId}`;
+}
+
+/** Recomputes the digest over what would run. */
+function refusalOf(request: PendingRequest, { digest, openedPosition }: AnsweredRequest): string | null {
+  if (digest === undefined || openedPosition === undefined) {
+    return 'the server does not say which request was answered; update it, or answer where the agent runs';
+  }
+  const { sessionId, requestId, kind, tool, input } = request;
+  const options = kind === 'permission' ? request.options : undefined;
+  if (requestDigest({ sessionId, requestId, tool, input, options, position: openedPosition }) === digest) return null;
+  return 'the agent is asking for something else than what was answered, and is still waiting';
+}
+
+/** @returns the answer for the agent, or why there is none */
+function answerOf({ kind, options = [] }: PendingRequest, command: Answer): RequestAnswer | string {
+  if (command.type === 'question.answer') {
+    if (kind !== 'question') return 'this is a permission; send "behavior" instead of "answers"';
+    return { kind: 'question', answers: command.body.answers };
+  }
+  const { behavior, message, remember: isLasting = false, optionId, updatedInput } = command.body;
+  if (kind === 'question' && behavior === 'allow') return 'this is a question; send "answers", or deny it';
+  if (updatedInput !== undefined) return 'this agent accepts no changed input';
+  const note = message === undefined ? {} : { message };
+  const isAllowed = behavior === 'allow';
+  if (optionId !== undefined) {
+    const option = options.find(({ id }) => id === optionId);
+    if (option === undefined) return `the agent does not offer "${optionId}"`;
+    if ((option.kind === 'allow') !== isAllowed) return `"${option.label}" can’t ${behavior} this`;
+    return { kind: 'option', optionId, ...note };
+  }
+  const fitting = options.filter((option) => (option.kind === 'allow') === isAllowed);
+  const option = fitting.find((one) => (one.isLasting === true) === isLasting) ?? fitting.find((one) => !one.isLasting);
+  if (option !== undefined) return { kind: 'option', optionId: option.id, ...note };
+  if (options.length > 0 && isAllowed) return 'the agent can’t allow this once; choose one of its options';
+  return { kind: 'permission', isAllowed, isLasting, ...note };
+}

@@ -1,0 +1,205 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
+import { uptime } from 'node:os';
+import { promisify } from 'node:util';
+import { isLoopback } from '../wire/loopback';
+
+/**
+ * Finds the local process that listens on an address, which identifies an external agent server. Uses /proc on Linux
+ * and lsof on macOS.
+ *
+ * Failure: a server on another machine, in a container or of another user is not found.
+ */
+const run = promisify(execFile);
+const LSOF_MS = 3_000;
+
+/**
+ * @param address an http address or the path of a Unix socket
+ * @returns the index in `pids` of the first listener; null if there is none or the system does not tell
+ */
+export async function findListener(pids: readonly number[], address: string): Promise<number | null> {
+  const port = portOf(address);
+  if (pids.length === 0 || port === null) return null;
+  const find = process.platform === 'linux' ? byProc : byLsof;
+  const listening = await find(pids, address, port).catch(() => new Set<number>());
+  const at = pids.findIndex((pid) => listening.has(pid));
+  return at < 0 ? null : at;
+}
+
+/** @returns undefined for a socket path, null for an address on another machine */
+function portOf(address: string): number | null | undefined {
+  if (!/^https?:/.test(address)) return undefined;
+  if (!isLoopback(address)) return null;
+  const { port, protocol } = new URL(address);
+  return Number(port) || (protocol === 'https:' ? 443 : 80);
+}
+
+type Find = (pids: readonly number[], address: string, port: number | undefined) => Promise<Set<number>>;
+
+const byProc: Find = async (pids, address, port) => {
+  const inodes = port === undefined ? await inodesAtPath(await realpath(address)) : await inodesAtPort(port);
+  const holds = async (pid: number) => {
+    const files = await readdir(`/proc/${pid}/fd`).catch(() => []);
+    const targets = await Promise.all(files.map((file) => readlink(`/proc/${pid}/fd/${file}`).catch(() => '')));
+    return targets.some((target) => inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? ''));
+  };
+  const found = await Promise.all(pids.map(async (pid) => ((await holds(pid)) ? [pid] : [])));
+  return new Set(found.flat());
+};
+
+const LISTENING_TCP = '0A';
+/** SO_ACCEPTCON */
+const LISTENING_UNIX = 0x10000;
+
+/** @see proc_pid_net(5): `sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode` */
+async function inodesAtPort(port: number): Promise<Set<string>> {
+  const tables = await Promise.all(
+    ['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8').catch(() => '')),
+  );
+  const rows = tables.flatMap((table) => table.split('\n').map((line) => line.trim().split(/\s+/)));
+  const isOurs = ([, local = '', , state]: string[]) =>
+    state === LISTENING_TCP && Number.parseInt(local.split(':')[1] ?? '', 16) === port;
+  return new Set(rows.filter(isOurs).flatMap((row) => row[9] ?? []));
+}
+
+/** @see proc_pid_net(5): `Num RefCount Protocol Flags Type St Inode Path` */
+async function inodesAtPath(path: string): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const line of (await readFile('/proc/net/unix', 'utf8')).split('\n')) {
+    const [, flags = '0', inode = '', at] = /^\S+ \S+ \S+ (\S+) \S+ \S+\s+(\d+)(?: (.*))?$/.exec(line) ?? [];
+    const isListening = (Number.parseInt(flags, 16) & LISTENING_UNIX) !== 0;
+    if (isListening && at !== undefined && (await realpath(at).catch(() => at)) === path) found.add(inode);
+  }
+  return found;
+}
+
+/** `-F` prints one field per line: `p4711` starts a process, `n…` is a name. */
+export const byLsof: Find = async (pids, address, port) => {
+  const what = port === undefined ? ['-U'] : ['-i', `TCP:${port}`, '-s', 'TCP:LISTEN', '-n', '-P'];
+  const { stdout } = await run('lsof', ['-a', '-p', pids.join(','), ...what, '-F', 'pn'], { timeout: LSOF_MS });
+  const found = new Set<number>();
+  let pid = 0;
+  for (const line of stdout.split('\n')) {
+    if (line.startsWith('p')) pid = Number(line.slice(1));
+    // Linux appends the type to the path.
+    else if (line.startsWith('n') && (port !== undefined || line.slice(1).split(' ')[0] === address)) found.add(pid);
+  }
+  return found;
+};
+
+/**
+ * Identifies a process across restarts of the runner.
+ *
+ * Failure: PIDs are reused, in a restarted container immediately. The start mark tells processes apart; where the
+ * system provides none, the same PID counts as the same process.
+ */
+export interface ProcessIdentity {
+  pid: number;
+  /** Opaque start time of the process; null if unknown. */
+  birth: string | null;
+}
+
+const execFileAsync = promisify(execFile);
+
+/** @returns null for a missing process, and where the system provides none */
+export async function startMarkOf(pid: number): Promise<string | null> {
+  try {
+    if (process.platform === 'linux') {
+      const [boot, stat] = await Promise.all([
+        readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+        readFile(`/proc/${pid}/stat`, 'utf8'),
+      ]);
+      // the process name in parentheses may itself contain parentheses
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      // A zombie is not the process that was started.
+      return fields[0] === 'Z' ? 'dead' : `${boot.trim()}/${fields[19]}`;
+    }
+    if (process.platform === 'win32') return null;
+    const { stdout } = await execFileAsync('ps', ['-o', 'lstart=', '-p', `${pid}`], {
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+    return stdout.trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+/** Ticks per second of `starttime` in /proc (USER_HZ), 100 on Linux. */
+const TICKS_PER_SECOND = 100;
+/** Both values are truncated to a tick, and the clock may have been slewed. */
+const BIRTH_ERROR_MS = 100;
+
+/**
+ * @param birth from `startMarkOf` during the current boot
+ * @returns epoch milliseconds, rather too early than too late; null if unknown
+ */
+export function startTimeOf(birth: string | null): number | null {
+  if (birth === null || birth === 'dead') return null;
+  if (process.platform !== 'linux') return Date.parse(birth) || null;
+  const ticks = Number(birth.slice(birth.lastIndexOf('/') + 1));
+  if (!Number.isFinite(ticks)) return null;
+  const at = Math.floor(Date.now() - uptime() * 1000 + (ticks * 1000) / TICKS_PER_SECOND) - BIRTH_ERROR_MS;
+  // In some containers uptime starts with the container but ticks with the machine.
+  return at > Date.now() ? null : at;
+}
+
+export async function hasExited({ pid, birth }: ProcessIdentity): Promise<boolean> {
+  if (!isAlive(pid)) return true;
+  const now = birth === null ? null : await startMarkOf(pid);
+  return now !== null && now !== birth;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+const POLL_MS = 1_000;
+
+/**
+ * Watches processes whose ends the agent does not report.
+ *
+ * Failure: a process missing at the first check has already ended, or its PID belongs to another machine.
+ */
+export class ProcessExitWatcher {
+  readonly #onEnded: (pid: number, wasSeen: boolean) => void;
+  readonly #pollMs: number;
+  readonly #watched = new Map<number, ProcessIdentity | null>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onEnded: (pid: number, wasSeen: boolean) => void, pollMs = POLL_MS) {
+    this.#onEnded = onEnded;
+    this.#pollMs = pollMs;
+  }
+
+  /** Replaces the watched PIDs. */
+  watch(pids: readonly number[]): void {
+    for (const pid of this.#watched.keys()) if (!pids.includes(pid)) this.#watched.delete(pid);
+    const fresh = pids.filter((pid) => !this.#watched.has(pid));
+    for (const pid of fresh) this.#watched.set(pid, null);
+    if (this.#watched.size === 0) this.close();
+    else this.#timer ??= setInterval(() => void this.#poll(), this.#pollMs).unref();
+    if (fresh.length > 0) void this.#poll();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #poll(): Promise<void> {
+    for (const [pid, known] of [...this.#watched]) {
+      const seen = known ?? { pid, birth: await startMarkOf(pid) };
+      const isEnded = seen.birth === 'dead' || (await hasExited(seen));
+      if (!this.#watched.has(pid)) continue;
+      this.#watched.set(pid, seen);
+      if (!isEnded) continue;
+      this.#watched.delete(pid);
+      this.#onEnded(pid, known !== null || seen.birth !== null);
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import { CUSTOM, QUESTION_TOOL } from '@interlude/protocol/event-fields';
+import { type Fields, fieldsOf, textOf } from '@interlude/protocol/fields';
+import { answerId } from '../../adapters/agui/agui-frames';
+import type { ToldEvent } from '../../adapters/wire';
+import { PendingRequests, type RequestAnswer } from '../../host/pending-requests';
+import type { CommandOf } from '../../host/source';
+import type { HistoryMessage } from './run-history';
+
+/** An entry of `RunAgentInput.resume`. */
+export interface ResumeEntry {
+  interruptId: string;
+  status: 'resolved' | 'cancelled';
+  payload?: unknown;
+}
+
+/** Input of the next run. */
+export interface GivenAnswer {
+  resume: ResumeEntry[];
+  messages: HistoryMessage[];
+  /** Messages for the history; the server adds them to the run by itself. */
+  results: HistoryMessage[];
+}
+
+/**
+ * Requests that ended a run, and their answers: `resume` for an interrupt, a `tool` message for a call. One run answers
+ * all interrupts, because each must be answered in the next run.
+ */
+export class InterruptAnswers {
+  readonly #sessionId: string;
+  readonly #give: (answer: GivenAnswer) => void;
+  readonly #requests = new PendingRequests();
+  /** Open interrupts with their answers so far. */
+  readonly #interrupts = new Map<string, { callId: string | null; entry: ResumeEntry | null }>();
+
+  /** @param give posts the run with the answer */
+  constructor(sessionId: string, give: (answer: GivenAnswer) => void) {
+    this.#sessionId = sessionId;
+    this.#give = give;
+  }
+
+  /** The agent accepts nothing else until all are answered. */
+  get isWaiting(): boolean {
+    return this.#interrupts.size > 0;
+  }
+
+  /** @returns why the answer failed, or null */
+  answer(command: CommandOf<'permission.decision' | 'question.answer'>): Promise<string | null> {
+    return this.#requests.answer(command);
+  }
+
+  observe(events: readonly ToldEvent[]): void {
+    for (const { event } of events) {
+      if (event.type !== 'CUSTOM') continue;
+      const value = fieldsOf(event.value);
+      const id = textOf(value.request_id);
+      if (id === null) continue;
+      if (event.name === CUSTOM.requestOpened) this.#hold(id, value);
+      else if (event.name === CUSTOM.requestResolved) {
+        this.#requests.release(this.#sessionId, id);
+        this.#interrupts.delete(id);
+      }
+    }
+  }
+
+  /** The agent refused the answers; drops all requests. */
+  clear(): void {
+    this.#interrupts.clear();
+    this.#requests.clear();
+  }
+
+  #hold(requestId: string, { kind, tool_name: tool, tool_use_id: call, input }: Fields): void {
+    // CopilotKit interrupts use the ids of their calls.
+    const isCall = call === requestId && tool === QUESTION_TOOL;
+    if (!isCall) this.#interrupts.set(requestId, { callId: textOf(call), entry: null });
+    this.#requests.hold({
+      sessionId: this.#sessionId,
+      requestId,
+      kind: kind === 'question' ? 'question' : 'permission',
+      tool: textOf(tool),
+      input: input ?? null,
+      give: (answer) => {
+        if (isCall) this.#answerCall(requestId, answer);
+        else this.#answerInterrupt(requestId, answer);
+        return null;
+      },
+    });
+  }
+
+  #answerCall(callId: string, answer: RequestAnswer): void {
+    this.#give({ resume: [], messages: [toolResult(callId, answerText(answer))], results: [] });
+  }
+
+  #answerInterrupt(interruptId: string, answer: RequestAnswer): void {
+    const entry: ResumeEntry = { interruptId, status: 'resolved', payload: interruptPayload(answer) };
+    this.#interrupts.set(interruptId, { callId: this.#interrupts.get(interruptId)?.callId ?? null, entry });
+    const answered = [...this.#interrupts.values()].flatMap(({ callId, entry: one }) =>
+      one === null ? [] : [{ callId, entry: one }],
+    );
+    if (answered.length < this.#interrupts.size) return;
+    const results = answered.flatMap(({ callId, entry: { payload } }) =>
+      callId === null ? [] : [toolResult(callId, JSON.stringify(payload))],
+    );
+    this.#give({ resume: answered.map(({ entry: one }) => one), messages: [], results });
+  }
+}
+
+function toolResult(toolCallId: string, content: string): HistoryMessage {
+  return { id: answerId(toolCallId), role: 'tool', toolCallId, content };
+}
+
+/** Answer as the result of a tool call. */
+function answerText(answer: RequestAnswer): string {
+  if (answer.kind === 'option') return answer.message ?? answer.optionId;
+  if (answer.kind === 'permission') return answer.isAllowed ? 'yes' : (answer.message ?? 'no');
+  const answers = Object.entries(answer.answers).map(([question, values]) => ({
+    question,
+    values: [values].flat().join(', '),
+  }));
+  if (answers.length === 1) return answers[0]?.values ?? '';
+  return answers.map(({ question, values }) => `${question}: ${values}`).join('\n');
+}
+
+/** @see AG-UI 1.0.0: `approved` answers a tool approval */
+function interruptPayload(answer: RequestAnswer): unknown {
+  if (answer.kind === 'question') {
+    const values = Object.values(answer.answers);
+    return values.length === 1 ? values[0] : answer.answers;
+  }
+  const approved = answer.kind === 'permission' ? answer.isAllowed : true;
+  return { approved, ...(answer.message === undefined ? {} : { message: answer.message }) };
+}

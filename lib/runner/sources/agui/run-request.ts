@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { fieldsOf, parseJson, textOf } from '@interlude/protocol/fields';
+import { displayUrl, isUnsent, readBeginning, readEvents, untimedRequest } from '../../host/agent-http';
+import { connectionMessage } from '../../host/server-request';
+
+/**
+ * Posts one run and reads its response stream. A server may also send the run on its event stream and answer the POST
+ * late, with JSON, or through a proxy that times out: the events then prove that it has the run.
+ *
+ * Failure: a run that was certainly not received may be posted again as another run. The end of the stream is reported
+ * whether or not the run has ended.
+ */
+export interface RunRequestOptions {
+  url: string;
+  headers: Record<string, string>;
+  /** Feeds traffic to the adapter. @returns once stored */
+  pass(dir: 'in' | 'out', msg: object): Promise<void>;
+  log(level: 'warn', message: string): void;
+  /** Whether the event stream is open, on which the run may arrive. */
+  isStreamOpen(): boolean;
+  /** Called when the run starts on the event stream before its POST is answered. */
+  onStarted(): void;
+  /** How long the run may take to start on the event stream. */
+  beginMs?: number | undefined;
+}
+
+export type PostResult =
+  | { kind: 'accepted' }
+  /** @param reason a sentence without its period */
+  | { kind: 'later' | 'refused' | 'unknown'; reason: string };
+
+/** Statuses that mean: retry later. */
+const LATER: ReadonlySet<number> = new Set([409, 423, 425, 429, 502, 503]);
+const BEGIN_MS = 15_000;
+export const QUOTED = 400;
+/** Bytes read of an error response. */
+const MAX_EXPLAINED = 16 * 1024;
+
+export class RunRequest {
+  readonly id = randomUUID();
+  /** The run has ended; the stream may stay open. */
+  isOver = false;
+  readonly #options: RunRequestOptions;
+  readonly #cut = new AbortController();
+  readonly #started = new AbortController();
+  readonly #ended = new AbortController();
+  #answer: Response | null = null;
+
+  constructor(options: RunRequestOptions) {
+    this.#options = options;
+  }
+
+  /** Stops reading. */
+  cut(reason: string): void {
+    this.#cut.abort(reason);
+  }
+
+  /** Its turn has started or ended, on either stream. */
+  observed(what: 'started' | 'ended'): void {
+    const isAnswered = this.#answer !== null;
+    if (what === 'started') this.#started.abort();
+    else this.#ended.abort();
+    if (isAnswered) return;
+    if (what === 'ended') this.isOver = true;
+    else this.#options.onStarted();
+  }
+
+  get #hasStarted(): boolean {
+    return this.#started.signal.aborted;
+  }
+
+  /** @param input `RunAgentInput` without the run id */
+  async post(input: object): Promise<PostResult> {
+    const { url, headers, pass } = this.#options;
+    const body = { ...input, runId: this.id };
+    void pass('out', { method: 'POST', path: new URL(url).pathname, body });
+    let answer: Response;
+    try {
+      const accept = { 'content-type': 'application/json', accept: 'text/event-stream', ...headers };
+      const request = {
+        method: 'POST' as const,
+        headers: accept,
+        body: JSON.stringify(body),
+        signal: this.#cut.signal,
+      };
+      answer = await untimedRequest(url, request);
+    } catch (error) {
+      if (this.#hasStarted) return { kind: 'accepted' };
+      const reason = this.#reasonOf(error);
+      await this.#refused(0, reason);
+      if (isUnsent(error))
+        return { kind: 'later', reason: `the agent can’t be reached at ${shownUrl(url)} (${reason})` };
+      return { kind: 'unknown', reason: `the connection broke before the agent responded (${reason})` };
+    }
+    if (answer.ok && isStream(answer)) {
+      this.#answer = answer;
+      await pass('in', { stream: 'run', runId: this.id, status: answer.status });
+      return { kind: 'accepted' };
+    }
+    const reason = await refusalText(answer, url);
+    const mayStart = answer.ok && this.#options.isStreamOpen();
+    if (mayStart) await this.#waitForStart();
+    if (this.#hasStarted) return { kind: 'accepted' };
+    await this.#refused(answer.ok ? 415 : answer.status, reason);
+    if (mayStart) return { kind: 'unknown', reason: `${reason}; no event of the run arrived on the event stream` };
+    return { kind: LATER.has(answer.status) ? 'later' : 'refused', reason };
+  }
+
+  async #waitForStart(): Promise<void> {
+    const late = AbortSignal.timeout(this.#options.beginMs ?? BEGIN_MS);
+    await aborted(AbortSignal.any([this.#started.signal, this.#cut.signal, late]));
+  }
+
+  /** Reads the stream to its end. @param onOver called when the run ends */
+  async follow(onOver: () => void): Promise<void> {
+    const { pass, log } = this.#options;
+    if (this.#answer === null) {
+      await aborted(AbortSignal.any([this.#ended.signal, this.#cut.signal]));
+      if (!this.isOver) {
+        await pass('in', { stream: 'run', runId: this.id, ended: String(this.#cut.signal.reason), isAsked: true });
+      }
+      return;
+    }
+    let stored: Promise<void> = Promise.resolve();
+    let reason: string | null = null;
+    try {
+      const isWhole = await readEvents(this.#answer.body ?? new ReadableStream(), {
+        takesLast: true,
+        onChunk: () => stored,
+        onEvent: ({ data }) => {
+          const event = parseJson(data);
+          const quoted = cutText(data, QUOTED);
+          if (event === null) log('warn', `the agent sent invalid JSON: ${quoted}`);
+          stored = pass('in', { stream: 'run', runId: this.id, ...(event === null ? { text: quoted } : { event }) });
+          const type = textOf(fieldsOf(event).type);
+          if (type === 'RUN_STARTED') this.isOver = false;
+          if (type !== 'RUN_FINISHED' && type !== 'RUN_ERROR') return;
+          this.isOver = true;
+          onOver();
+        },
+      });
+      if (!isWhole) reason = 'an event is too long';
+    } catch (error) {
+      reason = this.#reasonOf(error);
+    }
+    const isAsked = this.#cut.signal.aborted;
+    if (!this.isOver && !isAsked) {
+      log('warn', `the stream of a run broke before its end: ${reason ?? 'it was closed'}`);
+    }
+    await pass('in', { stream: 'run', runId: this.id, ended: reason, ...(isAsked ? { isAsked } : {}) });
+  }
+
+  #refused(status: number, body: string): Promise<void> {
+    return this.#options.pass('in', { stream: 'run', runId: this.id, status, body });
+  }
+
+  #reasonOf(error: unknown): string {
+    return this.#cut.signal.aborted ? String(this.#cut.signal.reason) : connectionMessage(error);
+  }
+}
+
+export function isStream({ headers, status }: Response): boolean {
+  const type = headers.get('content-type');
+  return type === null ? status === 200 : type.includes('text/event-stream');
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Reason of a refusal: `http://… answered 422: messages: field required`. */
+export async function refusalText(answer: Response, url: string): Promise<string> {
+  const text = cutText((await beginningOf(answer, MAX_EXPLAINED)).trim(), MAX_EXPLAINED);
+  if (answer.ok)
+    return `${shownUrl(url)} answered with ${answer.headers.get('content-type')}, not with an event stream`;
+  const { detail, message, error } = fieldsOf(parseJson(text));
+  const detailText = textOf(detail) ?? textOf(message) ?? textOf(error) ?? textOf(fieldsOf(error).message) ?? text;
+  return `${shownUrl(url)} answered ${answer.status}${detailText === '' ? '' : `: ${cutText(detailText, QUOTED)}`}`;
+}

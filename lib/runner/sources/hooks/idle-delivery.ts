@@ -1,0 +1,278 @@
+import { randomUUID } from 'node:crypto';
+import type { WaitAnswer, WaitCall } from '../../control-port/routes';
+import { agentCommand } from '../../shown-command.mjs';
+import type { MessageInbox } from './message-inbox';
+import { pendingReplyPrompt } from './message-inbox';
+import type { WaitMessage } from './message-tracker';
+import type { SessionMirror } from './session-mirror';
+
+/**
+ * Delivers messages to idle terminals: through a wait command of the agent if it listens, otherwise they are refused.
+ * Messages that arrive during a turn belong to its stop hook, unless that has passed.
+ */
+export interface IdleDeliveryOptions {
+  inbox: MessageInbox;
+  mirrors: ReadonlyMap<string, SessionMirror>;
+  /** Whether idle agents get a hint that they can listen. */
+  offers: boolean;
+  onChange: () => void;
+  log: (level: 'warn', message: string) => void;
+}
+
+export const IN_TERMINAL = 'this session runs in a terminal';
+const LISTEN = `Messages from the dashboard reach you while you are idle only if you listen for them. To listen, run this with the Bash tool in the background (run_in_background) and end your turn. The command exits when a message arrives and prints it:
+  ${agentCommand(['wait'])}
+This note needs no answer, and listening is optional.`;
+const AGAIN = 'To keep listening while you are idle, run the same command in the background again.';
+
+export class IdleDelivery {
+  readonly #options: IdleDeliveryOptions;
+  readonly #waits = new WaitRegistry({
+    onChange: (sessionId) => this.#changed(sessionId),
+    onReturned: (handoff) => void this.#returned(handoff),
+  });
+
+  constructor(options: IdleDeliveryOptions) {
+    this.#options = options;
+  }
+
+  isListening(sessionId: string): boolean {
+    return this.#waits.isListening(sessionId);
+  }
+
+  /** Restores handoffs of the previous companion. */
+  recall(sessionId: string, waited: readonly WaitMessage[]): void {
+    for (const { claim, messageIds, isShown } of waited) {
+      if (!isShown) this.#waits.expect({ claim, sessionId, messageIds });
+    }
+  }
+
+  /** @returns null if no process of the caller belongs to a terminal */
+  wait(call: WaitCall): Promise<WaitAnswer> | null {
+    for (const pid of call.pids) {
+      const mirror = [...this.#options.mirrors.values()].findLast((one) => !one.isLeft && one.process?.pid === pid);
+      if (mirror !== undefined) return this.#waits.listen(mirror.sessionId, call);
+    }
+    return null;
+  }
+
+  /** A wait has shown its messages. @returns whether they were handoff to it */
+  async confirm(claim: string): Promise<boolean> {
+    const handoff = this.#waits.confirm(claim);
+    const mirror = this.#options.mirrors.get(handoff?.sessionId ?? '');
+    if (handoff === null || mirror === undefined) return false;
+    await mirror.keep((messages, now) => {
+      const messageIds = messages.waited.shown(claim, now);
+      messages.reached(messageIds);
+      this.#options.inbox.handedOver(messageIds);
+    });
+    // The wait was useful, so the agent may be reminded of it.
+    mirror.offeredToListen(false);
+    return true;
+  }
+
+  /** Hands all waiting messages to the agent. @returns whether it listens */
+  handTo(mirror: SessionMirror): boolean {
+    const { sessionId } = mirror;
+    if (!this.#waits.isListening(sessionId)) return false;
+    const waiting = this.#options.inbox.waitingFor(sessionId).filter(({ messageId }) => !mirror.isInHand(messageId));
+    if (waiting.length === 0) return true;
+    const { text, messageIds } = pendingReplyPrompt(waiting);
+    const store = ({ claim }: Handoff) => {
+      // Immediately, so that no stop hook takes them.
+      mirror.messages.waited.put(claim, messageIds, Date.now());
+      return mirror.keep();
+    };
+    void this.#waits.hand(sessionId, messageIds, `${text}\n\n${AGAIN}`, store);
+    return true;
+  }
+
+  /** The turn ended without a stop hook taking the messages. */
+  turnEnded(mirror: SessionMirror): void {
+    if (!this.handTo(mirror)) this.#refuse(mirror, 'its turn ended before the message could be handoff over');
+  }
+
+  /** @returns the hint about listening, once per idle period and again after a missed message */
+  offerTo(mirror: SessionMirror): string | null {
+    const isFor = this.#options.offers && mirror.isInteractive && !mirror.wasOfferedToListen;
+    return isFor && !this.isListening(mirror.sessionId) ? LISTEN : null;
+  }
+
+  /** The session was left, so there is no agent to wake. */
+  left(sessionId: string): void {
+    this.#waits.end(sessionId, 'the terminal session was left');
+  }
+
+  close(): void {
+    this.#waits.close();
+  }
+
+  #changed(sessionId: string): void {
+    const { mirrors, onChange } = this.#options;
+    onChange();
+    const mirror = mirrors.get(sessionId);
+    if (mirror === undefined || mirror.isBusy || this.handTo(mirror)) return;
+    this.#refuse(mirror, 'it is idle and no longer listens');
+  }
+
+  #refuse(mirror: SessionMirror, why: string): void {
+    const { inbox } = this.#options;
+    const reason = `${IN_TERMINAL}, and ${why}`;
+    const refused = inbox.refuse(mirror.sessionId, reason, (messageId) => mirror.isInHand(messageId));
+    // A listening agent would have received them.
+    if (refused > 0) mirror.offeredToListen(false);
+  }
+
+  /** The wait ended without showing its messages. */
+  async #returned({ claim, sessionId, messageIds }: Handoff): Promise<void> {
+    const { mirrors, inbox, log } = this.#options;
+    const mirror = mirrors.get(sessionId);
+    if (mirror === undefined) return;
+    await mirror.keep((messages) => messages.waited.returned(claim));
+    // The transcript may show by now that they were displayed.
+    const back = messageIds.filter((messageId) => !mirror.wasHandedOver(messageId));
+    if (back.length > 0) log('warn', `a wait of ${sessionId} did not show ${back.length} message(s)`);
+    inbox.returned(back);
+    this.#changed(sessionId);
+  }
+}
+
+/**
+ * Agents that listen for messages while idle, each through a command (`interlude wait`) whose end wakes it. A wait
+ * polls: a call without a message returns after a while and is repeated.
+ *
+ * Ordering: a handoff is stored before the wait gets it.
+ * Failure: a wait confirms that it has shown its messages; without confirmation they are returned. A wait that dies in
+ * between leads to a repeated message, which is marked as possibly repeated.
+ */
+interface WaitRegistryOptions {
+  /** Listening has started or stopped. */
+  onChange: (sessionId: string) => void;
+  /** A wait did not show its messages. */
+  onReturned: (handoff: Handoff) => void;
+}
+
+/** Messages handoff to a wait and not shown yet. */
+interface Handoff {
+  claim: string;
+  sessionId: string;
+  messageIds: readonly string[];
+}
+
+interface Listener {
+  waitId: string;
+  /** Null between two calls. */
+  answer: ((answer: WaitAnswer) => void) | null;
+}
+
+/** Longest gap between two calls of a wait. */
+const GAP_MS = 5_000;
+/** Longest time between a handoff and its confirmation. */
+const SHOWN_MS = 5_000;
+const POLL_AGAIN: WaitAnswer = { kind: 'again' };
+const OTHER_WAIT: WaitAnswer = { kind: 'over', reason: 'another wait already listens for this session' };
+
+class WaitRegistry {
+  readonly #options: WaitRegistryOptions;
+  readonly #listeners = new Map<string, Listener>();
+  readonly #handoff = new Map<string, Handoff & { timer: NodeJS.Timeout }>();
+  #isClosed = false;
+
+  constructor(options: WaitRegistryOptions) {
+    this.#options = options;
+  }
+
+  isListening(sessionId: string): boolean {
+    return this.#listeners.has(sessionId);
+  }
+
+  listen(sessionId: string, { waitId, withinMs, signal }: Omit<WaitCall, 'pids'>): Promise<WaitAnswer> {
+    if (this.#isClosed) return new Promise((resolve) => signal.addEventListener('abort', () => resolve(POLL_AGAIN)));
+    const known = this.#listeners.get(sessionId);
+    if (known !== undefined && known.waitId !== waitId) return Promise.resolve(OTHER_WAIT);
+    known?.answer?.(POLL_AGAIN);
+    return new Promise((resolve) => {
+      const listener: Listener = { waitId, answer: null };
+      const leave = () => this.#forget(sessionId, listener);
+      const gone = () => {
+        clearTimeout(timer);
+        listener.answer = null;
+        leave();
+        resolve(POLL_AGAIN);
+      };
+      const timer = setTimeout(() => listener.answer?.(POLL_AGAIN), withinMs);
+      listener.answer = (answer) => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', gone);
+        listener.answer = null;
+        if (answer.kind === 'again') setTimeout(leave, GAP_MS).unref();
+        else leave();
+        resolve(answer);
+      };
+      signal.addEventListener('abort', gone);
+      this.#listeners.set(sessionId, listener);
+      this.#options.onChange(sessionId);
+    });
+  }
+
+  /**
+   * Hands messages to the listening wait.
+   * @param store stores the handoff before the wait gets it
+   * @returns whether an agent listened
+   */
+  async hand(
+    sessionId: string,
+    messageIds: readonly string[],
+    text: string,
+    store: (handoff: Handoff) => Promise<void>,
+  ): Promise<boolean> {
+    const listener = this.#listeners.get(sessionId);
+    const answer = listener?.answer;
+    if (!listener || !answer) return false;
+    listener.answer = null;
+    const handoff: Handoff = { claim: randomUUID(), sessionId, messageIds };
+    await store(handoff);
+    this.expect(handoff);
+    answer({ kind: 'message', claim: handoff.claim, text });
+    return true;
+  }
+
+  /** Expects the confirmation of a handoff, possibly by the previous process. */
+  expect(handoff: Handoff): void {
+    const timer = setTimeout(() => {
+      if (this.confirm(handoff.claim) !== null) this.#options.onReturned(handoff);
+    }, SHOWN_MS);
+    this.#handoff.set(handoff.claim, { ...handoff, timer });
+  }
+
+  /** @returns the handoff; null if it is unknown or was returned */
+  confirm(claim: string): Handoff | null {
+    const handoff = this.#handoff.get(claim);
+    if (handoff === undefined) return null;
+    clearTimeout(handoff.timer);
+    this.#handoff.delete(claim);
+    const { sessionId, messageIds } = handoff;
+    return { claim, sessionId, messageIds };
+  }
+
+  /** The session was left, so there is no agent to wake. */
+  end(sessionId: string, reason: string): void {
+    const listener = this.#listeners.get(sessionId);
+    if (listener?.answer) listener.answer({ kind: 'over', reason });
+    else if (listener !== undefined) this.#forget(sessionId, listener);
+  }
+
+  /** Waits are disconnected with the control port and retry at the next companion. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { timer } of this.#handoff.values()) clearTimeout(timer);
+    this.#listeners.clear();
+  }
+
+  /** Unless the wait has called again. */
+  #forget(sessionId: string, listener: Listener): void {
+    if (this.#listeners.get(sessionId) !== listener || listener.answer !== null) return;
+    this.#listeners.delete(sessionId);
+    this.#options.onChange(sessionId);
+  }
+}

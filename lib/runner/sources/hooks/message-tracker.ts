@@ -1,0 +1,219 @@
+import { type Fields, fieldsOf, listOf, textOf } from '@interlude/protocol/fields';
+import type { HookMoment } from '../../adapters/claude/heard-stops';
+import { notificationsIn } from '../../adapters/claude/notifications-in';
+import { keyOf } from '../../adapters/claude/said-text';
+import { textIn } from '../../adapters/claude/transcript-line';
+import { remember } from '../../adapters/remember';
+import type { MirrorState } from './mirror-state';
+
+/** Read or answered messages remembered. */
+const MOST_MESSAGES = 1_000;
+
+/**
+ * Tracks messages of one session: in a hold of the stop hook or in a wait, then handed to the open turn, then answered.
+ */
+export class MessageTracker {
+  readonly offers = new StopHookHolds();
+  readonly waited = new WaitMessages();
+  /** Given to the agent in the open turn. */
+  #handed: readonly string[];
+  /** Given to the agent since this process started, or in the turn open then. */
+  readonly #reached = new Map<string, true>();
+  /** Answered, so no longer pending, even if the server still lists them. */
+  readonly #answered = new Map<string, true>();
+  #handedAt = 0;
+
+  constructor({ handed }: Pick<MirrorState, 'handed'>) {
+    this.#handed = handed;
+  }
+
+  get state(): Pick<MirrorState, 'offers' | 'waited' | 'handed'> {
+    return { offers: [...this.offers.open], waited: [...this.waited.all], handed: [...this.#handed] };
+  }
+
+  /** Time of the last message given to the agent. */
+  get handedAt(): number {
+    return this.#handedAt;
+  }
+
+  /** In delivery, given to the agent, or answered. */
+  has(messageId: string, now: number): boolean {
+    const isComing = this.offers.has(messageId) || this.waited.has(messageId, now);
+    return isComing || this.#handed.includes(messageId) || this.#answered.has(messageId);
+  }
+
+  hasReached(messageId: string): boolean {
+    return this.#reached.has(messageId);
+  }
+
+  reached(messageIds: readonly string[]): void {
+    for (const id of messageIds) remember(this.#reached, id, true, MOST_MESSAGES);
+  }
+
+  handedOver(messageIds: readonly string[], now: number): void {
+    this.#handed = [...this.#handed, ...messageIds];
+    this.reached(messageIds);
+    this.#handedAt = now;
+  }
+
+  /** @param isItsOwn whether a stop hook belongs to this turn, which ends found hold */
+  turnEnded(isAnswer: boolean, isItsOwn: (moment: HookMoment) => boolean): void {
+    if (isAnswer) for (const id of this.#handed) remember(this.#answered, id, true, MOST_MESSAGES);
+    this.#handed = [];
+    this.offers.drop(isItsOwn);
+  }
+
+  /** Restores stored state. */
+  recall({ offers, waited, handed }: Pick<MirrorState, 'offers' | 'waited' | 'handed'>, now: number): void {
+    this.reached(handed);
+    this.offers.recall(offers, now);
+    this.waited.recall(waited);
+    for (const { isShown, messageIds } of waited) if (isShown) this.reached(messageIds);
+  }
+}
+
+/** A hold: messages in the response of a stop hook. JSON, because it outlives the companion. */
+export interface StopHookHold {
+  messageIds: readonly string[];
+  /** Text for the agent. */
+  reason: string;
+  moment: HookMoment;
+  /** Start of the search in the transcript, epoch milliseconds. */
+  since: number;
+}
+
+/**
+ * Holds by our stop hook that the transcript does not show yet. The transcript may lag behind by several of them, and
+ * other stop hooks hold the agent too, so holds are matched by text.
+ */
+class StopHookHolds {
+  #open: readonly StopHookHold[] = [];
+
+  get open(): readonly StopHookHold[] {
+    return this.#open;
+  }
+
+  get isAny(): boolean {
+    return this.#open.length > 0;
+  }
+
+  has(messageId: string): boolean {
+    return this.#open.some(({ messageIds }) => messageIds.includes(messageId));
+  }
+
+  /** Start of the search for the newest one; null without any. */
+  sinceOf(matches: (moment: HookMoment) => boolean): number | null {
+    const found = this.#open.filter(({ moment }) => matches(moment)).map(({ since }) => since);
+    return found.length === 0 ? null : Math.max(...found);
+  }
+
+  put(offer: StopHookHold): void {
+    this.#open = [...this.#open, offer];
+  }
+
+  /** Restores stored holds; their search starts now. */
+  recall(open: readonly StopHookHold[], now: number): void {
+    this.#open = [...open.map((offer) => ({ ...offer, since: now })), ...this.#open];
+  }
+
+  /** @returns message ids confirmed by this stop-hook feedback; empty if it is not ours */
+  confirm(feedback: string): string[] {
+    const text = keyOf(feedback);
+    const found = this.#open.find(({ reason }) => text.includes(keyOf(reason)));
+    this.#open = this.#open.filter((offer) => offer !== found);
+    return [...(found?.messageIds ?? [])];
+  }
+
+  /** The hook timed out and let the turn end. */
+  withdraw({ at, isClocked }: HookMoment): void {
+    if (isClocked) this.drop((moment) => moment.isClocked && moment.at === at);
+  }
+
+  drop(matches = (_moment: HookMoment) => true): void {
+    this.#open = this.#open.filter(({ moment }) => !matches(moment));
+  }
+}
+
+/** A handoff to a wait. JSON, because it outlives the companion. */
+export interface WaitMessage {
+  claim: string;
+  messageIds: readonly string[];
+  /** Time of the handoff, or of found confirmation. Epoch milliseconds. */
+  at: number;
+  isShown: boolean;
+}
+
+/** How long the agent may take to notice the end of found wait; afterwards the message is pending again. */
+const NOTICE_MS = 90_000;
+const MOST_WAITS = 64;
+/** Matches our command in whatever form the agent runs it. */
+const RUNS_WAIT = /\binterlude(?:\.mjs)?['"]?\s(?:[^|;&\n]*\s)?wait\b/;
+
+/**
+ * Messages that reach the agent through a wait. The transcript shows when the agent notices found end; that turn answers
+ * them.
+ */
+export class WaitMessages {
+  #all: readonly WaitMessage[] = [];
+  readonly #waits = new Map<string, true>();
+
+  get all(): readonly WaitMessage[] {
+    return this.#all;
+  }
+
+  recall(all: readonly WaitMessage[]): void {
+    this.#all = [...all, ...this.#all];
+  }
+
+  has(messageId: string, now: number): boolean {
+    return this.#all.some(
+      ({ messageIds, at, isShown }) => messageIds.includes(messageId) && (!isShown || now - at < NOTICE_MS),
+    );
+  }
+
+  put(claim: string, messageIds: readonly string[], at: number): void {
+    this.#all = [...this.#all, { claim, messageIds, at, isShown: false }];
+  }
+
+  /** @returns the message ids; empty if unknown */
+  shown(claim: string, at: number): readonly string[] {
+    const found = this.#all.find((one) => one.claim === claim && !one.isShown);
+    if (found === undefined) return [];
+    this.#all = this.#all.map((one) => (one === found ? { ...one, at, isShown: true } : one));
+    return found.messageIds;
+  }
+
+  returned(claim: string): void {
+    this.#all = this.#all.filter((one) => one.claim !== claim || one.isShown);
+  }
+
+  /** @returns ids of messages that the agent has according to this transcript line */
+  read(line: Fields): string[] {
+    for (const block of listOf(fieldsOf(line.message).content).map(fieldsOf)) {
+      const id = textOf(block.id);
+      const command = textOf(fieldsOf(block.input).command);
+      if (block.type === 'tool_use' && id !== null && command !== null && RUNS_WAIT.test(command)) {
+        remember(this.#waits, id, true, MOST_WAITS);
+      }
+    }
+    if (this.#all.length === 0 || !this.#endsWait(line)) return [];
+    const received = this.#all.flatMap(({ messageIds }) => messageIds);
+    this.#all = [];
+    return received;
+  }
+
+  #endsWait(line: Fields): boolean {
+    if ((line.type !== 'user' && line.type !== 'attachment') || textOf(line.agentId) !== null) return false;
+    const { prompt } = fieldsOf(line.attachment);
+    const text =
+      textIn(line) ||
+      (textOf(prompt) ??
+        listOf(prompt)
+          .map((one) => textOf(fieldsOf(one).text))
+          .join(''));
+    return notificationsIn(text).some(
+      // Other statuses mean that the wait showed nothing.
+      ({ fields }) => fields.status === 'completed' && this.#waits.has(textOf(fields.tool_use_id) ?? ''),
+    );
+  }
+}

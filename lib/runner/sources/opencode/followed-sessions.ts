@@ -1,0 +1,168 @@
+import { fieldsOf } from '@interlude/protocol/fields';
+import { isNothing } from '@interlude/protocol/lifecycle/open-session';
+import { idOf, type NativeEvent } from '../../adapters/opencode/native-event';
+import type { SessionTree } from '../../adapters/opencode/session-tree';
+import type { SourceContext } from '../../host/source';
+import type { Cursor } from '../../outbox/statements';
+
+export interface FollowedSessionsOptions {
+  tree: SessionTree;
+  memory: SessionStore;
+  context: SourceContext;
+  /** Only sessions of this folder; null for all. */
+  directory: string | null;
+  /** Only this session, by its dashboard id; null for all. */
+  session: string | null;
+  now: () => number;
+}
+
+/** Existing sessions appear when something happens in them, or if they are this recent. */
+const RECENT_MS = 24 * 60 * 60_000;
+const MAX_RECENT = 50;
+/** Known sessions restored at startup, newest first; others when something happens in them. */
+const MAX_KNOWN = 300;
+
+/** Maps followed root sessions of OpenCode to sessions of the dashboard. */
+export class FollowedSessions {
+  readonly #options: FollowedSessionsOptions;
+  readonly #sessionIds = new Map<string, string>();
+
+  constructor(options: FollowedSessionsOptions) {
+    this.#options = options;
+    const { memory, context, session } = options;
+    for (const [root, sessionId] of memory.told) {
+      const isOpen = !isNothing(context.openWork(sessionId));
+      if (session === null ? isOpen : sessionId === session) this.#sessionIds.set(root, sessionId);
+    }
+  }
+
+  get sessionIds(): ReadonlyMap<string, string> {
+    return this.#sessionIds;
+  }
+
+  has(root: string): boolean {
+    return this.#sessionIds.has(root);
+  }
+
+  idOf(root: string): string {
+    return this.#sessionIds.get(root) ?? this.#options.memory.told.get(root) ?? root;
+  }
+
+  rootOf(sessionId: string): string | null {
+    for (const [root, carried] of this.#sessionIds) if (carried === sessionId) return root;
+    return null;
+  }
+
+  directoryOf(root: string): string | null {
+    return this.#options.tree.get(root)?.directory ?? this.#options.directory;
+  }
+
+  isWanted(root: string): boolean {
+    const { tree, memory, directory, session } = this.#options;
+    const known = tree.get(root);
+    if (known === undefined) return false;
+    if (session !== null) return root === session || memory.told.get(root) === session;
+    return directory === null || known.directory === directory;
+  }
+
+  async add(root: string): Promise<void> {
+    const { tree, memory, context, now } = this.#options;
+    if (this.#sessionIds.has(root)) return;
+    const sessionId = this.idOf(root);
+    this.#sessionIds.set(root, sessionId);
+    const at = Math.min(tree.get(root)?.createdAt || now(), now());
+    if (!memory.told.has(root)) await context.opened(sessionId, at, memory.noteSession(root, sessionId));
+    context.changed();
+  }
+
+  /** Sessions to show at startup: known and recent ones. */
+  initialRoots(): string[] {
+    const { tree, memory, session, now } = this.#options;
+    const roots = [...tree.all]
+      .filter(({ id, parentId }) => parentId === null && this.isWanted(id))
+      .toSorted((a, b) => b.updatedAt - a.updatedAt);
+    const told = roots.filter(({ id }) => session !== null || memory.told.has(id)).slice(0, MAX_KNOWN);
+    const young = roots.filter(({ updatedAt }) => now() - updatedAt < RECENT_MS).slice(0, MAX_RECENT);
+    return [...new Set([...told, ...young].map(({ id }) => id))];
+  }
+}
+
+/** Cursor prefixes of stored positions. */
+const PLACE = 'opencode-position:';
+const SAID = 'opencode-said:';
+const TOLD = 'opencode-told:';
+const BEGUN = 'opencode-begun:';
+
+export class SessionStore {
+  /** History position up to which everything is stored, by OpenCode session. */
+  readonly places: Map<string, number>;
+  /** Part that was partly emitted, by OpenCode session. */
+  readonly said: Map<string, string>;
+  /** Newest message with emitted content, by OpenCode session. Ids increase. */
+  readonly begun: Map<string, string>;
+  /** Known root sessions and their dashboard sessions. */
+  readonly told: Map<string, string>;
+
+  static async recall(context: Pick<SourceContext, 'cursors'>): Promise<SessionStore> {
+    const read = async (prefix: string) =>
+      new Map([...(await context.cursors(prefix))].map(([name, value]) => [name.slice(prefix.length), value]));
+    const [places, said, begun, told] = [await read(PLACE), await read(SAID), await read(BEGUN), await read(TOLD)];
+    return new SessionStore({
+      places: new Map([...places].map(([id, position]) => [id, Number(position)])),
+      ...{ said, begun, told },
+    });
+  }
+
+  private constructor({ places, said, begun, told }: Pick<SessionStore, 'places' | 'said' | 'begun' | 'told'>) {
+    this.places = places;
+    this.said = said;
+    this.begun = begun;
+    this.told = told;
+  }
+
+  /** Cursors to store with an event. */
+  of({ type, session, seq, data }: NativeEvent): Cursor[] {
+    if (session === null) return [];
+    const position = seq === null ? [] : this.#advance(session, seq);
+    const messageId = type === 'message.updated' ? idOf(fieldsOf(data.info).id) : null;
+    const partId = type === 'message.part.delta' ? idOf(data.partID) : null;
+    return [
+      ...position,
+      ...(messageId === null ? [] : this.noteMessage(session, messageId)),
+      ...(partId === null ? [] : this.#notePart(session, partId)),
+    ];
+  }
+
+  wasEmitted({ session, seq }: NativeEvent): boolean {
+    return session !== null && seq !== null && seq <= (this.places.get(session) ?? -1);
+  }
+
+  noteMessage(session: string, messageId: string): Cursor[] {
+    if (messageId <= (this.begun.get(session) ?? '')) return [];
+    this.begun.set(session, messageId);
+    return [{ name: BEGUN + session, value: messageId }];
+  }
+
+  #advance(session: string, position: number): Cursor[] {
+    if (position <= (this.places.get(session) ?? -1)) return [];
+    this.places.set(session, position);
+    return [{ name: PLACE + session, value: `${position}` }];
+  }
+
+  #notePart(session: string, partId: string): Cursor[] {
+    if (this.said.get(session) === partId) return [];
+    this.said.set(session, partId);
+    return [{ name: SAID + session, value: partId }];
+  }
+
+  noteSession(root: string, sessionId: string): Cursor[] {
+    this.told.set(root, sessionId);
+    return [{ name: TOLD + root, value: sessionId }];
+  }
+
+  /** The OpenCode session created for a dashboard session. */
+  rootFor(sessionId: string): string | null {
+    for (const [root, told] of this.told) if (told === sessionId) return root;
+    return null;
+  }
+}
