@@ -1,7 +1,7 @@
 import type { Position } from '@interlude/protocol/position';
 import { findHits, type Hit, joinHits, type LogFilter, matchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { hasTime, inSlice } from '@/components/ui/render-time';
+import { hasTime, inSlice } from '@/components/ui/idle-queue';
 
 /** What a search says of a line. */
 export interface LineAnswer {

@@ -1,7 +1,7 @@
 import type { Position } from '@interlude/protocol/position';
 import { type LogFilter, matchesLine } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { inSlice } from '@/components/ui/render-time';
+import { inSlice } from '@/components/ui/idle-queue';
 import { whenIdle } from '@/components/ui/when-idle';
 
 export interface LiveLinesListener {

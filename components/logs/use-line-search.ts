@@ -2,7 +2,7 @@
 
 import type { LogLine } from '@interlude/protocol/read-models';
 import { useEffect, useReducer } from 'react';
-import { inTurn } from '@/components/ui/in-turn';
+import { enqueueIdle } from '@/components/ui/idle-queue';
 import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
 
 /**
@@ -19,7 +19,7 @@ export function useLineSearch(search: LineSearch | null, line: LogLine, text: st
   // biome-ignore lint/correctness/useExhaustiveDependencies: after each step, the next
   useEffect(() => {
     if (search === null || isDone) return;
-    const turn = inTurn(() => {
+    const turn = enqueueIdle(() => {
       search.goOn(line, text);
       draw();
     });

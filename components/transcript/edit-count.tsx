@@ -3,7 +3,7 @@
 import type { ToolCallItem } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
 import { useEffect, useMemo, useReducer } from 'react';
-import { inTurn } from '@/components/ui/in-turn';
+import { enqueueIdle } from '@/components/ui/idle-queue';
 import { countedEdits } from './changed-files';
 import { diffAtOnce, diffOf } from './edits';
 
@@ -19,7 +19,7 @@ export function EditCount({ call }: { call: ToolCallItem }) {
   const isLeft = counted !== null && diff === null;
   useEffect(() => {
     if (!isLeft) return;
-    const turn = inTurn(() => {
+    const turn = enqueueIdle(() => {
       diffOf(counted.edits, counted.of);
       compared();
     });

@@ -2,7 +2,7 @@
 
 import type { Turn } from '@interlude/protocol/read-models';
 import { createContext } from 'react';
-import { textsParsedAtOnce } from '@/components/ui/markdown/markdown-work';
+import { textsParsedAtOnce } from '@/components/ui/markdown/parse';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
 import { FIRST_PAINT_ROWS } from './shown-rows';
 

@@ -1,5 +1,5 @@
 import { useEffect, useEffectEvent, useState } from 'react';
-import { inTurn } from '@/components/ui/in-turn';
+import { enqueueIdle } from '@/components/ui/idle-queue';
 import { MORE_WEIGHT, rowsBefore } from './row-weight';
 
 /** How far rows have come into the page. */
@@ -34,7 +34,7 @@ export function useWaitingRows<Row>(rows: readonly Row[], coming: Coming<Row>): 
   const comeFurther = useEffectEvent(() => setPass(nextPass(pass.there, rows, coming)));
   useEffect(() => {
     if (pass.waiting.size === 0) return;
-    const turn = inTurn(() => comeFurther());
+    const turn = enqueueIdle(() => comeFurther());
     return () => turn.cancel();
   }, [pass]);
   return now.waiting;

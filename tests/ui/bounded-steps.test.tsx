@@ -2,7 +2,7 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
 import { Blocks } from '@/components/ui/markdown/block';
-import { NOTHING_SETTLED, parseFurther } from '@/components/ui/markdown/parse';
+import { parseBlocks } from '@/components/ui/markdown/parse';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
 import { hostileTexts } from '../support/hostile-texts';
 import { aMessage, aRequest } from './rows';
@@ -14,29 +14,38 @@ const html = (tokens: Parameters<typeof Blocks>[0]['tokens']) =>
   renderToStaticMarkup(<Blocks tokens={tokens} streaming={false} depth={0} />);
 const elements = (markup: string) => markup.match(/<\w/g)?.length ?? 0;
 
-describe('what one step adds to the page', () => {
-  it('is part of a block that is more than that, and the steps together are all of it', () => {
+describe('a large block', () => {
+  it('is split into blocks of bounded size that are the whole text', () => {
     const list = Array.from({ length: 900 }, (_, at) => `${at + 1}. *item* ${at + 1}\n`).join('');
-    const { shown } = parseFurther(NOTHING_SETTLED, list, { streaming: false });
+    const blocks = parseBlocks(list) ?? [];
+    const raw = blocks.map((block) => block.raw).join('');
+    expect(raw.trim()).toBe(list.trim());
+    const markup = html(blocks);
+    expect(markup.match(/<li /g)).toHaveLength(900);
+    const lists = blocks.filter(({ type }) => type === 'list');
+    expect(lists.every((one) => elements(html([one])) < MOST_ELEMENTS)).toBe(true);
+    const starts = [...markup.matchAll(/<ol start="(\d+)"/g)].map(([, start]) => Number(start));
+    expect(starts).toEqual(lists.slice(1).map((one) => Number.parseInt(one.raw, 10)));
+  });
+
+  it.each([
+    ['a quote', '> a line of *words*\n'],
+    ['a paragraph', 'some *words* and `code`\n'],
+  ])('keeps every line of %s', (_, line) => {
+    const blocks = parseBlocks(line.repeat(1_000)) ?? [];
+    expect(blocks.length).toBeGreaterThan(1);
     expect(
-      shown
+      blocks
         .map(({ raw }) => raw)
         .join('')
         .trim(),
-    ).toBe(list.trim());
-    const markup = html(shown);
-    expect(markup.match(/<li /g)).toHaveLength(900);
-    expect(shown.filter(({ type }) => type === 'list').every((one) => elements(html([one])) < MOST_ELEMENTS)).toBe(
-      true,
-    );
+    ).toBe(line.repeat(1_000).trim());
+    expect(html(blocks).match(/<em>/g)).toHaveLength(1_000);
   });
 
   it('is a table with as many rows as its cells allow', () => {
     const row = `|${'*a* **b** |'.repeat(20)}\n`;
-    const { shown } = parseFurther(NOTHING_SETTLED, `${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`, {
-      streaming: false,
-    });
-    const markup = html(shown);
+    const markup = html(parseBlocks(`${row}|${'-|'.repeat(20)}\n${row.repeat(400)}`) ?? []);
     expect(elements(markup)).toBeLessThan(2 * MOST_ELEMENTS);
     expect(markup).toContain('The beginning of 400 rows');
   });

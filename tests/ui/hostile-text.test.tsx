@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { Blocks } from '@/components/ui/markdown/block';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { parse } from '@/components/ui/markdown/parse';
+import { parseBlocks } from '@/components/ui/markdown/parse';
 import { safeHref } from '@/components/ui/markdown/safe-href';
 
 const html = (text: string, streaming = false) => renderToStaticMarkup(<Markdown text={text} streaming={streaming} />);
 /** The same once the browser has had time for all of it. */
-const parsedHtml = (text: string) => renderToStaticMarkup(<Blocks tokens={parse(text)} streaming={false} depth={0} />);
+const parsedHtml = (text: string) =>
+  renderToStaticMarkup(<Blocks tokens={parseBlocks(text) ?? []} streaming={false} depth={0} />);
 
 /** How many elements stand within one another at most. */
 function deepest(markup: string): number {

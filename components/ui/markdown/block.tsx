@@ -5,7 +5,7 @@ import { directionOf } from '../direction';
 import { withBreaks } from '../with-breaks';
 import { CodeBlock } from './code-block';
 import { renderInline } from './inline';
-import type { LongTable } from './long-table';
+import type { LongTable } from './parse';
 import { Table } from './table';
 
 /** Nesting beyond this is shown as it was written. */
@@ -57,7 +57,7 @@ export const Block = memo(
           </blockquote>
         );
       case 'table':
-        return <Table table={token as Tokens.Table | LongTable} />;
+        return <Table table={token as LongTable} />;
       case 'hr':
         return <hr className="my-4" />;
       case 'space':
@@ -85,7 +85,7 @@ export function Blocks({
   streaming,
   depth,
 }: {
-  tokens: Token[];
+  tokens: readonly Token[];
   streaming: boolean;
   depth: number;
 }): ReactNode {

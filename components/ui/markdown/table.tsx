@@ -8,8 +8,7 @@ import { plainWords } from '../plain-words';
 import { useOverflowsSideways } from '../use-overflows-sideways';
 import { nameText } from '../verbatim';
 import { renderInline } from './inline';
-import { type LongTable, ROWS_SHOWN } from './long-table';
-import { countPieces } from './parse';
+import { countPieces, type LongTable } from './parse';
 
 /** What a browser lays out of a table without a pause; beyond it nobody reads on. */
 const MOST_COLUMNS = 50;
@@ -23,9 +22,9 @@ const SHORT_CELL = 16;
  * A table. Its words stay whole: what is too wide for its place scrolls, in a box that the keyboard reaches where there
  * is something to scroll.
  */
-export function Table({ table }: { table: Tokens.Table | LongTable }): ReactNode {
+export function Table({ table }: { table: LongTable }): ReactNode {
   const { box, overflows } = useOverflowsSideways<HTMLDivElement>();
-  const rowCount = 'rowCount' in table ? table.rowCount : table.rows.length;
+  const { rowCount } = table;
   const rows = shownRows(table);
   const isCut = rows.length < rowCount || table.header.length > MOST_COLUMNS;
   return (
@@ -87,10 +86,9 @@ function tableName({ header }: Tokens.Table): string {
 }
 
 /** As many as can be laid out without a pause: fewer of a wide table, and of one with much in its cells. */
-function shownRows({ rows }: Tokens.Table | LongTable): Tokens.TableCell[][] {
-  const most = Math.min(rows.length, ROWS_SHOWN);
+function shownRows({ rows }: LongTable): Tokens.TableCell[][] {
   let count = 0;
-  for (let pieces = 0; count < most && pieces < MOST_CELL_PIECES; count++) {
+  for (let pieces = 0; count < rows.length && pieces < MOST_CELL_PIECES; count++) {
     for (const cell of rows[count]?.slice(0, MOST_COLUMNS) ?? []) pieces += 1 + countPieces(cell.tokens);
   }
   return rows.slice(0, count);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { inTurn } from '@/components/ui/in-turn';
+import { enqueueIdle } from '@/components/ui/idle-queue';
 
 /** What a browser would run, in its order: frames, and idle times between them. */
 let frames: (() => void)[];
@@ -18,9 +18,9 @@ const frame = () => frames.shift()?.();
 
 it('one thing comes into the page between two frames, the last that asked first', () => {
   const done: string[] = [];
-  inTurn(() => done.push('above'));
-  inTurn(() => done.push('between')).cancel();
-  inTurn(() => done.push('at the end'));
+  enqueueIdle(() => done.push('above'));
+  enqueueIdle(() => done.push('between')).cancel();
+  enqueueIdle(() => done.push('at the end'));
   expect(idles).toHaveLength(1);
   idle();
   expect(done).toEqual(['at the end']);
@@ -30,7 +30,7 @@ it('one thing comes into the page between two frames, the last that asked first'
   expect(done).toEqual(['at the end', 'above']);
   frame();
   idle();
-  inTurn(() => done.push('later'));
+  enqueueIdle(() => done.push('later'));
   idle();
   expect(done).toEqual(['at the end', 'above', 'later']);
   frame();
@@ -39,8 +39,8 @@ it('one thing comes into the page between two frames, the last that asked first'
 
 it('what fails is no reason for the others to wait', () => {
   const done: string[] = [];
-  inTurn(() => done.push('above'));
-  inTurn(() => {
+  enqueueIdle(() => done.push('above'));
+  enqueueIdle(() => {
     throw new Error('no');
   });
   expect(idle).toThrow('no');
