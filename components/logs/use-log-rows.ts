@@ -3,8 +3,9 @@
 /* oxlint-disable react-compiler/exhaustive-deps -- a window stays the same object when other rows come: its version tells */
 
 import type { Position } from '@interlude/protocol/position';
-import { useVirtualizer, type VirtualItem, type Virtualizer } from '@tanstack/react-virtual';
+import type { VirtualItem, Virtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useEffectEvent, useLayoutEffect, useState } from 'react';
+import { useRowWindow } from '@/components/ui/row-window';
 import type { LogStore } from './log-store';
 import {
   BOTTOM_PX,
@@ -65,9 +66,11 @@ export function useLogRows(options: {
   const stretch = stretchNow(window, laid, follows);
   const { begin, end, farPx } = stretch;
 
-  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+  const virtualizer = useRowWindow({
+    scroller,
+    follows,
+    version,
     count: end - begin,
-    getScrollElement: () => scroller.current,
     // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
     getItemKey: useCallback((index: number) => window.keyAt(begin + index), [window, begin, version]),
     // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
@@ -91,8 +94,6 @@ export function useLogRows(options: {
     paddingEnd: BOTTOM_PX + (window.rowCount - end) * farPx,
     // going to the first line brings what stands above it into view too
     scrollPaddingStart: TOP_PX,
-    anchorTo: 'end',
-    useFlushSync: false,
     // Near where the reading begins, and never further down than the box can be scrolled.
     initialOffset: () => Math.max(0, farPx * (follows ? window.rowCount : rowOf(store)) - innerHeight),
   });
@@ -107,10 +108,7 @@ export function useLogRows(options: {
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came
   useLayoutEffect(() => {
-    if (follows) {
-      keepUp();
-      virtualizer.scrollToEnd();
-    }
+    if (follows) keepUp();
     if (virtualizer.itemSizeCache.size > MOST_HEIGHTS) forgetHeights(virtualizer);
   }, [version, follows, virtualizer]);
 

@@ -1,8 +1,8 @@
 'use client';
 
 import { addTo } from '@interlude/protocol/grouped';
-import { useVirtualizer } from '@tanstack/react-virtual';
 import { type RefObject, useEffect, useMemo } from 'react';
+import { useRowWindow } from '@/components/ui/row-window';
 import { useOwnKeys } from '@/components/ui/shortcuts/use-shortcuts';
 import { sizeOf } from '@/components/ui/size-of';
 import type { OutputHit, OutputRow } from './output-rows';
@@ -21,16 +21,15 @@ export function OutputLines(props: {
   follows: boolean;
 }) {
   const { scroller, name, rows, hits, current, follows } = props;
-  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+  const virtualizer = useRowWindow({
+    scroller,
+    follows,
+    version: rows,
     count: rows.length,
-    getScrollElement: () => scroller.current,
     estimateSize: () => LINE_PX,
     overscan: 12,
   });
   const byRow = useMemo(() => hitsByRow(hits), [hits]);
-  useEffect(() => {
-    if (follows && rows.length > 0) virtualizer.scrollToIndex(rows.length - 1, { align: 'end' });
-  }, [follows, rows, virtualizer]);
   useEffect(() => {
     if (current !== null && !follows) virtualizer.scrollToIndex(current.row, { align: 'center' });
   }, [current, follows, virtualizer]);

@@ -2,6 +2,7 @@
 
 import type { Item, RequestItem, TaskItem } from '@interlude/protocol/read-models';
 import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
+import { useProgressiveRows } from '@/components/ui/row-window';
 import { UnfoldButton } from '@/components/ui/unfold';
 import { requestsByCall } from './call-standing';
 import { CutLine } from './cut-line';
@@ -18,7 +19,6 @@ import { FIRST_WEIGHT } from './row-weight';
 import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
 import { ToolCallLine } from './tool-call-line';
 import { ToolRun } from './tool-run';
-import { useWaitingRows } from './use-waiting-rows';
 
 export interface ItemListProps {
   items: readonly Item[];
@@ -82,7 +82,7 @@ export function ItemList(props: ItemListProps) {
     () => stretches.flatMap(({ from, to, isShown }) => (isShown ? rows.slice(from, to) : [])),
     [stretches, rows],
   );
-  const waiting = useWaitingRows(shown, {
+  const waiting = useProgressiveRows(shown, {
     keyOf: (row) => rowKey(row, items),
     weightOf: (row) => rowWeight(row, items),
     firstWeight: FIRST_WEIGHT,

@@ -1,10 +1,9 @@
 import type { Item } from '@interlude/protocol/read-models';
+import { STEP_WEIGHT } from '@/components/ui/row-window';
 import { requestWeight } from './request-weight';
 
 /** What is laid out of a turn in one go, in elements: some forty milliseconds, and more than the tallest screen shows. */
 export const FIRST_WEIGHT = 1_500;
-/** What is added to it in one go. */
-export const MORE_WEIGHT = 1_000;
 
 /** Of a text so much is shown at first, as written or parsed; every so many signs may be an element, or cost as much. */
 const FIRST_CHARACTERS = 5_000;
@@ -24,18 +23,8 @@ export function itemWeight(item: Item): number {
       return item.phase === 'started' ? CARD : LINE;
     case 'request':
       // At most one at a time.
-      return item.outcome === null ? requestWeight(item, MORE_WEIGHT) : LINE;
+      return item.outcome === null ? requestWeight(item, STEP_WEIGHT) : LINE;
     default:
       return LINE;
   }
-}
-
-/** @returns the first of the rows `[result, to)` that weigh no more than `most` together; at least one row */
-export function rowsBefore(to: number, most: number, weightOf: (row: number) => number): number {
-  let from = to;
-  for (let weight = 0; from > 0; from--) {
-    weight += weightOf(from - 1);
-    if (weight > most && from < to) break;
-  }
-  return from;
 }

@@ -1,13 +1,12 @@
 'use client';
 
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
-import type { Turn } from '@interlude/protocol/read-models';
-import type { ReactVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { addressAnchor } from '@/components/ui/address-anchor';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
+import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';
 import { WantedAnchor } from './item-anchor';
@@ -82,7 +81,7 @@ export function Transcript({
   const scroller = useRef<HTMLDivElement>(null);
   const onServer = !useHydrated();
   const { leftAt, held, hold } = useTail(scroller, state.position, painted?.isLeft ?? false);
-  const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held });
+  const { virtualizer, rows } = useTurnRows({ turns, scroller, painted, held, follows: leftAt === null && !held });
   useRemoval({ virtualizer, turns, removedUpTo: state.removed?.upTo });
 
   const { show, jump, step, flashed, wanted, lookup, closeLookup, follow } = useJumpTarget({
@@ -94,7 +93,7 @@ export function Transcript({
     show,
     jump,
   ]);
-  const latest = useEnd({ virtualizer, turns, sentCount, isFollowed: leftAt === null && !held, painted });
+  const latest = useEnd({ virtualizer, sentCount, painted });
 
   const firstPaint = useMemo(() => (onServer ? firstPaintOf(turns) : null), [onServer, turns]);
   const first = rows[0]?.index ?? LOAD_AHEAD;
@@ -180,14 +179,8 @@ export function Transcript({
  * The transcript opens at its end, unless its address names something in it, and goes there with each message that is
  * sent and, while the reader is there, with all that comes. @returns leads there
  */
-function useEnd(options: {
-  virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
-  turns: readonly Turn[];
-  sentCount: number;
-  isFollowed: boolean;
-  painted: Painted | null;
-}): () => void {
-  const { virtualizer, turns, sentCount, isFollowed, painted } = options;
+function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; painted: Painted | null }): () => void {
+  const { virtualizer, sentCount, painted } = options;
   const placed = useRef(false);
   const latest = useCallback(() => virtualizer.scrollToEnd(), [virtualizer]);
   useEffect(() => {
@@ -199,10 +192,5 @@ function useEnd(options: {
     if (painted?.hasFocus) virtualizer.scrollElement?.focus({ preventScroll: true });
     if (!painted?.isLeft && !isAnchor(addressAnchor())) latest();
   }, [virtualizer, latest, painted]);
-  // A turn that takes another's place at the same index is no append, and its greater height would leave the end
-  // behind.
-  useLayoutEffect(() => {
-    if (turns.length > 0 && isFollowed) latest();
-  }, [turns, isFollowed, latest]);
   return latest;
 }

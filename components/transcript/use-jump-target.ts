@@ -2,9 +2,9 @@
 
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
 import type { Turn } from '@interlude/protocol/read-models';
-import type { Virtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { setAddressAnchor, useAddressAnchor } from '@/components/ui/address-anchor';
+import type { RowVirtualizer } from '@/components/ui/row-window';
 import { useNewest } from '@/components/ui/use-newest';
 import { itemAnchor } from './item-anchor';
 import type { Lookup } from './lookup-notice';
@@ -21,7 +21,7 @@ const MOST_FRAMES = 30;
  */
 export function useJumpTarget(options: {
   turns: readonly Turn[];
-  virtualizer: Virtualizer<HTMLDivElement, HTMLDivElement>;
+  virtualizer: Omit<RowVirtualizer, 'containerRef'>;
   seek: (isThere: (state: TranscriptState) => boolean) => Promise<Sought>;
 }) {
   const { turns, virtualizer, seek } = options;

@@ -1,7 +1,7 @@
 import type { Position } from '@interlude/protocol/position';
 import type { Turn } from '@interlude/protocol/read-models';
-import type { ReactVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef } from 'react';
+import type { RowVirtualizer } from '@/components/ui/row-window';
 
 /**
  * When a session's oldest turns are removed, a reader of what is left stays where they are: the list sees to that, as it
@@ -9,7 +9,7 @@ import { useEffect, useLayoutEffect, useRef } from 'react';
  * keyboard.
  */
 export function useRemoval(options: {
-  virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>;
+  virtualizer: RowVirtualizer;
   turns: readonly Turn[];
   removedUpTo: Position | undefined;
 }): void {

@@ -2,7 +2,7 @@
 
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import type { Turn } from '@interlude/protocol/read-models';
-import { type RefObject, useCallback, useEffect, useEffectEvent, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useState } from 'react';
 import { useNewest } from '@/components/ui/use-newest';
 import { distanceFromEnd, TAIL_PX } from './painted';
 
@@ -16,23 +16,6 @@ export function useTail(scroller: RefObject<HTMLElement | null>, position: Posit
   const [leftAt, setLeftAt] = useState<Position | null>(hasLeft ? position : null);
   const [held, setHeld] = useState(false);
   const newest = useNewest(position);
-
-  // What comes in below it, a request or a longer draft, takes its height from the box and not its end from the reader.
-  const keepEnd = useEffectEvent((box: HTMLElement) => {
-    if (leftAt === null && !held) box.scrollTop = box.scrollHeight;
-  });
-  useEffect(() => {
-    const box = scroller.current;
-    if (!box) return;
-    let height = box.clientHeight;
-    const observer = new ResizeObserver(() => {
-      if (box.clientHeight === height) return;
-      height = box.clientHeight;
-      keepEnd(box);
-    });
-    observer.observe(box);
-    return () => observer.disconnect();
-  }, [scroller]);
 
   useEffect(() => {
     const box = scroller.current;

@@ -1,11 +1,11 @@
 import type { Turn } from '@interlude/protocol/read-models';
-import { type ReactVirtualizer, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
+import type { VirtualItem } from '@tanstack/react-virtual';
 import { type RefObject, useCallback, useState } from 'react';
+import { type RowVirtualizer, useProgressiveRows, useRowWindow } from '@/components/ui/row-window';
 import { pauseHeight } from './day-line';
 import { turnWeight } from './first-paint';
 import { type Painted, TAIL_PX } from './painted';
 import { estimateTurnHeight } from './turn-height';
-import { useWaitingRows } from './use-waiting-rows';
 
 /** Room for what stands above the oldest turn, and below the newest. */
 const TOP_PX = 48;
@@ -19,27 +19,28 @@ export function useTurnRows(options: {
   painted: Painted | null;
   /** Whether the reader stays where they are, however near to the end. */
   held: boolean;
-}): { virtualizer: ReactVirtualizer<HTMLDivElement, HTMLDivElement>; rows: readonly VirtualItem[] } {
-  const { turns, scroller, painted, held } = options;
+  follows: boolean;
+}): { virtualizer: RowVirtualizer; rows: readonly VirtualItem[] } {
+  const { turns, scroller, painted, held, follows } = options;
   // The same while one only grows, so that it does not have ten thousand rows measured again.
   const [laidOut, setLaidOut] = useState(turns);
   const measured = areSameTurns(laidOut, turns) ? laidOut : turns;
   if (measured !== laidOut) setLaidOut(measured);
   // A turn that has not been laid out here is as high as it was in the server's markup; others as they are guessed.
   const heightOf = useCallback((turn: Turn) => painted?.heights.get(turn.id) ?? estimateTurnHeight(turn), [painted]);
-  const virtualizer = useVirtualizer<HTMLDivElement, HTMLDivElement>({
+  const virtualizer = useRowWindow({
+    scroller,
+    follows,
+    version: turns,
     count: turns.length,
-    getScrollElement: () => scroller.current,
     getItemKey: useCallback((index: number) => measured[index]?.id ?? index, [measured]),
     estimateSize: useCallback((index: number) => rowHeight(measured, index, heightOf), [measured, heightOf]),
     overscan: 4,
     paddingStart: TOP_PX,
     paddingEnd: END_PX,
-    anchorTo: 'end',
     followOnAppend: true,
     scrollEndThreshold: held ? -1 : TAIL_PX,
     directDomUpdates: true,
-    useFlushSync: false,
     initialOffset: () => {
       const height = turns.reduce((sum, _, index) => sum + rowHeight(turns, index, heightOf), TOP_PX + END_PX);
       return Math.max(0, height - (painted?.fromEnd ?? 0));
@@ -47,7 +48,7 @@ export function useTurnRows(options: {
   });
   const near = virtualizer.getVirtualItems();
   const { range } = virtualizer;
-  const waiting = useWaitingRows(near, {
+  const waiting = useProgressiveRows(near, {
     keyOf: ({ key }) => key,
     weightOf: ({ index }) => turnWeight(turns[index] as Turn),
     // With the page's own first layout comes only what is in sight.

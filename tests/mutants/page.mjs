@@ -85,8 +85,8 @@ export const PAGE = [
   },
   {
     name: 'follows the end of a transcript that the reader has left',
-    file: 'components/transcript/use-tail.ts',
-    find: 'if (leftAt === null && !held) box.scrollTop = box.scrollHeight;',
+    file: 'components/ui/row-window.ts',
+    find: 'if (follows) box.scrollTop = box.scrollHeight;',
     replace: 'box.scrollTop = box.scrollHeight;',
     test: 'tests/ui/follow.test.tsx',
   },

@@ -1,9 +1,10 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
+import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { Blocks } from '@/components/ui/markdown/block';
 import { parseBlocks } from '@/components/ui/markdown/parse';
 import { endOfFirstProse, proseText } from '@/components/ui/prose';
+import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
 import { hostileTexts } from '../support/hostile-texts';
 import { aMessage, aRequest } from './rows';
 
@@ -84,7 +85,7 @@ describe('the rows of a turn that come into the page together', () => {
       const requests = Array.from({ length: 18 }, (_, at) => aRequest({ id: `q${at}`, input }));
       const weightOf = (at: number) => itemWeight(requests[at] as (typeof requests)[number]);
       expect(rowsBefore(18, FIRST_WEIGHT, weightOf)).toBe(17);
-      expect(rowsBefore(17, MORE_WEIGHT, weightOf)).toBe(16);
+      expect(rowsBefore(17, STEP_WEIGHT, weightOf)).toBe(16);
     }
     const usual = Array.from({ length: 8 }, (_, at) => aRequest({ id: `q${at}`, input: { command: 'ls' } }));
     expect(rowsBefore(8, FIRST_WEIGHT, (at) => itemWeight(usual[at] as (typeof usual)[number]))).toBe(0);

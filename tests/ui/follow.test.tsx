@@ -2,6 +2,7 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useTail } from '@/components/transcript/use-tail';
+import { useKeptEnd } from '@/components/ui/row-window';
 import { useFollow } from '@/components/ui/use-follow';
 import { ScrollBox } from './scroll-box';
 
@@ -87,7 +88,14 @@ describe('a log', () => {
 
 describe('a transcript', () => {
   const tailed = () =>
-    renderHook(({ position }) => useTail(box.ref, position, false), { initialProps: { position: '5' } });
+    renderHook(
+      ({ position }) => {
+        const tail = useTail(box.ref, position, false);
+        useKeptEnd(box.ref, tail.leftAt === null && !tail.held);
+        return tail;
+      },
+      { initialProps: { position: '5' } },
+    );
 
   it('keeps its end in sight when its box becomes lower', () => {
     const { result } = tailed();

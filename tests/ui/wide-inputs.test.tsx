@@ -6,9 +6,10 @@ import { renderRequest } from '@/app/(console)/render-request';
 import { ActionStore, ActionsProvider } from '@/components/live/actions';
 import { questionsOf, shownOf } from '@/components/requests/questions';
 import { inputParts } from '@/components/transcript/input-parts';
-import { FIRST_WEIGHT, itemWeight, MORE_WEIGHT, rowsBefore } from '@/components/transcript/row-weight';
+import { FIRST_WEIGHT, itemWeight } from '@/components/transcript/row-weight';
 import { FIRST_PAGE, firstPages } from '@/components/ui/first-pages';
 import { Name } from '@/components/ui/name';
+import { rowsBefore, STEP_WEIGHT } from '@/components/ui/row-window';
 import { verbatimPage } from '@/components/ui/verbatim-page';
 import { hostileInputs, signs } from '../support/hostile-inputs';
 import { aRequest } from './rows';
@@ -39,7 +40,7 @@ describe('the card of one request', () => {
   it.each(hostileInputs())('comes with no more others than can be laid out at once: $name', (hostile) => {
     const requests = Array.from({ length: 40 }, (_, at) => requestOf(hostile, `q${at}`));
     const weightOf = (at: number) => itemWeight(requests[at] as RequestItem);
-    for (const most of [FIRST_WEIGHT, MORE_WEIGHT]) {
+    for (const most of [FIRST_WEIGHT, STEP_WEIGHT]) {
       const together = requests.slice(rowsBefore(40, most, weightOf));
       expect(elements(cards(together))).toBeLessThan(together.length === 1 ? MOST_ELEMENTS : 2 * most);
     }

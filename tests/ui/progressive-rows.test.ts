@@ -1,8 +1,7 @@
 // @vitest-environment happy-dom
 import { cleanup, renderHook, waitFor } from '@testing-library/react';
 import { afterEach, expect, it } from 'vitest';
-import { MORE_WEIGHT } from '@/components/transcript/row-weight';
-import { useWaitingRows } from '@/components/transcript/use-waiting-rows';
+import { STEP_WEIGHT, useProgressiveRows } from '@/components/ui/row-window';
 
 afterEach(cleanup);
 
@@ -11,14 +10,14 @@ interface Row {
 }
 
 /** Four of them are as much as comes in one go. */
-const weightOf = () => MORE_WEIGHT / 4;
+const weightOf = () => STEP_WEIGHT / 4;
 const rowsTo = (count: number): Row[] => Array.from({ length: count }, (_, id) => ({ id }));
 
 function shown(first: { rows: readonly Row[] }, isInSight?: (row: Row) => boolean) {
   const passes: number[][] = [];
   const hook = renderHook(
     ({ rows }: { rows: readonly Row[] }) => {
-      const waiting = useWaitingRows(rows, {
+      const waiting = useProgressiveRows(rows, {
         keyOf: ({ id }) => id,
         weightOf,
         firstWeight: 2 * weightOf(),
