@@ -2,7 +2,7 @@
 
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { useState } from 'react';
-import { fewAtOnce } from '@/components/live/few-at-once';
+import { fewAtOnce } from '@/components/live/fetch-json';
 
 /** What came of it for an agent, in words. */
 export interface Outcome {

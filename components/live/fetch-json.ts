@@ -1,7 +1,10 @@
+'use client';
+
 import type { ErrorBody, ErrorCode } from '@interlude/protocol/errors';
+import { useEffect, useState } from 'react';
 import { leavePage } from '@/components/ui/leave-page';
 import { knownUntil } from '@/components/ui/now';
-import { askServer } from './ask-server';
+import { askServer, page } from './ask-server';
 
 /** An answer that was not 2xx. `message` is the server's own sentence: it says what to do next. */
 export class RequestError extends Error {
@@ -89,4 +92,46 @@ async function bodyOf<Body>(response: Response): Promise<Body> {
     message ?? `The server answered ${response.status}. Reload to try again.`,
     code,
   );
+}
+
+/** So many are asked at once: a browser keeps six connections to a server, and the page needs some. */
+const AT_ONCE = 4;
+
+/** Does the same for each of many, in their order, a few at a time. */
+export async function fewAtOnce<Item>(items: Iterable<Item>, job: (item: Item) => Promise<void>): Promise<void> {
+  const next = items[Symbol.iterator]();
+  const worker = async () => {
+    for (let step = next.next(); !step.done; step = next.next()) await job(step.value);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+/**
+ * Where an `<img>` finds bytes of the API: there, or where this page asks in a way of its own, in what it was given.
+ *
+ * @returns undefined until they are there, and where they can't be had
+ */
+export function useSource(href: string | undefined): string | undefined {
+  const [given, setGiven] = useState<string>();
+  useEffect(() => {
+    const { way } = page;
+    if (way === null || href === undefined) return;
+    let address: string | null = null;
+    const left = new AbortController();
+    void (async () => {
+      const answer = await way(href, { signal: left.signal });
+      if (!answer.ok) return;
+      const bytes = await answer.blob();
+      if (left.signal.aborted) return;
+      address = URL.createObjectURL(bytes);
+      setGiven(address);
+    })().catch(() => {
+      // as a picture that does not come
+    });
+    return () => {
+      left.abort();
+      if (address !== null) URL.revokeObjectURL(address);
+    };
+  }, [href]);
+  return page.way === null ? href : given;
 }

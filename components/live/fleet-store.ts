@@ -13,10 +13,9 @@ import type {
   Task,
   TaskList,
 } from '@interlude/protocol/read-models';
-import { RowCounts } from './row-counts';
+import { type CountsByState, countByState, RowCounts } from './row-counts';
 import type { RowFrame } from './row-frame';
 import { RowTable } from './row-table';
-import { type CountsByState, countByState } from './session-counts';
 import { Store } from './store';
 
 /** The list of all sessions, or of all agents. The others have the name of what they belong to. */

@@ -1,3 +1,4 @@
+import { HEARTBEAT_MS } from '@interlude/protocol/limits';
 import { comparePositions, type Position } from '@interlude/protocol/position';
 import { retryDelayMs } from '@interlude/protocol/retry-delay';
 import {
@@ -9,8 +10,6 @@ import {
 } from './connection-state';
 import { type ReceivedFrame, readStream } from './read-stream';
 import { type RowFrame, topicOf } from './row-frame';
-import { SilenceWatch } from './silence-watch';
-import { TopicTrack } from './topic-track';
 
 /** Subscriptions of one page come in a burst; they share one request. */
 const GATHER_MS = 10;
@@ -251,5 +250,118 @@ export class LiveConnection {
     if (next === this.#state) return;
     this.#state = next;
     this.#options.onState(next);
+  }
+}
+
+/**
+ * A server that has said nothing for this long is away, whatever TCP thinks: it would have said at least a heartbeat,
+ * and that may be late by some seconds. With the time between two looks it is less than 25 s.
+ */
+const SILENCE_MS = HEARTBEAT_MS + 7_000;
+const LOOK_MS = 1_000;
+
+/**
+ * Tells once when nothing was heard for too long.
+ *
+ * Failure: a machine that slept is noticed at its first look, as its wall clock went on; a wall clock that is put back
+ * hides nothing, as the other clock goes on.
+ */
+class SilenceWatch {
+  readonly #onSilent: () => void;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #heard = { wall: 0, steady: 0 };
+
+  constructor(onSilent: () => void) {
+    this.#onSilent = onSilent;
+  }
+
+  /** Silence counts from now on; where it is watched already, from where it did. */
+  start(): void {
+    if (this.#timer !== null) return;
+    this.heard();
+    this.#timer = setInterval(() => this.look(), LOOK_MS);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  heard(): void {
+    this.#heard = { wall: Date.now(), steady: performance.now() };
+  }
+
+  get silentMs(): number {
+    return Math.max(Date.now() - this.#heard.wall, performance.now() - this.#heard.steady);
+  }
+
+  /** Looks at once, as when somebody comes back to a page that slept. */
+  look(): void {
+    if (this.#timer === null || this.silentMs < SILENCE_MS) return;
+    this.stop();
+    this.#onSilent();
+  }
+}
+
+/** What is kept of a topic, so that a view opened again soon is served without a new connection. */
+const MOST_FRAMES = 2_000;
+const MOST_CHARS = 4_000_000;
+
+/**
+ * What the connection knows of one topic.
+ *
+ * Ordering: what is kept ascends; together with the snapshot at `coveredFrom` it is everything up to `position`.
+ */
+export class TopicTrack {
+  /** Everything of this topic up to here has arrived. */
+  position: Position;
+  /** Everything after this, up to `position`, is kept. */
+  #coveredFrom: Position;
+  #kept: ReceivedFrame[] = [];
+  #chars = 0;
+
+  constructor(after: Position) {
+    this.position = after;
+    this.#coveredFrom = after;
+  }
+
+  /** @returns whether the frame is new. A stream that was opened further back for another topic repeats some. */
+  take(frame: RowFrame, chars: number): boolean {
+    if (comparePositions(frame.id, this.position) <= 0) return false;
+    this.position = frame.id;
+    this.#kept.push({ frame, chars });
+    this.#chars += chars;
+    if (this.#kept.length > MOST_FRAMES || this.#chars > MOST_CHARS) this.#forgetHalf();
+    return true;
+  }
+
+  /** Nothing of this topic stands between `position` and here. */
+  advance(position: Position): void {
+    if (comparePositions(position, this.position) > 0) this.position = position;
+  }
+
+  covers(after: Position): boolean {
+    return comparePositions(after, this.#coveredFrom) >= 0;
+  }
+
+  since(after: Position): RowFrame[] {
+    return this.#kept.flatMap(({ frame }) => (comparePositions(frame.id, after) > 0 ? frame : []));
+  }
+
+  /** Start again from `after`: what comes from here on is told anew. */
+  rewind(after: Position): void {
+    this.position = after;
+    this.#coveredFrom = after;
+    this.#kept = [];
+    this.#chars = 0;
+  }
+
+  #forgetHalf(): void {
+    let count = 0;
+    while (this.#kept.length - count > MOST_FRAMES / 2 || this.#chars > MOST_CHARS / 2) {
+      this.#chars -= this.#kept[count]?.chars ?? 0;
+      count += 1;
+    }
+    this.#coveredFrom = this.#kept.splice(0, count).at(-1)?.frame.id ?? this.#coveredFrom;
   }
 }

@@ -1,14 +1,12 @@
 'use client';
 
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from 'react';
-import { askAgainOnceLive } from './ask-again';
-import { type ConnectionState, initialConnectionState } from './connection-state';
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { knownUntil, knowUntil, useServerNow } from '@/components/ui/now';
+import { type ConnectionState, initialConnectionState, isStale } from './connection-state';
 import { RequestError } from './fetch-json';
 import { FleetStore, type Held } from './fleet-store';
 import { LiveClient } from './live-client';
-import { standStillWhileStale } from './stand-still';
-import { StateClock } from './state-clock';
 import { FleetContext } from './use-fleet';
 
 const LiveContext = createContext<() => LiveClient>(() => {
@@ -104,4 +102,54 @@ export function useConnectionState(): ConnectionState {
     () => live().state,
     () => BEFORE_HYDRATION,
   );
+}
+
+/** What a page has given up asking for while the server was away, it asks for again once the server is back. */
+export function askAgainOnceLive(live: Pick<LiveClient, 'state' | 'onState'>, queryClient: QueryClient): void {
+  let wasLive = false;
+  live.onState(() => {
+    const isLive = live.state.status === 'live';
+    if (isLive && !wasLive) {
+      void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' });
+    }
+    wasLive = isLive;
+  });
+}
+
+/**
+ * While the server says nothing, nothing on the page goes on: its clocks stand at the time up to which it is known, and
+ * `data-stale` on the document stops and greys what moves to say that something works.
+ *
+ * @param loadedAt when the page began to load, by the browser's clock: it is known up to then at least
+ */
+export function standStillWhileStale(live: Pick<LiveClient, 'state' | 'onState'>, loadedAt: number): void {
+  const page = document.documentElement;
+  live.onState(() => {
+    const { status, asOf } = live.state;
+    const stale = isStale(status);
+    page.toggleAttribute('data-stale', stale);
+    // If the clock was set back since, the page has yet to begin loading by it, which says nothing.
+    const now = Date.now();
+    const since = Math.max(asOf ?? 0, loadedAt > now ? 0 : loadedAt);
+    knowUntil(stale ? since || (knownUntil() ?? now) : null);
+  });
+}
+
+/** Changes the states of the sessions on the page as time passes: an agent that is still for a while is at rest. */
+export function StateClock({ fleet }: { fleet: FleetStore }) {
+  const dueAt = useServerNow((now) => {
+    const first = fleet.stateDueAt;
+    return first !== null && first <= now ? now : null;
+  });
+  const last = useRef(0);
+  useEffect(() => {
+    if (dueAt === null || dueAt === last.current) return;
+    last.current = dueAt;
+    // The rules come when they are needed for the first time. Without them the server tells all the same.
+    import('@interlude/protocol/projections/resolve-state').then(
+      ({ stateAt }) => fleet.passTime(dueAt, stateAt),
+      () => {},
+    );
+  }, [fleet, dueAt]);
+  return null;
 }

@@ -1,4 +1,6 @@
+import { noSessions, type SessionState } from '@interlude/protocol/agent-state';
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
+import type { SessionSummary } from '@interlude/protocol/read-models';
 
 interface Change<Name> {
   at: Position;
@@ -69,4 +71,12 @@ function apply<Name extends string>(counts: Record<Name, number>, { from, to }: 
   if (from === undefined) return;
   if (from !== null) counts[from] -= 1;
   if (to !== null) counts[to] += 1;
+}
+
+export type CountsByState = Record<SessionState, number>;
+
+export function countByState(sessions: readonly SessionSummary[]): CountsByState {
+  const counts = noSessions();
+  for (const { state } of sessions) counts[state] += 1;
+  return counts;
 }

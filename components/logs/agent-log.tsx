@@ -4,21 +4,19 @@ import { LOG_LEVELS } from '@interlude/protocol/log-levels';
 import { isPosition, type Position } from '@interlude/protocol/position';
 import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { useAddressAnchor } from '@/components/ui/address-anchor';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';
 import { FirstLines } from './first-lines';
-import type { FirstLog } from './first-log';
-import { LogEmpty } from './log-empty';
 import { LogList, type LogSpan } from './log-list';
-import { EVERYTHING, narrows, withoutText } from './log-query';
+import type { FirstLog } from './log-query';
+import { EVERYTHING, type LogQuery, narrows, withoutText } from './log-query';
 import { useLogSettings } from './log-settings';
-import type { LogPlace } from './log-store';
+import type { LogPlace, LogStore } from './log-store';
+import { useLogStore } from './log-store';
 import { LogToolbar } from './log-toolbar';
-import { useHits } from './use-hits';
-import { useLineFocus } from './use-line-focus';
-import { useLogQuery } from './use-log-query';
-import { useReading } from './use-reading';
+import { useHits } from './search-bar';
+import { useLogQuery, useReading } from './use-reading';
 import type { LogReveal } from './use-reveal';
 
 export interface AgentLogProps {
@@ -196,4 +194,79 @@ export function AgentLog(props: AgentLogProps) {
       </div>
     </div>
   );
+}
+
+/** What is said where no line is. */
+function LogEmpty(props: { store: LogStore | null; query: LogQuery; onQuery: (query: LogQuery) => void }) {
+  const { store, query, onQuery } = props;
+  useLogStore(store, ({ version }) => version());
+  if (store === null) return <p className="px-3 py-3 text-ink-3 sm:px-4">Loading the log…</p>;
+  if (store.position === null || store.window.rowCount > 0) return null;
+  if (store.isLoading() || store.window.hasMore) {
+    return <Over>Looking through the log…</Over>;
+  }
+  if (narrows(query)) {
+    return (
+      <Over>
+        No line is like this.{' '}
+        <button type="button" onClick={() => onQuery(EVERYTHING)} className="underline hover:text-ink">
+          Show every line
+        </button>
+      </Over>
+    );
+  }
+  return (
+    <Over>
+      This agent has not written a log line yet. Agents that Interlude runs, or follows through their hooks, write one
+      as they go; others send them to <code>POST /api/v1/events</code>. With the runner’s log level at debug there is
+      more to see.
+    </Over>
+  );
+}
+
+function Over({ children }: { children: React.ReactNode }) {
+  return <p className="absolute top-0 max-w-prose px-3 pt-2 text-ink-3 sm:px-4">{children}</p>;
+}
+
+/**
+ * Brings the focus to a log's lines: when the log opens for a reader who goes on in it, and when they leave its search.
+ * There its keys work. What is found afterwards may stand in another list, which takes the focus over.
+ *
+ * @returns brings it there
+ */
+function useLineFocus(options: {
+  box: RefObject<HTMLElement | null>;
+  list: RefObject<LogReveal | null>;
+  /** Of the lines that stand there; null while none do. */
+  store: object | null;
+  /** Whether the focus goes there from what is around the log, as soon as there are lines. */
+  takesFocus: boolean;
+}): () => void {
+  const { box, list, store, takesFocus } = options;
+  const isWanted = useRef(false);
+  const toLines = useCallback(() => {
+    if (list.current) list.current.focus();
+    else box.current?.focus({ preventScroll: true });
+  }, [box, list]);
+
+  useEffect(() => {
+    if (store !== null && takesFocus && document.activeElement?.contains(box.current)) toLines();
+  }, [store, takesFocus, box, toLines]);
+  useEffect(() => {
+    if (store === null || !isWanted.current) return;
+    const { activeElement, body } = document;
+    if (activeElement === body || activeElement === box.current) toLines();
+  }, [store, box, toLines]);
+  useEffect(() => {
+    const goneElsewhere = ({ target }: FocusEvent) => {
+      if (!box.current?.contains(target as Node)) isWanted.current = false;
+    };
+    document.addEventListener('focusin', goneElsewhere);
+    return () => document.removeEventListener('focusin', goneElsewhere);
+  }, [box]);
+
+  return useCallback(() => {
+    isWanted.current = true;
+    toLines();
+  }, [toLines]);
 }

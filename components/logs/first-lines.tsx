@@ -2,14 +2,12 @@ import type { Position } from '@interlude/protocol/position';
 import { searchesText } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { useLayoutEffect, useRef } from 'react';
-import { type FirstLog, LINES_IN_MARKUP } from './first-log';
 import { LineSearch } from './line-search';
 import { SCROLLER } from './log-list';
-import { filterOf } from './log-query';
-import { LogRow } from './log-row';
+import { type FirstLog, filterOf, LINES_IN_MARKUP } from './log-query';
+import { LogRow, MarkerRow } from './log-row';
 import { type LogSettings, USUAL } from './log-settings';
-import { MarkerRow } from './marker-row';
-import { shownMessage } from './shown-message';
+import { shownMessage } from './message-pieces';
 
 /** As far as the server knows: the browser has the reader's own. Whether it is a phone, where lines wrap, its CSS knows. */
 const WRAPPED = { ...USUAL, wraps: true };

@@ -3,11 +3,10 @@
 import type { AgentSummary } from '@interlude/protocol/read-models';
 import { refusalOf } from '@interlude/protocol/takes';
 import { useState } from 'react';
-import { fewAtOnce } from '@/components/live/few-at-once';
+import { fewAtOnce } from '@/components/live/fetch-json';
 import { Name } from '@/components/ui/name';
-import { askLevel, type LevelChoice } from './ask-level';
 import { LevelLine } from './level-line';
-import { LevelRadios } from './level-radios';
+import { askLevel, type LevelChoice, LevelRadios } from './level-switch';
 
 type Asked = ReadonlyMap<string, 'asking' | 'asked' | { failure: string }>;
 

@@ -1,11 +1,15 @@
 'use client';
 
+import type { LogLevelAnswer } from '@interlude/protocol/commands';
+import { formatDuration } from '@interlude/protocol/duration';
+import { DEBUG_TTL_SECONDS } from '@interlude/protocol/limits';
+import { type DesiredLogLevel, LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import type { AgentSummary } from '@interlude/protocol/read-models';
+import { clsx } from 'clsx';
+import { type KeyboardEvent, useRef, useState } from 'react';
 import { useMayAct } from '@/components/access/may-act';
-import { LevelLimit } from './level-limit';
+import { putJson, RequestError } from '@/components/live/fetch-json';
 import { LevelLine } from './level-line';
-import { LevelRadios } from './level-radios';
-import { useAskLevel } from './use-ask-level';
 
 /**
  * Turns the level at which an agent's runner writes its log, and shows what came of it: what is asked and what is
@@ -50,4 +54,161 @@ export function LevelSwitch({ agent }: { agent: AgentSummary }) {
       )}
     </div>
   );
+}
+
+interface Asking {
+  serial: number;
+  choice: LevelChoice;
+  /** The agent's row when it was asked. */
+  before: AgentSummary;
+  isAnswered: boolean;
+  failure: string | null;
+}
+
+/**
+ * Asks one agent's runner for a level. What was asked is `pending` until the agent's row tells of it; the row is the one
+ * place that knows what came of it.
+ */
+function useAskLevel(agent: AgentSummary) {
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const ask = async (choice: LevelChoice) => {
+    const serial = (asking?.serial ?? 0) + 1;
+    setAsking({ serial, choice, before: agent, isAnswered: false, failure: null });
+    const answer = await askLevel(agent.id, choice);
+    const failure = answer.kind === 'failed' ? answer.reason : null;
+    // An answer that comes after a later question says nothing any more.
+    setAsking((latest) => (latest?.serial === serial ? { ...latest, isAnswered: true, failure } : latest));
+  };
+  return {
+    pending: asking !== null && asking.failure === null && !isTold(asking, agent) ? asking.choice : null,
+    failure: asking?.failure ?? null,
+    ask: (choice: LevelChoice) => void ask(choice),
+  };
+}
+
+function isTold({ before, isAnswered }: Asking, agent: AgentSummary): boolean {
+  if (agent.logLevel.desired?.requestedAt !== before.logLevel.desired?.requestedAt) return true;
+  // Confirmed before anybody looked: a default that was taken up is no wish any more.
+  return isAnswered && agent.updatedPosition !== before.updatedPosition;
+}
+
+const CHOICES: readonly { seconds: number | null; words: string }[] = [
+  { seconds: DEBUG_TTL_SECONDS, words: '15 min' },
+  { seconds: 3_600, words: '1 h' },
+  { seconds: 8 * 3_600, words: '8 h' },
+  { seconds: null, words: 'until changed' },
+];
+
+/** For how long the level is asked; another choice asks for it anew, from now on. */
+function LevelLimit(props: {
+  desired: Pick<DesiredLogLevel, 'requestedAt' | 'expiresAt'>;
+  onPick: (ttlSeconds: number | null) => void;
+}) {
+  const { requestedAt, expiresAt } = props.desired;
+  const seconds = expiresAt === null ? null : Math.round((expiresAt - requestedAt) / 1_000);
+  const isOther = !CHOICES.some((choice) => choice.seconds === seconds);
+  return (
+    <label className="flex items-center gap-1.5 text-ink-3 text-xs">
+      <span className="sr-only">Time limit</span>
+      <select
+        value={String(seconds)}
+        onChange={(event) => props.onPick(event.target.value === 'null' ? null : Number(event.target.value))}
+        className="h-6 rounded border border-line-strong bg-ground px-1 text-ink-2 hover:text-ink"
+      >
+        {isOther && <option value={String(seconds)}>{formatDuration((seconds ?? 0) * 1_000)}</option>}
+        {CHOICES.map((choice) => (
+          <option key={choice.words} value={String(choice.seconds)}>
+            {choice.words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/**
+ * The levels, one of them asked for and one of them written. Arrow keys only move the focus: to press a level is to
+ * turn a runner, which none passed on the way should be.
+ */
+export function LevelRadios(props: {
+  /** What is asked, or written where nothing is asked. */
+  asked: LogLevel | null;
+  /** What the runner says it writes. */
+  written: LogLevel | null;
+  /** Nobody would act on it. */
+  isOff?: boolean;
+  onPick: (level: LogLevel) => void;
+}) {
+  const { asked, written, isOff = false, onPick } = props;
+  const group = useRef<HTMLDivElement>(null);
+  const reached = asked ?? 'debug';
+  const move = (event: KeyboardEvent, from: number) => {
+    const to = targetOf(event.key, from);
+    if (to === null) return;
+    event.preventDefault();
+    group.current?.querySelectorAll<HTMLElement>('[role="radio"]')[to]?.focus();
+  };
+  return (
+    <div
+      ref={group}
+      role="radiogroup"
+      aria-label="Runner log level"
+      className="flex flex-wrap rounded border border-line-strong"
+    >
+      {LOG_LEVELS.map((level, at) => (
+        // biome-ignore lint/a11y/useSemanticElements: a native radio is chosen by the arrow key that only passes it
+        <button
+          key={level}
+          type="button"
+          role="radio"
+          aria-checked={level === asked}
+          tabIndex={level === reached ? 0 : -1}
+          title={level === written ? 'written now' : undefined}
+          aria-disabled={isOff}
+          onClick={() => !isOff && onPick(level)}
+          onKeyDown={(event) => move(event, at)}
+          className={clsx(
+            'h-6 px-2 text-xs first:rounded-l-[3px] last:rounded-r-[3px]',
+            isOff
+              ? 'cursor-default text-ink-3'
+              : level === written
+                ? 'bg-ink text-ground'
+                : 'text-ink-2 hover:bg-raised hover:text-ink',
+            level === asked && level !== written && 'font-medium text-waiting underline decoration-dotted',
+          )}
+        >
+          {level}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function targetOf(key: string, from: number): number | null {
+  const last = LOG_LEVELS.length - 1;
+  if (key === 'ArrowRight' || key === 'ArrowDown') return from === last ? 0 : from + 1;
+  if (key === 'ArrowLeft' || key === 'ArrowUp') return from === 0 ? last : from - 1;
+  if (key === 'Home') return 0;
+  return key === 'End' ? last : null;
+}
+
+export interface LevelChoice {
+  /** Null: the runner's default. */
+  level: LogLevel | null;
+  /** Null: until it is changed. Left out: what is usual for the level. */
+  ttlSeconds?: number | null;
+}
+
+type LevelAnswer = { kind: 'asked' } | { kind: 'failed'; reason: string };
+
+/** Asks an agent's runner for a level. To ask again is no harm: the newest wish counts. */
+export async function askLevel(agentId: string, choice: LevelChoice): Promise<LevelAnswer> {
+  const path = `/agents/${encodeURIComponent(agentId)}/log-level`;
+  try {
+    await putJson<LogLevelAnswer>(path, choice);
+    return { kind: 'asked' };
+  } catch (error) {
+    const reason = error instanceof RequestError ? error.message : 'The server can’t be reached. Try again.';
+    return { kind: 'failed', reason };
+  }
 }

@@ -3,19 +3,30 @@
 import type { Position } from '@interlude/protocol/position';
 import type { LogFilter } from '@interlude/protocol/projections/log-filter';
 import type { LogLine } from '@interlude/protocol/read-models';
-import { type Ref, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { ArrowDown } from 'lucide';
+import {
+  type ClipboardEvent,
+  type Ref,
+  type RefObject,
+  useEffect,
+  useEffectEvent,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
+import { Icon } from '@/components/ui/icon';
+import { countOf } from '@/components/ui/size-of';
 import { useFollow } from '@/components/ui/use-follow';
-import { copyLines } from './copy-lines';
 import { LineSearch } from './line-search';
-import { LogRow } from './log-row';
+import { LogRow, MarkerRow } from './log-row';
 import type { LogSettings } from './log-settings';
 import type { LogStore } from './log-store';
-import { BOTTOM_PX } from './log-stretch';
-import { MarkerRow } from './marker-row';
-import { MissingRow } from './missing-row';
-import { NewLines } from './new-lines';
-import { useLogFill } from './use-log-fill';
-import { useLogRows } from './use-log-rows';
+import { useLogStore } from './log-store';
+import type { LogWindow, MissingRow as Missing } from './log-window';
+import { plainLine } from './log-words';
+import { BOTTOM_PX, LINE_PX, type LogRows, useLogRows } from './use-log-rows';
 import { type LogReveal, useReveal } from './use-reveal';
 
 /** A span of time, by the runner's clock. */
@@ -156,4 +167,130 @@ function LogTop({ store: { window, position } }: { store: LogStore }) {
       {window.older === null ? 'Beginning of the log' : 'Looking further back…'}
     </p>
   );
+}
+
+/**
+ * Copies a selection of several lines as they stand in the runner's own log file: the columns of the page would come
+ * one below the other. Within one line what is selected is copied.
+ */
+function copyLines(event: ClipboardEvent<HTMLElement>, window: LogWindow): void {
+  const selection = document.getSelection();
+  if (selection === null || selection.isCollapsed) return;
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('[data-line]')].filter((row) =>
+    selection.containsNode(row, true),
+  );
+  if (rows.length < 2) return;
+  const lines = rows
+    .map((row) => window.lineAt(window.indexOf(row.dataset.line ?? '')))
+    .filter((line) => line !== null)
+    .sort((a, b) => a.line - b.line);
+  event.clipboardData.setData('text/plain', lines.map(plainLine).join('\n'));
+  event.preventDefault();
+}
+
+/** The way back to the end, and how much has come there since the reader left it. */
+function NewLines({ store, onEnd }: { store: LogStore; onEnd: () => void }) {
+  const [leftAt] = useState(store.liveCount);
+  const count = (useLogStore(store, ({ liveCount }) => liveCount) ?? leftAt) - leftAt;
+  return (
+    <button
+      type="button"
+      onClick={onEnd}
+      className="-translate-x-1/2 absolute bottom-3 left-1/2 flex items-center gap-1.5 rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+    >
+      <Icon of={ArrowDown} size={13} />
+      <span className="tabular">{count > 0 ? countOf(count, 'new line') : 'Jump to the end'}</span>
+    </button>
+  );
+}
+
+/** A line that is being fetched, in its place; or lines nobody has counted, which come by themselves or on a click. */
+function MissingRow({ row, isLoading, onFill }: { row: Missing; isLoading: boolean; onFill: () => void }) {
+  if (row.kind === 'missing') {
+    return (
+      <div aria-hidden="true" className="flex h-5 items-center px-3 sm:px-4">
+        <span className="h-2 rounded-sm bg-raised" style={{ width: `${20 + ((row.line * 37) % 50)}%` }} />
+      </div>
+    );
+  }
+  const words = row.gap.skipped ? 'Lines skipped, load them' : 'More lines here';
+  return (
+    <div className="flex h-5 items-center gap-2 bg-sunken px-3 font-sans text-2xs sm:px-4">
+      <span aria-hidden="true" className="h-px w-4 bg-line-strong" />
+      <button
+        type="button"
+        disabled={isLoading}
+        onClick={onFill}
+        className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink disabled:no-underline"
+      >
+        {isLoading ? 'Loading…' : words}
+      </button>
+      <span aria-hidden="true" className="h-px min-w-4 flex-1 bg-line-strong" />
+    </div>
+  );
+}
+
+/** Nearer to what is missing than this many rows: time to load it. */
+const AHEAD = 30;
+
+/**
+ * Loads what is missing near the reader, a page at a time: who hurries by is given what stands where they come to. What
+ * was too much to be looked through waits for a click, so that a log that runs faster than it is searched does not load
+ * for ever.
+ *
+ * @returns loads what is missing in a row
+ */
+function useLogFill(options: {
+  store: LogStore;
+  version: number;
+  rows: LogRows;
+  scroller: RefObject<HTMLDivElement | null>;
+  follows: boolean;
+}): (row: number) => void {
+  const { store, version, rows, scroller, follows } = options;
+  const { window } = store;
+  const [firstRow, lastRow] = [rows.begin + (rows.items[0]?.index ?? 0), rows.begin + (rows.items.at(-1)?.index ?? 0)];
+
+  // What is loaded above the line that is read pushes it down: it is brought back to where it was.
+  const [held, hold] = useState<{ line: number; below: number } | null>(null);
+  const bringBack = useEffectEvent(({ line, below }: { line: number; below: number }) =>
+    rows.scrollToOffset(rows.startOf(window.indexOfNumber(line)) - below),
+  );
+  useLayoutEffect(() => {
+    if (held !== null) bringBack(held);
+  }, [held]);
+
+  const fill = (index: number) => {
+    const [row, below] = [window.rowAt(index), window.lineAt(index + 1)];
+    if (row === null || row.kind === 'line') return;
+    const { scrollTop = 0, clientHeight = 0 } = scroller.current ?? {};
+    const start = rows.startOf(index);
+    // who came from below, and sees nothing of what is above, wants what is just before what they read
+    const isFirstSeen = row.kind === 'more' && start < scrollTop + LINE_PX && start > scrollTop - LINE_PX;
+    const from = follows || start < scrollTop + clientHeight / 2 ? 'below' : 'above';
+    const filled = store.fill(row, from);
+    if (!follows && isFirstSeen && below !== null) {
+      const next = rows.startOf(index + 1) - scrollTop;
+      void filled.then(() => hold({ line: below.line, below: next }));
+    }
+  };
+
+  const fillNear = useEffectEvent(() => {
+    if (store.isLoading() || store.error !== null) return;
+    // led away from the end they followed: whether they stay there is known soon, and what is loaded would end it
+    if (follows && lastRow < window.rowCount - 1) return;
+    const seen = Array.from({ length: lastRow - firstRow + 1 }, (_, at) => firstRow + at);
+    const ahead = Array.from({ length: AHEAD }, (_, at) => [firstRow - at - 1, lastRow + at + 1]).flat();
+    const isWanted = (index: number) => {
+      const row = window.rowAt(index);
+      return row !== null && row.kind !== 'line' && !row.gap.skipped;
+    };
+    const wanted = [...seen, ...(follows ? [] : ahead)].find(isWanted);
+    if (wanted !== undefined) fill(wanted);
+    else if (window.older !== null && !follows && firstRow < AHEAD) void store.fillGap(window.older, 'below');
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something came or was scrolled to
+  useEffect(() => fillNear(), [store, version, firstRow, lastRow, follows]);
+
+  return fill;
 }

@@ -1,6 +1,7 @@
 import { LOG_LEVELS, type LogLevel } from '@interlude/protocol/log-levels';
 import { EVERY_LINE, type LogFilter, parseTerms } from '@interlude/protocol/projections/log-filter';
 import type { LogRegex } from '@interlude/protocol/projections/log-regex';
+import type { LogPage } from '@interlude/protocol/read-models';
 
 /** What of a log is asked for, as a reader says it and as an address carries it. */
 export interface LogQuery {
@@ -77,4 +78,23 @@ export function filterOf(query: LogQuery, regex: LogRegex | null): LogFilter {
 
 function timeOf(text: string | null): number | null {
   return text !== null && /^\d{1,16}$/.test(text) ? Number(text) : null;
+}
+
+/** The newest page of a log, read with the page of the console: the first paint needs no further request. */
+export interface FirstLog {
+  query: LogQuery;
+  page: LogPage;
+  /** Epoch milliseconds, by the server's clock. */
+  readAt: number;
+}
+
+/** Lines of the first page. */
+export const FIRST_LINES = 200;
+/** Most of them in the server's markup: as many as the highest screens show. */
+export const LINES_IN_MARKUP = 110;
+/** An older one, which a browser kept for its Back button, is read anew: catching up may take longer than beginning. */
+const FRESH_MS = 30_000;
+
+export function isFresh({ readAt }: FirstLog): boolean {
+  return Math.abs(Date.now() - readAt) < FRESH_MS;
 }

@@ -1,21 +1,27 @@
 'use client';
 
+import type { LogMarker } from '@interlude/protocol/envelope';
 import type { LogLine } from '@interlude/protocol/read-models';
 import { clsx } from 'clsx';
-import { memo, type RefObject, useEffect, useMemo, useRef, useState } from 'react';
+import { ScanSearch } from 'lucide';
+import { memo, type RefObject, useEffect, useMemo, useReducer, useRef, useState } from 'react';
+import { page } from '@/components/live/ask-server';
+import { CopyButton } from '@/components/ui/copy-button';
+import { formatAgo } from '@/components/ui/duration';
+import { Icon } from '@/components/ui/icon';
+import { enqueueIdle } from '@/components/ui/idle-queue';
 import { longRunClass } from '@/components/ui/long-run';
 import { Name } from '@/components/ui/name';
+import { useHydrated, useNow } from '@/components/ui/now';
 import { useTellInSight } from '@/components/ui/rows-in-sight';
 import { nameText } from '@/components/ui/verbatim';
 import { indentJson, jsonTailAt } from './json-tail';
-import { LineActions } from './line-actions';
-import type { LineSearch } from './line-search';
-import { LineTime } from './line-time';
+import { type LineAnswer, type LineSearch, UNSEARCHED } from './line-search';
 import type { LogSettings } from './log-settings';
-import { failedHook, LEVEL_COLOUR } from './log-words';
+import { formatLogTime, fullLogTime, type TimeStyle } from './log-settings';
+import { failedHook, LEVEL_COLOUR, markerWords, plainLine } from './log-words';
+import { shownMessage } from './message-pieces';
 import { MessageText } from './message-text';
-import { shownMessage } from './shown-message';
-import { useLineSearch } from './use-line-search';
 
 export interface LogRowProps {
   line: LogLine;
@@ -189,5 +195,107 @@ function FoldButton(props: {
         ›
       </span>
     </button>
+  );
+}
+
+/**
+ * What the search says of a line: at once where there is time, else a step at a time.
+ *
+ * @param search null while nothing is searched for
+ * @param text of the line, as much as is shown
+ */
+function useLineSearch(search: LineSearch | null, line: LogLine, text: string): LineAnswer {
+  const [steps, draw] = useReducer((count: number) => count + 1, 0);
+  const answer = search === null ? UNSEARCHED : search.answer(line, text);
+  const { isDone } = answer;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each step, the next
+  useEffect(() => {
+    if (search === null || isDone) return;
+    const turn = enqueueIdle(() => {
+      search.goOn(line, text);
+      draw();
+    });
+    return () => turn.cancel();
+  }, [search, line, text, isDone, steps]);
+
+  return answer;
+}
+
+/** What can be done with a line, over its end. */
+function LineActions(props: { line: LogLine; onContext: ((line: LogLine) => void) | null; hasLink: boolean }) {
+  const { line, onContext, hasLink } = props;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: only keeps clicks on the buttons from being clicks on the line
+    // biome-ignore lint/a11y/noStaticElementInteractions: see above
+    <span
+      onClick={(event) => event.stopPropagation()}
+      className="absolute top-0 right-2 flex h-5 indent-0 items-center gap-2 rounded bg-raised px-1.5 font-sans"
+    >
+      {onContext !== null && (
+        <button
+          type="button"
+          aria-label="Show in context"
+          title="Show in context"
+          onClick={() => onContext(line)}
+          className="hit text-ink-3 hover:text-ink"
+        >
+          <Icon of={ScanSearch} size={13} strokeWidth={1.75} />
+        </button>
+      )}
+      {/* The address of a frame opens nothing by itself. */}
+      {hasLink && page.way === null && (
+        <CopyButton
+          label="Copy link to line"
+          icon="link"
+          text={() => `${location.origin}${location.pathname}#${line.position}`}
+        />
+      )}
+      <CopyButton label="Copy line" text={() => plainLine(line)} />
+    </span>
+  );
+}
+
+/** A place in the log rather than a line of it: where its level was changed, where older lines were removed. */
+export function MarkerRow(props: { line: LogLine & { marker: LogMarker }; style: TimeStyle; isTarget: boolean }) {
+  const { line, style, isTarget } = props;
+  return (
+    <div
+      data-line={line.position}
+      title={nameText(line.message)}
+      className={`log-line flex items-center gap-x-[1ch] border-l-2 pr-3 pl-2.5 text-ink-3 sm:pl-3.5 ${isTarget ? 'border-accent bg-accent-soft' : 'border-transparent'}`}
+    >
+      {line.marker.kind === 'level' && <LineTime at={line.occurredAt} style={style} />}
+      <span className="min-w-0 truncate font-sans text-2xs">
+        <Name text={markerWords(line.marker)} />
+      </span>
+      <span aria-hidden="true" className="h-px min-w-4 flex-1 bg-line-strong" />
+    </div>
+  );
+}
+
+const UNKNOWN = (
+  <>
+    {'        '}
+    <span className="@max-2xl:hidden">{'    '}</span>
+  </>
+);
+
+/** When a line was written, by the runner's clock. */
+function LineTime({ at, style }: { at: number; style: TimeStyle }) {
+  const { isRelative, isUtc } = style;
+  const isHydrated = useHydrated();
+  const text = useNow((now) => (isRelative ? formatAgo(now - at) : formatLogTime(at, isUtc, now)));
+  // the reader's time zone is not the server's
+  if (!isHydrated && !isUtc) return <time className="shrink-0 whitespace-pre @max-2xl:mr-[1ch]">{UNKNOWN}</time>;
+  return (
+    <time
+      title={fullLogTime(at, isUtc)}
+      className={clsx('shrink-0 text-ink-3 @max-2xl:mr-[1ch]', isRelative && 'w-[4ch] text-right')}
+    >
+      {isRelative ? text : text.slice(0, -4)}
+      {/* milliseconds are for where there is room */}
+      {!isRelative && <span className="@max-2xl:hidden">{text.slice(-4)}</span>}
+    </time>
   );
 }

@@ -1,13 +1,30 @@
 'use client';
 
 import { formatTopic } from '@interlude/protocol/frames';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useSearchParams } from 'next/navigation';
+import {
+  startTransition,
+  useCallback,
+  useEffect,
+  useEffectEvent,
+  useMemo,
+  useOptimistic,
+  useRef,
+  useState,
+} from 'react';
 import { useLiveClient } from '@/components/live/live-provider';
 import { useHydrated } from '@/components/ui/now';
-import { type FirstLog, isFresh } from './first-log';
-import { filterOf, type LogQuery, paramsFromQuery } from './log-query';
-import { type LogPlace, LogStore } from './log-store';
-import { useLogStore } from './use-log-store';
+import {
+  EVERYTHING,
+  type FirstLog,
+  filterOf,
+  isFresh,
+  type LogQuery,
+  paramsFromQuery,
+  queryFromParams,
+  withQuery,
+} from './log-query';
+import { type LogPlace, LogStore, useLogStore } from './log-store';
 
 /** What no line is like: stands for a regex that the server, which says why, refuses too. */
 const NOTHING = { source: '', required: null, test: () => false, hits: () => [] };
@@ -93,4 +110,25 @@ async function openStore(agentId: string, query: LogQuery, place: LogPlace): Pro
 
 function sameQuery(a: LogQuery, b: LogQuery): boolean {
   return a.isRegex === b.isRegex && paramsFromQuery(a).toString() === paramsFromQuery(b).toString();
+}
+
+/** What is asked of the log. On a page of its own its address says it, so that a link says the same. */
+export function useLogQuery(inAddress: boolean): [LogQuery, (query: LogQuery) => void] {
+  const params = useSearchParams();
+  const [own, setOwn] = useState(EVERYTHING);
+  const fromAddress = useMemo(() => queryFromParams(new URLSearchParams(params)), [params]);
+  // The router takes up an address when it gets to it; a box that was ticked is ticked at once.
+  const [asked, ask] = useOptimistic(fromAddress);
+  const change = useCallback(
+    (query: LogQuery) =>
+      startTransition(() => {
+        ask(query);
+        const { pathname, search } = location;
+        const next = withQuery(new URLSearchParams(search), query);
+        // the line that a link named belongs to what was shown before
+        history.replaceState(null, '', next.size > 0 ? `${pathname}?${next}` : pathname);
+      }),
+    [ask],
+  );
+  return inAddress ? [asked, change] : [own, setOwn];
 }

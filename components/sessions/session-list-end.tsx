@@ -2,8 +2,7 @@
 
 import { SESSION_STATES, type SessionState } from '@interlude/protocol/agent-state';
 import type { SessionList } from '@interlude/protocol/read-models';
-import { FoundRows } from '@/components/live/found-rows';
-import { MoreRows } from '@/components/live/more-rows';
+import { FoundRows, MoreRows } from '@/components/live/more-rows';
 import type { MorePages } from '@/components/live/use-fleet';
 import type { useListSearch } from '@/components/live/use-list-search';
 

@@ -6,6 +6,10 @@ import { ChevronRight } from 'lucide';
 import { type ButtonHTMLAttributes, memo, type ReactNode } from 'react';
 import { useActions } from '@/components/live/actions';
 import { useIsTaken } from '@/components/live/refusals';
+import { useSelected } from '@/components/live/use-folded';
+import { SessionLink } from '@/components/sessions/session-link';
+import { CopyButton } from '@/components/ui/copy-button';
+import { formatCount, plural } from '@/components/ui/duration';
 import { ErrorText } from '@/components/ui/error-text';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
@@ -16,13 +20,10 @@ import { CodeOnDemand, OnDemand } from '@/components/ui/on-demand';
 import { ShowInLog, useIsHeld } from '@/components/ui/time-lock';
 import { useDisclosure } from '@/components/ui/unfold';
 import { inQuotes, nameText } from '@/components/ui/verbatim';
-import { TaskFacts, TaskOrigin } from './task-facts';
-import { TaskOutcome } from './task-status';
-import { TaskSteps } from './task-steps';
-import { TaskStop } from './task-stop';
-import { TaskSummary } from './task-summary';
-import { TaskWake } from './task-wake';
+import { TaskStop, TaskWake } from './task-stop';
+import { TaskOutcome, TaskSummary } from './task-summary';
 import { isBoilerplate, taskAnchor } from './task-words';
+import { useTaskDetail } from './use-tasks';
 
 const wakeCode = new CodeOnDemand(async () => (await import('./wake-here')).WakeHere);
 const outputCode = new CodeOnDemand(async () => (await import('./task-output')).TaskOutputPart);
@@ -154,4 +155,84 @@ function FoldWords(props: { words: string; isOpen: boolean; button: ButtonHTMLAt
       {words}
     </button>
   );
+}
+
+/** What a subagent said and did, loaded when it is asked for and live from then on. */
+function TaskSteps(props: { task: Task; renderItems: (items: readonly Item[], endedAt: number | null) => ReactNode }) {
+  const { task, renderItems } = props;
+  const { store, query } = useTaskDetail(task);
+  const value = useSelected(store, (detail) => detail.value);
+  if (query.isError) {
+    return (
+      <p className="text-ink-3 text-xs">
+        {query.error.message}{' '}
+        <button type="button" onClick={() => query.refetch()} className="underline hover:text-ink">
+          Try again
+        </button>
+      </p>
+    );
+  }
+  if (value === undefined) return <p className="text-ink-3 text-xs">Loading what it did…</p>;
+  if (value.items.length === 0) {
+    return (
+      <p className="text-ink-3 text-xs">
+        {task.status === 'running' ? 'Nothing said or done yet.' : 'It left no record of what it did.'}
+      </p>
+    );
+  }
+  return renderItems(value.items, task.endedAt);
+}
+
+/** The small facts of a task: what it used, what it does just now, where its output is. */
+export function TaskFacts({ task }: { task: Task }) {
+  const { usage, outputFile } = task;
+  return (
+    <>
+      {task.status === 'running' && task.lastToolName !== null && (
+        <span>
+          now in <Name text={task.lastToolName} layout="tool" />
+        </span>
+      )}
+      {usage?.toolUses != null && usage.toolUses > 0 && <span>{plural(usage.toolUses, 'tool call')}</span>}
+      {usage?.totalTokens != null && usage.totalTokens > 0 && <span>{formatCount(usage.totalTokens)} tokens</span>}
+      {outputFile !== null && (
+        <span className="flex min-w-0 max-w-full items-center gap-1.5">
+          {/* The end of a path tells; dir=rtl would clip the front but also turn its slashes around. */}
+          <span className="truncate font-mono" title={nameText(outputFile)}>
+            <Name text={shortPath(outputFile)} />
+          </span>
+          <CopyButton label="Copy output path" text={() => outputFile} />
+        </span>
+      )}
+    </>
+  );
+}
+
+/** Who else has to do with the task: whose runner told how it ended, and which turn elsewhere was told of it. */
+function TaskOrigin({ task }: { task: Task }) {
+  const { reportedBy, assignedBy, toldElsewhere, answeredInTurnId } = task;
+  return (
+    <>
+      {reportedBy !== null && (
+        <span>
+          Reported by <SessionLink id={reportedBy} />
+        </span>
+      )}
+      {assignedBy !== null && (
+        <span>
+          Assigned to this session by <Name text={assignedBy} />
+        </span>
+      )}
+      {toldElsewhere !== null && answeredInTurnId === null && (
+        <span>
+          Told in <SessionLink id={toldElsewhere.sessionId} anchor={`turn-${toldElsewhere.turnId}`} />
+        </span>
+      )}
+    </>
+  );
+}
+
+function shortPath(path: string): string {
+  const parts = path.split('/');
+  return parts.length > 3 ? `…/${parts.slice(-2).join('/')}` : path;
 }

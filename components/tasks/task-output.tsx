@@ -1,9 +1,13 @@
 'use client';
 
-import type { Task } from '@interlude/protocol/read-models';
+import { foldTaskOutput } from '@interlude/protocol/projections/task-output';
+import type { Task, TaskOutputDetail } from '@interlude/protocol/read-models';
 import { outputSize, type TaskOutput } from '@interlude/protocol/task-output';
 import { useMemo, useState } from 'react';
-import { useSelected } from '@/components/live/use-folded';
+import { fetchJson } from '@/components/live/fetch-json';
+import { FoldedSnapshot } from '@/components/live/folded-snapshot';
+import { entriesOf } from '@/components/live/row-frame';
+import { useFolded, useSelected } from '@/components/live/use-folded';
 import { stripAnsi } from '@/components/ui/ansi';
 import { CopyButton } from '@/components/ui/copy-button';
 import { agoInWords } from '@/components/ui/duration';
@@ -15,7 +19,7 @@ import { UnfoldButton } from '@/components/ui/unfold';
 import { quoted } from '@/components/ui/verbatim';
 import { endOfOutput } from './output-rows';
 import { OutputText } from './output-text';
-import { useTaskOutput } from './use-task-output';
+import { pathOf } from './use-tasks';
 
 /** What is shown until all of it is asked for. */
 const TAIL = { lines: 8, characters: 960 };
@@ -98,4 +102,18 @@ function LastWritten({ at }: { at: number }) {
 /** As it is shown: without control characters, and with a line where something is not kept. */
 function wholeText({ parts }: TaskOutput): string {
   return parts.map(({ text }) => stripAnsi(text)).join('\n[…]\n');
+}
+
+/** What a run of a task has written, kept current while it is looked at. */
+function useTaskOutput(task: Task) {
+  const path = `${pathOf({ ...task, runId: null }, '/output')}?position=${task.position}`;
+  return useFolded(
+    ['task-output', path],
+    `session:${task.sessionId}`,
+    () =>
+      new FoldedSnapshot<TaskOutputDetail>({
+        read: (signal) => fetchJson(path, signal),
+        fold: (detail, frames) => foldTaskOutput(detail, entriesOf(frames)),
+      }),
+  );
 }

@@ -2,10 +2,11 @@
 
 import type { Task } from '@interlude/protocol/read-models';
 import { useActionState, useActions } from '@/components/live/actions';
-import { useRefusal } from '@/components/live/refusals';
+import { useIsTaken, useRefusal } from '@/components/live/refusals';
 import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
 import { PressTwice } from '@/components/ui/press-twice';
+import { SettledButton } from '@/components/ui/settled-button';
 import { nameText, quoted } from '@/components/ui/verbatim';
 
 export const stopKey = (task: Pick<Task, 'position'>) => `stop:${task.position}`;
@@ -51,6 +52,46 @@ export function TaskStop({ task }: { task: Task }) {
           isPressed ? 'Press again to stop it' : state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue stop' : 'Stop'
         }
       </PressTwice>
+    </span>
+  );
+}
+
+export const wakeKey = (task: Pick<Task, 'position'>) => `wake:${task.position}`;
+
+/** Begins a turn with the result of a command that has ended, where no turn has been told of it. */
+export function TaskWake({ task }: { task: Task }) {
+  const actions = useActions();
+  const { stopped, isAway } = useLiveness();
+  const isTaken = useIsTaken('task.wake');
+  const key = wakeKey(task);
+  const state = useActionState(key);
+  const hasEnded = task.status !== 'running' && task.presumed === undefined;
+  const isUntold = task.answeredInTurnId === null && task.toldElsewhere === null && task.carriedBy === undefined;
+  // A subagent tells its result by itself.
+  if (actions === null || !isTaken || stopped !== null || !hasEnded || !isUntold || task.kind === 'subagent')
+    return null;
+  if (state?.kind === 'sending' || state?.kind === 'asked')
+    return <span data-action={key}>{isAway ? 'Wake queued, its runner is away' : 'Waking the agent…'}</span>;
+
+  const ask = () => {
+    const run = task.runId === null ? {} : { runId: task.runId };
+    actions.ask(key, `/tasks/${encodeURIComponent(task.id)}/wake`, run);
+  };
+  return (
+    <span data-action={key} aria-live="polite" className="flex min-w-0 flex-wrap items-baseline gap-x-2">
+      {state?.kind === 'failed' && (
+        <span className="text-failed">
+          Not woken: <Name text={state.reason} />
+        </span>
+      )}
+      <SettledButton
+        of={key}
+        onPress={ask}
+        label={`Wake the agent for ${quoted(task.description)}`}
+        className="text-ink-2 underline decoration-line-strong underline-offset-2 hover:text-ink aria-disabled:text-ink-3"
+      >
+        {state?.kind === 'failed' ? 'Try again' : isAway ? 'Queue a wake' : 'Wake the agent'}
+      </SettledButton>
     </span>
   );
 }

@@ -4,13 +4,14 @@ import type { CommandAnswer } from '@interlude/protocol/commands';
 import type { AgentDetail, SessionDetail, Task, TaskDetail, TaskOutputDetail } from '@interlude/protocol/read-models';
 import { type Sending, sendingTo } from '@interlude/protocol/sending';
 import { refusalOf } from '@interlude/protocol/takes';
+import type { TaskOutput } from '@interlude/protocol/task-output';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent } from 'react';
 import { useAsk } from '@/components/live/ask';
 import { fetchJson } from '@/components/live/fetch-json';
 import { SendHere } from '@/components/sessions/send-here';
 import { Name } from '@/components/ui/name';
-import { resultText } from './result-text';
+import { isBoilerplate } from './task-words';
 
 /**
  * Wakes an agent with the result of a task that ended while the agent was idle: by its runner where that can begin a turn,
@@ -126,4 +127,32 @@ function fateOf({ session }: SessionDetail, { agent }: AgentDetail): Sending {
   const refusal = refusalOf(agent.status, 'message');
   if (refusal !== null) return { kind: 'refused', reason: `It takes no messages: ${refusal.reason}.` };
   return sendingTo(session, agent);
+}
+
+/** Longest excerpt of the output, in UTF-16 units: its end. */
+const MOST_OUTPUT = 4_000;
+
+/** The message that carries a task's result to its agent. */
+function resultText(task: Task, output: TaskOutput | null): string {
+  const { id, description, status, exitCode, summary, error, outputFile } = task;
+  const name = description === id ? id : `“${description}” (${id})`;
+  const code = exitCode === null || exitCode === 0 ? '' : `, exit code ${exitCode}`;
+  const written = output?.parts.at(-1)?.text.trimEnd() ?? '';
+  return [
+    `The background task ${name} has ended: ${status}${code}.`,
+    summary !== null && !isBoilerplate(task) ? summary : '',
+    error ?? '',
+    written === '' ? '' : `The end of its output:\n${endOf(written)}`,
+    outputFile === null ? '' : `All of its output: ${outputFile}`,
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+/** Starts at a line break, if the excerpt has one. */
+function endOf(text: string): string {
+  if (text.length <= MOST_OUTPUT) return text;
+  const end = text.slice(-MOST_OUTPUT);
+  const line = end.indexOf('\n');
+  return line === -1 ? end : end.slice(line + 1);
 }

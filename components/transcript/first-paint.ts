@@ -3,8 +3,8 @@
 import type { Turn } from '@interlude/protocol/read-models';
 import { createContext } from 'react';
 import { textsParsedAtOnce } from '@/components/ui/markdown/parse';
+import { FIRST_PAINT_ROWS } from './item-rows';
 import { FIRST_WEIGHT, itemWeight } from './row-weight';
-import { FIRST_PAINT_ROWS } from './shown-rows';
 
 /** What the server renders of a transcript, in elements: more than the tallest screen shows. */
 const MOST_WEIGHT = 3_500;

@@ -1,24 +1,50 @@
 'use client';
 
-import type { Item, RequestItem, TaskItem } from '@interlude/protocol/read-models';
-import { Fragment, type ReactNode, useContext, useMemo, useState } from 'react';
+import { formatDuration } from '@interlude/protocol/duration';
+import type {
+  Item,
+  NoticeItem,
+  PlanItem,
+  ReasoningItem,
+  RequestItem,
+  TaskItem,
+  ToolCallItem,
+} from '@interlude/protocol/read-models';
+import { clsx } from 'clsx';
+import { ChevronRight, CircleAlert, Info, ListChecks, TriangleAlert } from 'lucide';
+import { Fragment, memo, type ReactNode, useContext, useMemo, useState } from 'react';
+import { SessionLink } from '@/components/sessions/session-link';
+import { RunningClock } from '@/components/ui/clock';
+import { plural } from '@/components/ui/duration';
+import { Icon } from '@/components/ui/icon';
+import { longRunClass } from '@/components/ui/long-run';
+import { Markdown } from '@/components/ui/markdown/markdown';
+import { Name, Words } from '@/components/ui/name';
 import { useProgressiveRows } from '@/components/ui/row-window';
-import { UnfoldButton } from '@/components/ui/unfold';
-import { requestsByCall } from './call-standing';
-import { CutLine } from './cut-line';
+import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
+import { type AskedRequests, requestsByCall, useRequestsElsewhere } from './call-standing';
 import { FirstPaint } from './first-paint';
-import { WantedAnchor } from './item-anchor';
-import { callsOfTasks, type ItemRow, rowKey, rowOf, rowsOf, rowWeight } from './item-rows';
+import {
+  around,
+  callsOfTasks,
+  FIRST_PAINT_ROWS,
+  type ItemRow,
+  LONGEST_RUN,
+  MORE_ROWS,
+  rowKey,
+  rowOf,
+  rowsOf,
+  rowWeight,
+  stretchesOf,
+  TURN_ROWS,
+  WantedAnchor,
+} from './item-rows';
 import { MessageView } from './message-view';
-import { NoticeLine } from './notice-line';
-import { PlanLine } from './plan-line';
-import { ReasoningLine } from './reasoning-line';
 import { repliesToSay } from './reply-link';
-import { type AskedRequests, useRequestsElsewhere } from './requests-elsewhere';
 import { FIRST_WEIGHT } from './row-weight';
-import { around, FIRST_PAINT_ROWS, MORE_ROWS, stretchesOf, TURN_ROWS } from './shown-rows';
-import { ToolCallLine } from './tool-call-line';
-import { ToolRun } from './tool-run';
+import { CutLine, ToolCallLine } from './tool-call-line';
+import { ToolTodos } from './tool-todos';
+import { todosInWords, todosOfPlan } from './tool-words';
 
 export interface ItemListProps {
   items: readonly Item[];
@@ -107,5 +133,127 @@ function LeftOut({ count, onMore }: { count: number; onMore: () => void }) {
       <span className="tabular">… and {count.toLocaleString('en')} more</span>
       <UnfoldButton onPress={onMore}>Show {next === count ? 'them' : `the next ${next}`}</UnfoldButton>
     </p>
+  );
+}
+
+/** A notice is a line or two; what agents put into one may be anything. */
+const MOST_CHARACTERS = 4_000;
+
+const ICON = { info: Info, warning: TriangleAlert, error: CircleAlert };
+const COLOUR = { info: 'text-ink-3', warning: 'text-waiting', error: 'text-failed' };
+
+/** Something to know at this place: records lost, a record in quarantine, the agent's end. */
+function NoticeLine({ item }: { item: NoticeItem }) {
+  return (
+    <p className={clsx('my-1.5 flex max-w-prose items-start gap-2 text-xs', COLOUR[item.tone])}>
+      <Icon of={ICON[item.tone]} size={13} strokeWidth={1.75} className="mt-[2.5px] shrink-0" />
+      <span dir="auto" className={clsx('[overflow-wrap:anywhere]', longRunClass(item.text.slice(0, MOST_CHARACTERS)))}>
+        <Words text={item.text} most={MOST_CHARACTERS} />
+        {item.ofSessionId !== undefined && (
+          <>
+            {' '}
+            <SessionLink id={item.ofSessionId} />
+          </>
+        )}
+      </span>
+    </p>
+  );
+}
+
+/** What the agent means to do, on one line with how far it has come; it unfolds to the list. */
+export const PlanLine = memo(function PlanLine({ item }: { item: PlanItem }) {
+  const { open, id, button } = useDisclosure();
+  const plan = useMemo(() => todosOfPlan(item.entries), [item.entries]);
+  return (
+    <div className="my-1.5">
+      <button
+        type="button"
+        {...button}
+        className="-mx-1.5 flex w-[calc(100%+12px)] min-w-0 items-center gap-2 rounded px-1.5 py-[3px] text-left text-xs hover:bg-raised/70"
+      >
+        <Icon of={ListChecks} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />
+        <span className="shrink-0 text-ink-2">Plan</span>
+        <span className="tabular min-w-0 flex-1 truncate text-ink-3">
+          <Name text={todosInWords(plan)} />
+        </span>
+      </button>
+      {open && (
+        <div id={id} className="mt-1 mb-3 ml-[6px] space-y-2 border-l pl-[15px]">
+          <ToolTodos todos={plan.todos} />
+          {item.omitted !== undefined && (
+            <p className="tabular text-2xs text-ink-3">… and {item.omitted.toLocaleString('en')} more are not shown.</p>
+          )}
+        </div>
+      )}
+    </div>
+  );
+});
+
+/** What the agent thought, folded. `until` is when the next thing happened. */
+const ReasoningLine = memo(function ReasoningLine({ item, until }: { item: ReasoningItem; until: number | null }) {
+  const { open, id, button } = useDisclosure();
+  return (
+    <div>
+      <button
+        type="button"
+        {...button}
+        className="-mx-1.5 flex items-center gap-2 rounded px-1.5 py-[3px] text-ink-3 text-xs hover:text-ink"
+      >
+        <Icon
+          of={ChevronRight}
+          size={13}
+          aria-hidden="true"
+          className={clsx('transition-transform', open && 'rotate-90')}
+        />
+        {item.streaming ? (
+          <span className="tabular flex gap-1.5">
+            Thinking <RunningClock since={item.at} />
+          </span>
+        ) : (
+          <span className="tabular">
+            Thought{until === null || until - item.at < 100 ? '' : ` for ${formatDuration(until - item.at)}`}
+          </span>
+        )}
+      </button>
+      {open && (
+        <div id={id} className="mt-1 mb-3 ml-[6px] border-l pl-[15px] text-ink-2">
+          <Markdown text={item.text} streaming={item.streaming} className="text-sm!" />
+          <CutLine cut={item.cut} />
+        </div>
+      )}
+    </div>
+  );
+});
+
+/** Shown with each asking. */
+const MORE = 100;
+const HEAD = 4;
+const TAIL = 6;
+
+/** Tool calls in a row, as a tight list, with what was asked about each. */
+function ToolRun(props: { calls: readonly ToolCallItem[]; requests: AskedRequests }) {
+  const { calls, requests } = props;
+  const [asked, setAsked] = useState(0);
+  const headCount = HEAD + asked * MORE;
+  const folded = calls.length > Math.max(LONGEST_RUN, headCount + TAIL);
+  const head = folded ? calls.slice(0, headCount) : calls;
+  const tail = folded ? calls.slice(-TAIL) : [];
+  const hidden = calls.length - head.length - tail.length;
+  return (
+    <div className="my-1.5">
+      {head.map((call) => (
+        <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />
+      ))}
+      {hidden > 0 && (
+        <UnfoldButton onPress={() => setAsked(asked + 1)} className="py-[3px] pl-[21px] text-ink-3 text-xs">
+          {hidden <= MORE
+            ? `Show ${plural(hidden, 'more call')}`
+            : `Show ${MORE} of ${hidden.toLocaleString('en')} more calls`}
+        </UnfoldButton>
+      )}
+      {tail.map((call) => (
+        <ToolCallLine key={call.id} call={call} request={requests.get(call.id)} />
+      ))}
+    </div>
   );
 }

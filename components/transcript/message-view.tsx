@@ -1,15 +1,18 @@
 'use client';
 
+import { type Attachment, isImageType } from '@interlude/protocol/attachments';
 import type { MessageItem } from '@interlude/protocol/read-models';
-import { Reply } from 'lucide';
-import { memo } from 'react';
+import { FileText, Reply } from 'lucide';
+import { memo, useState } from 'react';
+import { useSource } from '@/components/live/fetch-json';
+import { bytesInWords } from '@/components/ui/bytes-in-words';
 import { CopyButton } from '@/components/ui/copy-button';
 import { Glyph } from '@/components/ui/glyph';
 import { Icon } from '@/components/ui/icon';
 import { LongText } from '@/components/ui/long-text';
 import { Markdown } from '@/components/ui/markdown/markdown';
-import { Words } from '@/components/ui/name';
-import { MessageAttachments } from './message-attachments';
+import { Quoted, Words } from '@/components/ui/name';
+import { nameText, quoted } from '@/components/ui/verbatim';
 import { messageAnchor, ReplyLink } from './reply-link';
 import { useTranscriptSlots } from './transcript-slots';
 
@@ -110,3 +113,68 @@ function Sender({ name }: { name: string }) {
 /** A caret after the last word while it streams. */
 const CARET =
   "[&>:last-child]:after:ml-0.5 [&>:last-child]:after:inline-block [&>:last-child]:after:h-[1em] [&>:last-child]:after:w-[2px] [&>:last-child]:after:translate-y-[2px] [&>:last-child]:after:bg-ink-3 [&>:last-child]:after:animate-caret stale:[&>:last-child]:after:opacity-0 [&>:last-child]:after:content-['']";
+
+/** What a message carries: images as they are, which open in full, and files to download. */
+function MessageAttachments({ attachments }: { attachments: readonly Attachment[] }) {
+  return (
+    <ul aria-label="Attachments" className="mt-1.5 flex flex-wrap gap-2">
+      {attachments.map((attachment, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they never change, and the same may be there twice
+        <li key={at} className="min-w-0 max-w-full">
+          <One attachment={attachment} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function One({ attachment }: { attachment: Attachment }) {
+  const { hrefOf } = useTranscriptSlots();
+  const [isBroken, setBroken] = useState(false);
+  const href = hrefOf(attachment) ?? undefined;
+  const { name, mediaType, bytes } = attachment;
+  const isImage = isImageType(mediaType) && href !== undefined && !isBroken;
+  const source = useSource(isImage ? href : undefined);
+  const size = bytesInWords(bytes);
+  if (isImage) {
+    return (
+      <a
+        href={href}
+        target="_blank"
+        rel="noopener"
+        referrerPolicy="same-origin"
+        title={`${nameText(name)}, ${size}`}
+        className="block size-24 overflow-hidden rounded border border-line hover:border-ink-3"
+      >
+        {/* biome-ignore lint/performance/noImgElement: an answer of the API to whoever is signed in */}
+        <img
+          src={source}
+          alt={quoted(name)}
+          width={96}
+          height={96}
+          loading="lazy"
+          decoding="async"
+          referrerPolicy="same-origin"
+          onError={() => setBroken(true)}
+          className="size-full object-cover"
+        />
+      </a>
+    );
+  }
+  return (
+    <a
+      href={href}
+      download={nameText(name)}
+      referrerPolicy="same-origin"
+      className="flex h-8 max-w-full items-center gap-1.5 rounded border border-line px-2 text-ink-2 text-xs hover:border-ink-3 hover:text-ink"
+    >
+      <Icon of={FileText} size={14} strokeWidth={1.75} className="shrink-0" />
+      <span className="truncate">
+        <bdi>
+          <Quoted text={name} />
+        </bdi>
+      </span>
+      <span className="tabular shrink-0 text-ink-3">{size}</span>
+    </a>
+  );
+}

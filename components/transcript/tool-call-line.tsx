@@ -1,15 +1,36 @@
 'use client';
 
+import { formatDuration } from '@interlude/protocol/duration';
 import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
-import { memo } from 'react';
+import { clsx } from 'clsx';
+import {
+  Bot,
+  CircleHelp,
+  FileDiff,
+  FileText,
+  FolderSearch,
+  Globe,
+  type IconNode,
+  ListTodo,
+  Search,
+  SquareTerminal,
+  Timer,
+  Wrench,
+} from 'lucide';
+import { memo, useEffect, useMemo, useReducer, useState } from 'react';
+import { RunningClock } from '@/components/ui/clock';
+import { Glyph, type GlyphName } from '@/components/ui/glyph';
+import { Icon } from '@/components/ui/icon';
+import { enqueueIdle } from '@/components/ui/idle-queue';
+import { useLiveness } from '@/components/ui/liveness';
 import { Name } from '@/components/ui/name';
+import { useHasPassed } from '@/components/ui/now';
 import { TerminalText } from '@/components/ui/terminal-text';
-import { useDisclosure } from '@/components/ui/unfold';
-import { CallStatus } from './call-status';
-import { CutLine } from './cut-line';
-import { EditCount } from './edit-count';
-import { ToolChanges } from './tool-changes';
-import { ToolIcon } from './tool-icon';
+import { UnfoldButton, useDisclosure } from '@/components/ui/unfold';
+import { type CallStanding, callStanding } from './call-standing';
+import { changedFiles, changesOf, countedEdits } from './changed-files';
+import { diffAtOnce, diffOf } from './edits';
+import { ToolDiff } from './tool-diff';
 import { ToolInput } from './tool-input';
 import { tellingArgument, toolName } from './tool-words';
 
@@ -72,5 +93,161 @@ function Argument({ text }: { text: string }) {
         <Name text={file} layout="tool" />
       </span>
     </span>
+  );
+}
+
+/** Shorter calls don't show how long they took: on a calm page only what is worth reading is written. */
+const NOTABLE_MS = 1_000;
+
+/** How it stands with a call: what goes on has a clock, what waits for a person has none. */
+function CallStatus({ call, request }: { call: ToolCallItem; request: RequestItem | undefined }) {
+  const { stopped } = useLiveness();
+  const standing = callStanding(call, request, useHasPassed(request?.expiresAt ?? null));
+  // While it waited for a person, nothing ran.
+  const isAllowed = request?.outcome === 'allowed' || request?.outcome === 'answered';
+  const began = isAllowed ? (request.resolvedAt ?? call.at) : call.at;
+  const took = call.endedAt === null ? null : call.endedAt - began;
+  // Whoever asked has gone.
+  const isLeft = standing === 'waiting' && stopped !== null;
+  const said = isLeft ? undefined : SAID[standing];
+  const ran = standing === 'completed' || standing === 'failed';
+  return (
+    <span className="tabular flex shrink-0 items-center gap-1.5 text-2xs text-ink-3">
+      {standing === 'running' && (
+        <>
+          <RunningClock since={began} />
+          <Glyph name="running" />
+          <span className="sr-only">{stopped === null ? 'running' : stopped.why}</span>
+        </>
+      )}
+      {isLeft && (
+        <>
+          <Glyph name="lost" />
+          <span className="sr-only">{stopped.why}</span>
+        </>
+      )}
+      {ran && took !== null && took >= NOTABLE_MS && <span>{formatDuration(took)}</span>}
+      {standing === 'completed' && <span className="sr-only">completed</span>}
+      {said !== undefined && (
+        <span className={clsx('flex items-center gap-1', said.className)}>
+          {said.word}
+          <Glyph name={said.glyph} />
+        </span>
+      )}
+    </span>
+  );
+}
+
+const SAID: Partial<Record<CallStanding, { word: string; glyph: GlyphName; className: string }>> = {
+  failed: { word: 'failed', glyph: 'failed', className: 'text-failed' },
+  waiting: { word: 'waiting for you', glyph: 'waiting', className: 'text-waiting' },
+  denied: { word: 'denied', glyph: 'stopped', className: 'text-ink-2' },
+  expired: { word: 'expired', glyph: 'lost', className: 'text-ink-2' },
+  unknown: { word: 'no result', glyph: 'lost', className: 'text-ink-2' },
+  withdrawn: { word: 'withdrawn', glyph: 'lost', className: 'text-ink-2' },
+};
+
+/** Files shown at first, and added with each asking. */
+const STEP = 10;
+/** A path is cut there by whoever told it. */
+const PATH_CHARACTERS = 1_000;
+
+/** What a call changed in files, each as what was removed and added. */
+export function ToolChanges({ call }: { call: Pick<ToolCallItem, 'name' | 'args' | 'edits'> }) {
+  const { name, args, edits } = call;
+  const [most, setMost] = useState(STEP);
+  const files = useMemo(() => {
+    const changes = changesOf({ edits });
+    return changes === null ? [] : changedFiles({ name, args, edits }, changes, diffOf(changes, edits as object));
+  }, [name, args, edits]);
+  const left = files.length - most;
+  return (
+    <>
+      {files.slice(0, most).map(({ path, edits: own, diff }, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a file may come twice, and none is ever moved
+        <figure key={at}>
+          <figcaption className="mb-0.5 font-mono text-2xs text-ink-3 [overflow-wrap:anywhere]">
+            <Name text={path} most={PATH_CHARACTERS} />
+          </figcaption>
+          <ToolDiff edits={own} diff={diff} />
+        </figure>
+      ))}
+      {left > 0 && (
+        <UnfoldButton onPress={() => setMost(most + STEP)} className="text-2xs text-ink-2">
+          Show {Math.min(left, STEP)} of {left.toLocaleString('en')} more files
+        </UnfoldButton>
+      )}
+    </>
+  );
+}
+
+/** How many lines an edit adds and removes: `+12 −3`. In colour once it was made. */
+export function EditCount({ call }: { call: ToolCallItem }) {
+  const { name, args, edits: changed, status } = call;
+  const counted = useMemo(
+    () => countedEdits({ name, args, ...(changed === undefined ? {} : { edits: changed }) }),
+    [name, args, changed],
+  );
+  const [, compared] = useReducer((count: number) => count + 1, 0);
+  const diff = counted === null ? null : diffAtOnce(counted.edits, counted.of);
+  const isLeft = counted !== null && diff === null;
+  useEffect(() => {
+    if (!isLeft) return;
+    const turn = enqueueIdle(() => {
+      diffOf(counted.edits, counted.of);
+      compared();
+    });
+    return () => turn.cancel();
+  }, [isLeft, counted]);
+  if (counted === null || diff === null) return null;
+  const { edits } = counted;
+  const { added, removed } = diff;
+  const isMade = status === 'completed';
+  return (
+    <span className="tabular flex shrink-0 gap-1.5 font-mono text-2xs text-ink-3">
+      <span className="sr-only">{inWords(added, edits.isWhole ? null : removed)}</span>
+      <span aria-hidden="true" className={clsx(isMade && added > 0 && 'text-working')}>
+        +{added.toLocaleString('en')}
+      </span>
+      {!edits.isWhole && (
+        <span aria-hidden="true" className={clsx(isMade && removed > 0 && 'text-failed')}>
+          −{removed.toLocaleString('en')}
+        </span>
+      )}
+    </span>
+  );
+}
+
+/** @param removed null if nobody knows */
+function inWords(added: number, removed: number | null): string {
+  const lines = `${added.toLocaleString('en')} ${added === 1 ? 'line' : 'lines'}`;
+  return removed === null ? `${lines} written` : `${lines} added, ${removed.toLocaleString('en')} removed`;
+}
+
+const ICONS: [RegExp, IconNode][] = [
+  [/^(?:bash|shell|terminal|exec|powershell|monitor)/i, SquareTerminal],
+  [/^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace)/i, FileDiff],
+  [/^(?:read|view|cat|open)/i, FileText],
+  [/^(?:grep|search|rg)/i, Search],
+  [/^(?:glob|ls|list|find)/i, FolderSearch],
+  [/^web/i, Globe],
+  [/^(?:task(?:create|update|get|list)|todo)/i, ListTodo],
+  [/^(?:agent|task)/i, Bot],
+  [/^(?:askuser|question)/i, CircleHelp],
+  [/^(?:cron|schedule|sleep|wait)/i, Timer],
+];
+
+function ToolIcon({ name }: { name: string }) {
+  const sign = ICONS.find(([pattern]) => pattern.test(name))?.[1] ?? Wrench;
+  return <Icon of={sign} size={13} strokeWidth={1.75} className="shrink-0 text-ink-3" />;
+}
+
+/** How much of a text the server does not show, where it streamed without end. */
+export function CutLine({ cut = 0 }: { cut?: number }) {
+  if (cut === 0) return null;
+  return (
+    <p className="tabular my-1 text-ink-3 text-xs">
+      … and {cut.toLocaleString('en')} more characters that are not shown.
+    </p>
   );
 }

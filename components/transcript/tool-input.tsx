@@ -7,9 +7,9 @@ import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
 import { diffOf, editsOf } from './edits';
 import { asWritten, type InputPart, inputParts } from './input-parts';
-import { todosOf } from './todos';
 import { ToolDiff } from './tool-diff';
 import { ToolTodos } from './tool-todos';
+import { todosOf } from './tool-words';
 
 /** What a call was given: an edit as what it changes, things to do as a list, anything else as `InputParts` shows it. */
 export function ToolInput({ call }: { call: Pick<ToolCallItem, 'name' | 'args' | 'argsText'> }): ReactNode {

@@ -7,7 +7,7 @@ import { UnfoldButton } from '@/components/ui/unfold';
 import { VerbatimLines } from '@/components/ui/verbatim-lines';
 import type { VerbatimPage } from '@/components/ui/verbatim-page';
 import { VerbatimText } from '@/components/ui/verbatim-text';
-import type { Todo } from './todos';
+import type { Todo } from './tool-words';
 
 /** What is shown at first, and added with each asking. */
 const STEP = 50;

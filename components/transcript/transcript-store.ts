@@ -1,3 +1,5 @@
+'use client';
+
 import { comparePositions, ORIGIN, type Position } from '@interlude/protocol/position';
 import {
   awaitOlder,
@@ -8,9 +10,11 @@ import {
   transcriptFromPage,
 } from '@interlude/protocol/projections/transcript';
 import type { TranscriptPage } from '@interlude/protocol/read-models';
+import { useEffect } from 'react';
 import { fetchJson } from '@/components/live/fetch-json';
 import { FoldedSnapshot } from '@/components/live/folded-snapshot';
 import { entriesOf } from '@/components/live/row-frame';
+import { useFolded, useSelected } from '@/components/live/use-folded';
 import { FIRST_PAGE } from './first-page';
 
 /** What became of looking for something in a session: why it could not be looked for is an error. */
@@ -126,4 +130,20 @@ async function readBackTo(
 function notBefore(known: Position, page: TranscriptPage): TranscriptPage {
   if (comparePositions(page.position, known) >= 0) return page;
   throw new Error('The server answered with what was there before. Try again.');
+}
+
+/** A session's transcript, kept current. @param initial the part that came with the page, if any did */
+export function useTranscript(sessionId: string, initial: TranscriptPage | null) {
+  const transcript = useFolded(
+    ['transcript', sessionId],
+    `session:${sessionId}`,
+    () => new TranscriptStore(sessionId, initial),
+  );
+  // An event moved something out of a turn that is not loaded; only the server can tell what it was.
+  const isIncomplete = useSelected(transcript.store, ({ value }) => value?.incomplete ?? false);
+  const { refetch } = transcript.query;
+  useEffect(() => {
+    if (isIncomplete) void refetch();
+  }, [isIncomplete, refetch]);
+  return transcript;
 }

@@ -1,27 +1,28 @@
 'use client';
 
+import { countRedacted } from '@interlude/protocol/projections/count-redacted';
 import type { TranscriptState } from '@interlude/protocol/projections/transcript';
-import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
+import type { RemovedHistory, Turn } from '@interlude/protocol/read-models';
+import { ArrowDown } from 'lucide';
+import { memo, useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useRef } from 'react';
 import { addressAnchor } from '@/components/ui/address-anchor';
+import { CalendarDay } from '@/components/ui/calendar-day';
+import { Icon } from '@/components/ui/icon';
+import { OVER } from '@/components/ui/in-view';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { ParsedAtOnce } from '@/components/ui/markdown/use-parsed';
 import { useHydrated } from '@/components/ui/now';
 import type { RowVirtualizer } from '@/components/ui/row-window';
 import { HoldTail } from '@/components/ui/unfold';
 import { FirstPaint, firstPaintOf } from './first-paint';
-import { WantedAnchor } from './item-anchor';
-import { JumpToLatest } from './jump-to-latest';
+import { WantedAnchor } from './item-rows';
 import { LookupNotice } from './lookup-notice';
 import type { Painted } from './painted';
-import { RedactedNote } from './redacted-note';
 import type { Sought } from './transcript-store';
-import { TranscriptTop } from './transcript-top';
 import { LaidOutTurns, PaintedTurns } from './turn-list';
-import { isAnchor, useJumpTarget } from './use-jump-target';
-import { useRemoval } from './use-removal';
+import { isAnchor, useJumpTarget, useTurnWalk } from './use-jump-target';
 import { countItemsAfter, useTail } from './use-tail';
-import { useTurnRows } from './use-turn-rows';
-import { useTurnWalk } from './use-turn-walk';
+import { useRemoval, useTurnRows } from './use-turn-rows';
 
 /**
  * Before any of our code runs, the server's markup stands at its end already. It may have come hidden, to be shown when
@@ -193,4 +194,98 @@ function useEnd(options: { virtualizer: RowVirtualizer; sentCount: number; paint
     if (!painted?.isLeft && !isAnchor(addressAnchor())) latest();
   }, [virtualizer, latest, painted]);
   return latest;
+}
+
+/** The way back to the end, and how much has come there meanwhile. */
+function JumpToLatest({ count, onJump }: { count: number; onJump: () => void }) {
+  return (
+    <button
+      type="button"
+      onClick={onJump}
+      className="-translate-x-1/2 absolute bottom-4 left-1/2 flex items-center gap-1.5 whitespace-nowrap rounded-full bg-ink px-3 py-1 text-ground text-xs shadow-lg hover:bg-ink-2"
+    >
+      <Icon of={ArrowDown} size={13} />
+      <span className="tabular">{count > 0 ? `${count} new` : 'Jump to latest'}</span>
+      {count > 0 && <span className="sr-only">, jump to latest</span>}
+    </button>
+  );
+}
+
+/**
+ * That the oldest turns are gone: how many, and on which day of the reader's calendar the last of them went. On which
+ * days others went before is not kept.
+ */
+export function RemovedTurns({ removed: { turns, at } }: { removed: RemovedHistory }) {
+  const isDayKnown = useHydrated();
+  return (
+    <>
+      {countWords(turns)} removed
+      {isDayKnown && (
+        <>
+          {turns === 1 ? ' on ' : ' on or before '}
+          <CalendarDay at={at} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** What stood outside turns is not counted. */
+function countWords(turns: number): string {
+  if (turns === 0) return 'Older entries were';
+  return turns === 1 ? '1 older turn was' : `${turns.toLocaleString('en')} older turns were`;
+}
+
+/** To a reader who is told no secrets: how many are left out of what is loaded. Nothing moves for it. */
+export const RedactedNote = memo(function RedactedNote({ turns }: { turns: readonly Turn[] }) {
+  const count = countRedacted(turns);
+  return (
+    <p
+      {...OVER}
+      role="status"
+      aria-label="Secrets"
+      className="pointer-events-none absolute top-1 right-4 z-[5] rounded bg-ground px-1.5 text-2xs text-ink-3 empty:hidden"
+    >
+      {count === 0 ? null : wordsOf(count)}
+    </p>
+  );
+});
+
+function wordsOf(count: number): string {
+  return count === 1 ? '1 secret was taken out' : `${count.toLocaleString('en')} secrets were taken out`;
+}
+
+const EMPTY = 'No turn yet. The first appears here as soon as the agent starts to work.';
+
+/** What stands above the oldest loaded turn. */
+export function TranscriptTop(props: {
+  hasMore: boolean;
+  empty: boolean;
+  removed: RemovedHistory | undefined;
+  loading: boolean;
+  error: Error | null;
+  retry: () => Promise<boolean>;
+}) {
+  const { hasMore, empty, removed, loading, error, retry } = props;
+  const isWhole = error === null && !hasMore && !loading;
+  return (
+    <p className="tabular absolute inset-x-0 top-0 flex h-12 items-center gap-2 px-[22px] text-2xs text-ink-3 sm:pl-[86px]">
+      {error !== null && (
+        <>
+          <span className="truncate">{error.message}</span>
+          <button type="button" onClick={() => retry()} className="shrink-0 underline hover:text-ink">
+            Try again
+          </button>
+        </>
+      )}
+      {error === null && !isWhole && 'Loading older turns…'}
+      {isWhole && removed === undefined && (empty ? EMPTY : 'Beginning of the session')}
+      {isWhole && removed !== undefined && (
+        <span>
+          <RemovedTurns removed={removed} />
+          {empty && '. What the agent does next appears here.'}
+        </span>
+      )}
+    </p>
+  );
 }

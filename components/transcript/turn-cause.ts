@@ -1,5 +1,6 @@
 import type { Task, Turn } from '@interlude/protocol/read-models';
-import { quoted } from '@/components/ui/verbatim';
+import { plainWords } from '@/components/ui/plain-words';
+import { inQuotes, quoted } from '@/components/ui/verbatim';
 import type { TranscriptSlots } from './transcript-slots';
 
 /** A task of another session: it did not wake the agent, which was told of it. */
@@ -76,4 +77,18 @@ export function turnName(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | '
 function whose(told: readonly ToldTask[]): string {
   const [only, ...others] = new Set(told.map(({ sessionId }) => sessionId));
   return others.length > 0 ? 'other sessions' : `session ${quoted(only ?? '')}`;
+}
+
+const MOST_CHARACTERS = 48;
+
+/** A turn's name, told apart from others of its kind by what was asked: `User turn “Build it”`. */
+export function turnTitle(turn: Turn, slots: Pick<TranscriptSlots, 'findTask' | 'outcomeOf'>): string {
+  const name = turnName(turn, slots);
+  if (turn.kind !== 'user') return name;
+  const asked = turn.items.find((item) => item.kind === 'message' && item.role === 'user');
+  const line = asked?.kind === 'message' ? plainWords(asked.text) : '';
+  if (!line) return name;
+  const characters = [...line];
+  const short = characters.length > MOST_CHARACTERS ? `${characters.slice(0, MOST_CHARACTERS).join('').trim()}…` : line;
+  return `${name} ${inQuotes(short)}`;
 }

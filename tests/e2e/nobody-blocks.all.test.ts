@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { TURN_ROWS } from '@/components/transcript/shown-rows';
+import { TURN_ROWS } from '@/components/transcript/item-rows';
 import { EventWriter } from '../support/event-writer';
 import { probeHealth } from '../support/health-probe';
 import { hostileSessions } from '../support/hostile-sessions';

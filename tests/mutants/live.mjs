@@ -126,7 +126,7 @@ export const LIVE = [
   },
   {
     name: 'takes a repeated frame as new',
-    file: 'components/live/topic-track.ts',
+    file: 'components/live/live-connection.ts',
     find: 'if (comparePositions(frame.id, this.position) <= 0) return false;',
     replace: '',
     test: 'tests/ui/topic-track.test.ts',
@@ -203,7 +203,7 @@ export const LIVE = [
   },
   {
     name: 'lets clocks run on a page that hears nothing',
-    file: 'components/live/stand-still.ts',
+    file: 'components/live/live-provider.tsx',
     find: 'knowUntil(stale ? since || (knownUntil() ?? now) : null);',
     replace: 'knowUntil(null);',
     test: 'tests/ui/stand-still.test.ts',

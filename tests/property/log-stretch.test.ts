@@ -1,8 +1,8 @@
 import type { LogLine } from '@interlude/protocol/read-models';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { farRowAt, isWithin, LINE_PX, stretchAround, stretchNow, TOP_PX } from '@/components/logs/log-stretch';
 import { LogWindow } from '@/components/logs/log-window';
+import { farRowAt, isWithin, LINE_PX, stretchAround, stretchNow, TOP_PX } from '@/components/logs/use-log-rows';
 
 /** The most that every browser lays out. */
 const MOST_PX = 17_000_000;

@@ -1,7 +1,7 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
 import { expect, test, vi } from 'vitest';
-import { askAgainOnceLive } from '@/components/live/ask-again';
 import type { ConnectionStatus } from '@/components/live/connection-state';
+import { askAgainOnceLive } from '@/components/live/live-provider';
 
 /** A connection that enters these statuses, one after the other. */
 function connection() {

@@ -1,8 +1,8 @@
 import type { RequestItem, ToolCallItem } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
+import { RequestsElsewhere } from '@/components/transcript/call-standing';
 import { ItemList } from '@/components/transcript/item-list';
-import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
 import { LivenessProvider } from '@/components/ui/liveness';
 import { NowProvider } from '@/components/ui/now';
 import { aCall, aRequest, aTurn } from './rows';

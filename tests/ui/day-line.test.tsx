@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, test, vi } from 'vitest';
-import { DayLine } from '@/components/transcript/day-line';
+import { DayLine } from '@/components/transcript/turn-list';
 import { NowProvider } from '@/components/ui/now';
 
 afterEach(() => {

@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { estimateTurnHeight } from '@/components/transcript/turn-height';
+import { estimateTurnHeight } from '@/components/transcript/use-turn-rows';
 import { ErrorText } from '@/components/ui/error-text';
 import { foldLines, LINE_KEPT } from '@/components/ui/fold-lines';
 import { Markdown } from '@/components/ui/markdown/markdown';

@@ -2,9 +2,9 @@ import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { parseAnsi, stripAnsi } from '@/components/ui/ansi';
 import { Blocks } from '@/components/ui/markdown/block';
+import { safeHref } from '@/components/ui/markdown/inline';
 import { Markdown } from '@/components/ui/markdown/markdown';
 import { parseBlocks } from '@/components/ui/markdown/parse';
-import { safeHref } from '@/components/ui/markdown/safe-href';
 
 const html = (text: string, streaming = false) => renderToStaticMarkup(<Markdown text={text} streaming={streaming} />);
 /** The same once the browser has had time for all of it. */

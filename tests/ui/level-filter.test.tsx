@@ -4,7 +4,7 @@ import type { LogLevel } from '@interlude/protocol/log-levels';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { useState } from 'react';
 import { afterEach, expect, test, vi } from 'vitest';
-import { LevelFilter } from '@/components/logs/level-filter';
+import { LevelFilter } from '@/components/logs/log-toolbar';
 
 const chosen: (LogLevel | null)[] = [];
 afterEach(() => {

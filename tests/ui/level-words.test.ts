@@ -1,7 +1,7 @@
 import type { DesiredLogLevel } from '@interlude/protocol/log-levels';
 import type { AgentLogLevel } from '@interlude/protocol/read-models';
 import { describe, expect, test } from 'vitest';
-import { type LevelSource, levelWords } from '@/components/logs/level-words';
+import { type LevelSource, levelWords } from '@/components/logs/level-line';
 
 const NOW = 100_000;
 const WRITTEN: AgentLogLevel = { level: 'info', since: 1_000, by: null, until: null, base: 'info', desired: null };

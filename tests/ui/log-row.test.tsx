@@ -2,15 +2,14 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
 import { FirstLines } from '@/components/logs/first-lines';
-import type { FirstLog } from '@/components/logs/first-log';
 import { indentJson, jsonTailAt } from '@/components/logs/json-tail';
 import { LineSearch } from '@/components/logs/line-search';
+import type { FirstLog } from '@/components/logs/log-query';
 import { EVERYTHING, filterOf, type LogQuery, paramsFromQuery, queryFromParams } from '@/components/logs/log-query';
 import { LogRow } from '@/components/logs/log-row';
-import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-time';
+import { fieldTime, formatLogTime, timeFromField } from '@/components/logs/log-settings';
 import { markerWords, plainLine } from '@/components/logs/log-words';
-import { messagePieces } from '@/components/logs/message-pieces';
-import { shownMessage } from '@/components/logs/shown-message';
+import { messagePieces, shownMessage } from '@/components/logs/message-pieces';
 import { sizeOf } from '@/components/ui/size-of';
 
 const ESC = '\u001b';

@@ -4,8 +4,8 @@ import type { LogLine } from '@interlude/protocol/read-models';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LineSearch } from '@/components/logs/line-search';
-import { LiveLines } from '@/components/logs/live-lines';
 import { LogRow } from '@/components/logs/log-row';
+import { LiveLines } from '@/components/logs/log-store';
 import { LogWindow } from '@/components/logs/log-window';
 
 /** What one line costs, in milliseconds of a clock that nothing else moves. */

@@ -1,7 +1,7 @@
 import { foldTranscript, transcriptFromPage } from '@interlude/protocol/projections/transcript';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { expect, it } from 'vitest';
-import { RedactedNote } from '@/components/transcript/redacted-note';
+import { RedactedNote } from '@/components/transcript/transcript';
 import { aCall, aMessage, aTurn } from './rows';
 
 const render = (texts: string[]) =>

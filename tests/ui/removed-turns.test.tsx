@@ -6,7 +6,7 @@ import { cleanup, render, screen } from '@testing-library/react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Lookup, LookupNotice } from '@/components/transcript/lookup-notice';
-import { TranscriptTop } from '@/components/transcript/transcript-top';
+import { TranscriptTop } from '@/components/transcript/transcript';
 import { NowProvider } from '@/components/ui/now';
 import { aMessage, aTurn } from './rows';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { around, stretchesOf } from '@/components/transcript/shown-rows';
+import { around, stretchesOf } from '@/components/transcript/item-rows';
 
 const LIMITS = { head: 10, tail: 40 };
 

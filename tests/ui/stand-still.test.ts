@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { ConnectionState } from '@/components/live/connection-state';
-import { standStillWhileStale } from '@/components/live/stand-still';
+import { standStillWhileStale } from '@/components/live/live-provider';
 import { knownUntil, knowUntil } from '@/components/ui/now';
 
 const marks = new Set<string>();

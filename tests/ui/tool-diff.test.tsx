@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { type DiffPlace, type DiffRow, diffSegments, nextRows } from '@/components/transcript/diff-rows';
-import { EditCount } from '@/components/transcript/edit-count';
 import { diffOf, editsOf } from '@/components/transcript/edits';
 import { type DiffChunk, lineDiff } from '@/components/transcript/line-diff';
+import { EditCount } from '@/components/transcript/tool-call-line';
+import { type DiffPlace, type DiffRow, diffSegments, nextRows } from '@/components/transcript/tool-diff';
 import { ToolInput } from '@/components/transcript/tool-input';
 import { decodeShown } from '../support/decode-shown';
 import { signs } from '../support/hostile-inputs';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { TopicTrack } from '@/components/live/live-connection';
 import type { RowFrame } from '@/components/live/row-frame';
-import { TopicTrack } from '@/components/live/topic-track';
 import { eventFrame } from './scripted-stream';
 
 const frame = (position: number) => eventFrame('s', position) as RowFrame;

@@ -1,7 +1,7 @@
 import { isValidElement, type ReactElement } from 'react';
 import { renderToStaticMarkup } from 'react-dom/server';
 import { describe, expect, it } from 'vitest';
-import { BrokenTurn, TurnRow } from '@/components/transcript/turn-row';
+import { BrokenTurn, TurnRow } from '@/components/transcript/turn-list';
 import { Boundary } from '@/components/ui/boundary';
 import { aTurn } from './rows';
 

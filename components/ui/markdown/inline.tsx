@@ -5,7 +5,6 @@ import { proseText } from '../prose';
 import { bracketed, nameText } from '../verbatim';
 import { withBreaks } from '../with-breaks';
 import { otherTarget } from './other-target';
-import { safeHref } from './safe-href';
 
 /** Nesting beyond this is shown as it was written. */
 const DEEPEST = 16;
@@ -96,4 +95,23 @@ function Link({ href, text, children }: { href: string; text: string; children: 
       {target !== null && <span className="verbatim-sign">{bracketed(`opens ${nameText(target)}`)}</span>}
     </a>
   );
+}
+
+const ALLOWED = new Set(['http:', 'https:', 'mailto:']);
+
+/**
+ * A link an agent wrote, if following it can do no more than open a page or a mail. Relative links are refused too:
+ * in an agent's text they mean a file of its project, never a page of ours.
+ */
+export function safeHref(href: string): string | null {
+  // Browsers drop control characters and white space while they parse a scheme ("java\nscript:"), so they go first.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is the point
+  const cleaned = href.replace(/[\u0000-\u0020\u007f-\u009f]/g, '');
+  if (!/^(?:https?:\/\/|mailto:)/i.test(cleaned)) return null;
+  try {
+    const url = new URL(cleaned);
+    return ALLOWED.has(url.protocol) ? url.href : null;
+  } catch {
+    return null;
+  }
 }

@@ -6,7 +6,7 @@ import { flushSync } from 'react-dom';
 import { taskAnchor } from '@/components/tasks/task-words';
 import { useRanThen } from '@/components/time-lock/use-ran-then';
 import { useTimeLock } from '@/components/time-lock/use-time-lock';
-import { turnTitle } from '@/components/transcript/turn-title';
+import { turnTitle } from '@/components/transcript/turn-cause';
 import { type Jump, JumpProvider } from '@/components/ui/jump';
 import { usePreload } from '@/components/ui/on-demand';
 import { useShortcuts } from '@/components/ui/shortcuts/use-shortcuts';

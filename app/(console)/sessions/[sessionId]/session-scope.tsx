@@ -9,7 +9,7 @@ import { useSession } from '@/components/sessions/use-sessions';
 import { useTasksLeft } from '@/components/tasks/use-tasks';
 import type { TranscriptHandle } from '@/components/transcript/transcript';
 import type { TranscriptStore } from '@/components/transcript/transcript-store';
-import { useTranscript } from '@/components/transcript/use-transcript';
+import { useTranscript } from '@/components/transcript/transcript-store';
 
 interface SessionScope {
   sessionId: string;

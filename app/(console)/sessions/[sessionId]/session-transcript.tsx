@@ -5,7 +5,7 @@ import { useOutgoing } from '@/components/composer/use-outgoing';
 import { isShown, withOutgoing } from '@/components/composer/with-outgoing';
 import { useSelected } from '@/components/live/use-folded';
 import type { Painted } from '@/components/transcript/painted';
-import { RequestsElsewhere } from '@/components/transcript/requests-elsewhere';
+import { RequestsElsewhere } from '@/components/transcript/call-standing';
 import { Transcript } from '@/components/transcript/transcript';
 import { TranscriptWait } from '@/components/transcript/transcript-wait';
 import { useSessionScope, useTranscriptState } from './session-scope';

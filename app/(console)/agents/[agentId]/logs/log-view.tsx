@@ -6,7 +6,7 @@ import { SeenWhileShown } from '@/components/agents/seen-while-shown';
 import { useAgent } from '@/components/agents/use-agents';
 import { ConnectionBadge } from '@/components/live/connection-badge';
 import { AgentLog } from '@/components/logs/agent-log';
-import type { FirstLog } from '@/components/logs/first-log';
+import type { FirstLog } from '@/components/logs/log-query';
 import { LevelSwitch } from '@/components/logs/level-switch';
 import { Icon } from '@/components/ui/icon';
 import { Link } from '@/components/ui/link';
